@@ -1,0 +1,52 @@
+# Everything on a machine with Python (3.11 or later), pip and make: the targets below create .venv,
+# install into it, and run.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Numba does not notice when a kernel calls another one that has changed: one cache for each state
+# of the sources.
+SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
+export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
+
+.PHONY: demo test lint types bench picture clean
+
+demo: .venv/demo
+	$(BIN)/leftout demo
+
+test: lint types
+	$(BIN)/python -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
+	    -k "not students and not papers_search"
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/test
+	$(BIN)/mypy
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks
+
+picture: .venv/bench
+	$(BIN)/python docs/picture.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo: .venv/bin/python pyproject.toml
+	$(PIP) install -e '.[demo]'
+	touch $@
+
+.venv/test: .venv/bin/python pyproject.toml
+	$(PIP) install -e '.[demo,test]'
+	touch $@
+
+.venv/bench: .venv/bin/python pyproject.toml
+	$(PIP) install -e '.[demo,bench]'
+	touch $@
+
+clean:
+	rm -rf .venv .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis

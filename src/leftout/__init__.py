@@ -1,0 +1,46 @@
+"""Who does your PCA leave out? Find, without group labels, the rows a shared PCA represents badly.
+
+Names are loaded when they are first used, so that ``import leftout`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "MaxDisparityPartition": "leftout.partition",
+    "disparity": "leftout.measure",
+    "group_losses": "leftout.measure",
+}
+_MODULES = ("datasets", "solvers")
+
+__all__ = [
+    "MaxDisparityPartition",
+    "__version__",
+    "datasets",
+    "disparity",
+    "group_losses",
+    "solvers",
+]
+
+if TYPE_CHECKING:
+    from leftout import datasets, solvers
+    from leftout.measure import disparity, group_losses
+    from leftout.partition import MaxDisparityPartition
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"leftout.{name}")
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'leftout' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

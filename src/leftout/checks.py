@@ -1,0 +1,208 @@
+"""What users pass in, checked once: each refusal says what was found, what is needed, what to do."""
+
+from __future__ import annotations
+
+import warnings
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array
+
+from leftout.losses import Array, Loss, Shared, shared_pca
+from leftout.moments import Moments
+from leftout.tables import to_matrix
+
+# Eigenvalues closer than this share of the largest cannot be told apart.
+_TIE = 1e-10
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Refuse an unknown name, and give the nearest known one."""
+    if isinstance(value, str) and value in choices:
+        return
+    near = get_close_matches(str(value), list(choices), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    known = ", ".join(map(repr, choices))
+    raise ValueError(f"{name}={value!r} is not known; it must be one of {known}.{hint}")
+
+
+def check_matrix(table: Any, *, min_features: int = 2) -> Array:
+    """A finite float64 matrix, whatever kind of table came in."""
+    X = to_matrix(table)
+    try:
+        X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
+    except ValueError as error:
+        if "could not convert" in str(error) or "bytes/strings" in str(error):
+            raise ValueError(
+                "Found text in X; PCA needs numbers. Encode text columns as numbers, for example "
+                "with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
+            ) from error
+        raise
+    if X.shape[1] < min_features:
+        raise ValueError(
+            f"Found {X.shape[1]} feature(s) (shape={X.shape}) while a minimum of "
+            f"{min_features} is required: a projection needs a dimension to leave out. Add columns."
+        )
+    # A sum is finite only if its terms are, and needs no array of flags.
+    if not np.isfinite(X.sum()) and not np.isfinite(X).all():
+        raise ValueError(_not_finite(X, table))
+    return X
+
+
+def _not_finite(X: Array, table: Any) -> str:
+    bad = ~np.isfinite(X)
+    row, column = np.argwhere(bad)[0]
+    name = list(getattr(table, "columns", []))
+    name = getattr(table, "column_names", name)
+    where = f"column {name[column]!r}" if len(name) == X.shape[1] else f"column {column}"
+    kinds = " and ".join(
+        kind
+        for kind, found in (("NaN", np.isnan(X).any()), ("infinity", np.isinf(X).any()))
+        if found
+    )
+    return (
+        f"Input X contains {kinds}: {int(bad.sum())} of {X.size} values, the first in row {row}, "
+        f"{where}. PCA needs every value finite. Fill the gaps (for example with scikit-learn's "
+        "SimpleImputer) or drop those rows or columns."
+    )
+
+
+def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Group names in sorted order, and each row's place among them."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or len(labels) != n_rows:
+        raise ValueError(
+            f"Found labels of shape {labels.shape} for {n_rows} rows; one label a row is needed. "
+            "Pass a one-dimensional array as long as X."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(
+            f"Found {int(np.isnan(labels).sum())} missing labels; every row needs a group. "
+            "Give those rows a label of their own, or drop them."
+        )
+    names, index = np.unique(labels, return_inverse=True)
+    return names, index.astype(np.intp)
+
+
+def check_size(name: str, value: Any, n_rows: int) -> int:
+    """A number of rows from an int, or from a share of the rows."""
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= 1:
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < value < 1.0:
+        return max(1, round(float(value) * n_rows))
+    raise ValueError(
+        f"{name}={value!r} is neither a number of rows (an int from 1) nor a share of the rows (a "
+        "float between 0 and 1). Give one of these, or None."
+    )
+
+
+def group_sizes(
+    min_group_size: Any, group_size: Any, n_rows: int, n_features: int
+) -> tuple[int, int | None]:
+    """The smallest side allowed and, where it is fixed, the left-out group's size."""
+    if n_rows < 2:
+        raise ValueError(
+            f"Found {n_rows} sample (n_samples={n_rows}), but two groups need at least 2 rows. "
+            "Pass the whole table."
+        )
+    size = None if group_size is None else check_size("group_size", group_size, n_rows)
+    if min_group_size is None:
+        smallest = _default_smallest(n_rows, n_features, quiet=size is not None)
+        # A size asked for by name is not held to the default minimum.
+        smallest = smallest if size is None else min(smallest, max(1, min(size, n_rows - size)))
+    else:
+        smallest = check_size("min_group_size", min_group_size, n_rows)
+    if n_rows < 2 * smallest:
+        raise ValueError(
+            f"Found {n_rows} rows, but two groups of at least {smallest} rows need "
+            f"{2 * smallest}. Lower min_group_size to {n_rows // 2} or less, or add rows."
+        )
+    if size is not None and not smallest <= size <= n_rows - smallest:
+        raise ValueError(
+            f"group_size={group_size!r} asks for {size} of {n_rows} rows, but each side needs at "
+            f"least {smallest}. Choose a size from {smallest} to {n_rows - smallest}"
+            + (", or lower min_group_size." if min_group_size is not None else ".")
+        )
+    return smallest, size
+
+
+def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:
+    """Five rows a feature, but never more than a quarter of the rows."""
+    wanted, cap = 5 * n_features, max(1, n_rows // 4)
+    if wanted > cap and not quiet:
+        warnings.warn(
+            f"The default minimum group size, 5 x {n_features} features = {wanted} rows, is more "
+            f"than a quarter of the {n_rows} rows; using {cap}. A group of few rows fits its own "
+            "components easily: set min_group_size to silence this.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return min(wanted, cap)
+
+
+def check_components(
+    loss: Loss, moments: Moments, n_components: Any, *, below_rank: bool = True
+) -> Shared:
+    """The shared PCA with the number of components asked for.
+
+    ``n_components`` is an int, or the share of variance to exceed. With ``below_rank`` something
+    must be left to lose: an int at or above the rank is refused, a share that would take all
+    dimensions is cut to one less.
+    """
+    m, n = int(moments.count.sum()), moments.total.shape[1]
+    full = shared_pca(loss, moments, n)
+    values = full.eigenvalues
+    if not values[0] > np.finfo(float).tiny:
+        raise ValueError(
+            f"All {n} columns are constant, so there is no variance to represent. "
+            "Pass a table whose rows differ."
+        )
+    rank = int(np.sum(values > values[0] * max(m, n) * np.finfo(float).eps))
+    if below_rank and rank < 2:
+        raise ValueError(
+            f"The table has rank {rank}: one component represents every row exactly, so nobody is "
+            "left out. Pass a table with at least two independent columns."
+        )
+    limit = rank - 1 if below_rank else n
+    d = _dimensions(n_components, values, limit, rank)
+    if d < rank and values[d - 1] - values[d] <= _TIE * values[0]:
+        warnings.warn(
+            f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "
+            f"{d} components is not unique and results depend on which one is picked. "
+            "Use another n_components.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return Shared(np.ascontiguousarray(full.components[:d]), values)
+
+
+def _dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
+    if isinstance(n_components, Integral) and not isinstance(n_components, bool | np.bool_):
+        if 1 <= n_components <= limit:
+            return int(n_components)
+        raise ValueError(
+            f"n_components={n_components} is out of range: the table has rank {rank}, and a "
+            f"projection must keep at least 1 and leave out at least one of its dimensions. "
+            f"Choose from 1 to {limit}."
+            if limit < rank
+            else f"n_components={n_components} is out of range; choose from 1 to {limit}."
+        )
+    if isinstance(n_components, Real) and 0.0 < n_components < 1.0:
+        ratio = np.cumsum(values) / values.sum()
+        d = int(np.searchsorted(ratio, n_components, side="right")) + 1
+        if d <= limit:
+            return d
+        warnings.warn(
+            f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
+            f"using {limit}, so that something is left out. Lower n_components to silence this.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return limit
+    raise ValueError(
+        f"n_components={n_components!r} is neither a number of components (an int from 1) nor a "
+        "share of the variance to exceed (a float between 0 and 1). Give one of these."
+    )

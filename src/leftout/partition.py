@@ -1,0 +1,293 @@
+"""The estimator: a loss, a solver, and what people want to know of the partition found."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from leftout.checks import check_choice, check_components, check_matrix, group_sizes
+from leftout.losses import CENTERINGS, LOSSES, Array, Loss, row_losses, table_moments
+from leftout.moments import build
+from leftout.problem import Problem
+from leftout.solvers import SOLVERS, Means, SearchResult, Solver
+from leftout.solvers.base import silent
+from leftout.threads import one_thread
+
+# Tables up to this many values are copied once, centred, and searched with one BLAS thread.
+_SMALL = 1 << 22
+
+
+class MaxDisparityPartition(BaseEstimator):
+    """Find, without group labels, the rows that a shared PCA represents worst.
+
+    Searches for the partition of the rows into a left-out group and the rest with the largest gap
+    in average reconstruction loss under the PCA of the whole table.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        Number of components of the shared PCA, or the share of variance to exceed.
+    min_group_size : int, float or None, default=None
+        Fewest rows on either side, as a number or as a share of the rows. None: five a feature, but
+        never more than a quarter of the rows.
+    group_size : int, float or None, default=None
+        Size of the left-out group, as a number or as a share; None leaves it free.
+    n_groups : int, default=2
+        Only 2 for now.
+    loss : {"excess", "projection_gap"}, default="excess"
+        The error a group suffers beyond what its own PCA would leave (the paper's Definition 2.2),
+        or the distance between the two reconstructions (its Algorithm 1).
+    centering : {"global", "none", "paper"}, default="global"
+        ``"global"``: PCA about the column means, as everybody runs it. ``"none"``: about zero.
+        ``"paper"``: components about means, applied to uncentred rows, each group about its own
+        mean; it is here to reproduce published figures.
+    solver : str or object, default="alternating"
+        ``"alternating"``, ``"greedy"``, ``"annealing"``, ``"sorting"``, or an object from
+        :mod:`leftout.solvers`.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads. The answer does not depend on it.
+    verbose : int, default=0
+        Above 0, progress goes to the standard error stream.
+
+    Attributes
+    ----------
+    labels_ : array of shape (m,)
+        0 = rest, 1 = left out.
+    disparity_ : float
+        ``losses_[1] - losses_[0]``.
+    losses_, sizes_ : arrays of shape (2,)
+        Average loss and number of rows, by label.
+    bound_ : float
+        No group of this size has a larger disparity: the mean of the largest residuals.
+    retained_, retained_own_ : arrays of shape (2,)
+        Share of each group's variance kept by the shared projection, and by the group's own.
+    components_, mean_ : arrays of shape (d, n) and (n,)
+        The shared PCA.
+    n_components_ : int
+    explained_variance_ratio_ : array of shape (d,)
+    group_components_ : array of shape (2, d, n)
+        The components of the rest and of the left-out group.
+    offset_ : float
+        New rows whose score exceeds it are predicted to be left out.
+    history_ : structured array
+        ``disparity`` after each sweep and the ``moves`` in it.
+    stopped_ : str
+        Why the search stopped.
+    epoch_labels_ : array of shape (n_epochs + 1, m)
+        Labels after each epoch; only from solvers that keep them (``"greedy"``).
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
+
+    References
+    ----------
+    Arjun KM and Shashi Jain (2026), Identifying Representational Biases in Datasets Using PCA.
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, datasets, disparity
+    >>> X, planted = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> found = MaxDisparityPartition(3, group_size=100, random_state=0).fit(X)
+    >>> found.sizes_.tolist()
+    [300, 100]
+    >>> bool(found.disparity_ >= disparity(X, planted, 3))
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float = 0.8,
+        *,
+        min_group_size: int | float | None = None,
+        group_size: int | float | None = None,
+        n_groups: int = 2,
+        loss: str = "excess",
+        centering: str = "global",
+        solver: str | Solver = "alternating",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.min_group_size = min_group_size
+        self.group_size = group_size
+        self.n_groups = n_groups
+        self.loss = loss
+        self.centering = centering
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Search the rows of ``X`` for the left-out group.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            Numbers: an array, or a pandas, polars or pyarrow table.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        solver = self._check_names()
+        matrix = self._check_table(X, reset=True)
+        smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
+        with one_thread(matrix.size <= _SMALL):
+            problem, back = self._problem(matrix, smallest, size)
+            result = solver.maximise(
+                problem,
+                Means(
+                    rng=_generator(self.random_state),
+                    n_jobs=self.n_jobs,
+                    tell=_to_stderr if self.verbose else silent,
+                ),
+            )
+            self._describe(problem, result, back)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """Search the rows of ``X`` and return their labels."""
+        return self.fit(X).labels_
+
+    def score_samples(self, X: Any) -> Array:
+        """How far each row leans to the left-out side, in units of the loss.
+
+        What the row would add to the left-out group's total loss plus, weighted by the ratio of the
+        sizes, what it would take from the rest's: the score by which the search ranks rows.
+        """
+        check_is_fitted(self)
+        rows = self._check_table(X, reset=False) - self.mean_
+        rule = Loss.named(self.loss, self.centering)
+        V = self.components_
+        kept = np.sum((rows @ V.T) ** 2, axis=1)
+        rest, group = (row_losses(rule, rows, kept, V, W) for W in self.group_components_)
+        return group + self.sizes_[1] / self.sizes_[0] * rest
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Assign rows, new or old, to the rest (0) or the left-out group (1) by their score.
+
+        On the rows of ``fit`` this nearly always repeats ``labels_``, which are the outcome of an
+        exact search and not of a threshold.
+        """
+        return (self.score_samples(X) > self.offset_).astype(np.intp)
+
+    def _check_names(self) -> Solver:
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("centering", self.centering, CENTERINGS)
+        if self.n_groups != 2:
+            raise ValueError(
+                f"n_groups={self.n_groups!r} is not available yet: the search finds one left-out "
+                "group and the rest. Use n_groups=2."
+            )
+        if hasattr(self.solver, "maximise"):
+            if isinstance(self.solver, type):
+                raise ValueError(
+                    f"solver is the class {self.solver.__name__}; an object is needed. "
+                    f"Pass solver={self.solver.__name__}()."
+                )
+            return self.solver
+        check_choice("solver", self.solver, SOLVERS)
+        return SOLVERS[str(self.solver)]()
+
+    def _check_table(self, X: Any, reset: bool) -> Array:
+        """Names are checked on the table as it came, values on its matrix."""
+        matrix = check_matrix(X, min_features=2 if reset else 1)
+        if hasattr(X, "shape") or hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        else:
+            validate_data(self, matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+    def _problem(
+        self, X: Array, smallest: int, size: int | None
+    ) -> tuple[Problem, Array | None]:
+        """The search's problem and, where the columns were reduced, the way back to them.
+
+        With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
+        rotation changes no loss: the search works in coordinates of that subspace.
+        """
+        rule = Loss.named(self.loss, self.centering)
+        moments, back = None, None
+        origin = X.mean(axis=0) if self.centering == "global" else np.zeros(X.shape[1])
+        if X.shape[1] > X.shape[0]:
+            back, R = linalg.qr((X - origin).T, mode="economic", check_finite=False)
+            X = np.ascontiguousarray(R.T)
+            moments = build(X)
+        else:
+            moments = table_moments(X, self.centering)
+            origin = moments.origin
+        shared = check_components(rule, moments, self.n_components)
+        problem = Problem(
+            X=X,
+            loss=rule,
+            V=shared.components,
+            pooled=moments,
+            min_size=smallest,
+            group_size=size,
+        )
+        self.mean_ = origin
+        self.n_components_ = len(shared.components)
+        total = shared.eigenvalues.sum()
+        self.explained_variance_ratio_ = shared.eigenvalues[: self.n_components_] / total
+        return problem.centred() if X.size <= _SMALL else problem, back
+
+    def _describe(self, problem: Problem, result: SearchResult, back: Array | None) -> None:
+        """Set what people ask of a partition."""
+        labels = result.labels
+        moments = problem.split(labels)
+        self.losses_, own = problem.losses(labels)
+        self.labels_ = labels.astype(np.intp)
+        self.sizes_ = moments.count.astype(np.intp)
+        self.disparity_ = float(self.losses_[1] - self.losses_[0])
+        if self.disparity_ < 0.0:
+            warnings.warn(
+                f"No group of {self.sizes_[1]} rows was found whose loss exceeds the rest's: "
+                "disparity_ is negative. Choose a smaller group_size, or leave it free.",
+                UserWarning,
+                stacklevel=3,
+            )
+        size = int(self.sizes_[1])
+        self.bound_ = problem.bound(size)
+        variance = np.trace(moments.second, axis1=1, axis2=2)
+        kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
+        kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
+        with np.errstate(invalid="ignore"):
+            self.retained_, self.retained_own_ = kept / variance, kept_own / variance
+        scores = problem.rank(own, size).scores
+        self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
+        lift = np.eye(problem.V.shape[1]) if back is None else back.T
+        self.components_ = _signed(problem.V @ lift)
+        self.group_components_ = np.stack([_signed(W @ lift) for W in own])
+        self.history_, self.stopped_ = result.history, result.stopped
+        if result.sweeps is not None:
+            self.epoch_labels_ = result.sweeps
+
+
+def _signed(components: Array) -> Array:
+    """Each component with its largest loading positive, so that runs and machines agree."""
+    largest = np.abs(components).argmax(axis=1)
+    signs = np.sign(components[np.arange(len(components)), largest])
+    return components * np.where(signs == 0.0, 1.0, signs)[:, None]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _to_stderr(message: str) -> None:
+    print(f"leftout: {message}", file=sys.stderr)
+

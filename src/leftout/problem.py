@@ -1,0 +1,164 @@
+"""What a solver is given: a table, a loss bound to it, and the sizes it may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.losses import (
+    Array,
+    Loss,
+    evaluate,
+    own_components,
+    row_losses,
+    row_reach,
+    upper_bound,
+)
+from leftout.moments import Moments, blocks, build, without
+
+Labels = NDArray[np.int8]
+
+# Rows beyond the cut that a ranking still holds.
+MARGIN = 8
+# A ranking looks at this many rows first, or at four times the group.
+_FIRST = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Find the rows whose average loss exceeds the rest's by the most.
+
+    Rows stay as they came; ``rows`` takes the origin away where they are used, so that a large
+    table is never copied. ``X`` may hold only the rows that can still be in the group: whatever
+    else ``pooled`` counts then belongs to the rest, and no formula changes.
+    """
+
+    X: Array  # (rows that may be in the group, n), as given
+    loss: Loss
+    V: Array  # shared components, one a row
+    pooled: Moments  # of all rows, about the origin of the centring
+    min_size: int
+    group_size: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """All rows of the table."""
+        return round(float(self.pooled.count[0]))
+
+    @property
+    def d(self) -> int:
+        return len(self.V)
+
+    def rows(self, index: Any = slice(None)) -> Array:
+        """Rows as PCA sees them, contiguous (kernels are compiled for one layout only)."""
+        rows = self.X[index]
+        if self.pooled.origin.any():
+            rows = rows - self.pooled.origin
+        return np.ascontiguousarray(rows)
+
+    def centred(self, index: Any = slice(None)) -> Problem:
+        """The same problem, its rows (or only those that may still be in the group) copied once."""
+        pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
+        return replace(self, X=self.rows(index), pooled=pooled)
+
+    @cached_property
+    def norms_and_kept(self) -> tuple[Array, Array]:
+        """Squared length of every row, and what the shared components keep of it."""
+        norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
+        for block in blocks(*self.X.shape):
+            rows = self.rows(block)
+            Y = rows @ self.V.T
+            norms[block] = np.einsum("ij,ij->i", rows, rows)
+            kept[block] = np.einsum("ij,ij->i", Y, Y)
+        return norms, kept
+
+    @cached_property
+    def reach(self) -> Array:
+        """The most each row can add to a group's total loss."""
+        return row_reach(self.loss, *self.norms_and_kept)
+
+    def bound(self, size: int) -> float:
+        """Certified upper bound on the disparity of any left-out group of ``size`` rows."""
+        return upper_bound(self.loss, *self.norms_and_kept, size)
+
+    def split(self, labels: Labels) -> Moments:
+        """Moments of the rest (0) and the left-out group (1)."""
+        group = build(self.X[labels == 1], origin=self.pooled.origin)
+        rest = without(self.pooled, group)
+        return Moments(
+            *(np.concatenate(parts) for parts in zip(rest[:3], group[:3], strict=True)),
+            origin=rest.origin,
+        )
+
+    def losses(self, labels: Labels) -> tuple[Array, Array]:
+        """Average losses of rest and group, and their own components."""
+        moments = self.split(labels)
+        own = own_components(self.loss, moments, self.d)
+        return evaluate(self.loss, moments, self.V, own), own
+
+    def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
+        """What each row would add to the total loss of the rest and of the group, shape (2, rows)."""
+        kept = self.norms_and_kept[1][index]
+        result = np.empty((2, len(kept)))
+        for block in blocks(len(kept), self.X.shape[1]):
+            rows = self.rows(block if isinstance(index, slice) else index[block])
+            for side, W in enumerate(own):
+                result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
+        return result
+
+    def scores(self, own: Array, size: int, index: Any = slice(None)) -> Array:
+        """How much the disparity gains from each row's being in the group rather than in the rest.
+
+        With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
+        the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
+        scores are ``k`` times these terms, in units of the loss.
+        """
+        rest, group = self.row_losses(own, index)
+        return group + size / (self.n_rows - size) * rest
+
+    def rank(self, own: Array, size: int) -> Ranking:
+        """The rows with the highest scores, the group and a few more, best first.
+
+        No score exceeds ``(1 + k / (m - k)) reach``, so in a large table only rows of long reach
+        are looked at: first the longest, then all that could still be among the best.
+        """
+        wanted = min(size + MARGIN, len(self.X))
+        index: NDArray[np.intp] = np.arange(len(self.X))
+        first = max(4 * size, _FIRST)
+        if 2 * first < len(self.X):
+            stretch = 1.0 + size / (self.n_rows - size)
+            far = np.argpartition(self.reach, len(index) - first)[len(index) - first :]
+            scores = self.scores(own, size, far)
+            least = np.partition(scores, first - wanted)[first - wanted]
+            index = np.flatnonzero(stretch * self.reach >= least)
+        scores = self.scores(own, size, index)
+        order = np.lexsort((index, -scores))[:wanted]
+        return Ranking(index[order], scores[order])
+
+    def part(self, index: NDArray[np.integer], rate: float) -> Problem:
+        """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
+
+        At rate 1 these are all the rows that may be in the group, and the rest of the table enters
+        through its moments alone; below it they are a sample of them, and the moments shrink alike.
+        """
+        part = self.centred(index)
+        count, total, second, origin = part.pooled
+        pooled = Moments(rate * count, rate * total, rate * second, origin)
+        return replace(part, pooled=pooled)
+
+
+class Ranking(NamedTuple):
+    """Rows by falling score."""
+
+    index: NDArray[np.intp]
+    scores: Array
+
+    def labels(self, size: int, n_rows: int) -> Labels:
+        """The first ``size`` rows, labelled 1."""
+        labels = np.zeros(n_rows, dtype=np.int8)
+        labels[self.index[:size]] = 1
+        return labels

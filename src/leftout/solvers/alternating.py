@@ -1,0 +1,315 @@
+"""Our own search, the default: alternate between the group's rows and the group's components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numba import njit
+
+from leftout.losses import Array, basis_loss
+from leftout.problem import MARGIN, Labels, Problem
+from leftout.sides import gap_after, gap_now, track, transfer
+from leftout.solvers.base import Means, SearchResult, as_history
+from leftout.solvers.climbing import Slope, climb, lay_out, orthonormalise
+from leftout.spectra import OPTIONS
+from leftout.threads import one_thread
+
+# Starts run on at most this many rows; the whole table has the last word.
+_ROWS = 8192
+# Independent lines of descent. A fixed number: the answer may not depend on the number of jobs.
+_LINES = 4
+_CLIMB_GAIN, _CLIMB_PASSES = 1e-3, 50
+# With n_starts=None, as many climbs as fit in this many multiplications, within these limits.
+_WORK, _FEWEST, _MOST = 4e9, 16, 200
+# Rounds of exact exchanges, and passes over a table of more than _ROWS rows.
+_ROUNDS, _LARGE_PASSES = 10, 4
+# Where the size is free: other sizes get this part of the starts, and are searched only if the
+# best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
+_SHARE, _DOUBT = 16, 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternating:
+    """Alternate between the best rows for given components and the best components for given rows.
+
+    For fixed components of the group and the rest, the best group of ``k`` rows is the ``k`` with
+    the highest scores (:meth:`leftout.problem.Problem.scores`); for a fixed group, the best
+    components are its own PCA. The search climbs from many starts: a quarter of them from random
+    rows, the others from the best found so far with one of its directions replaced by a random
+    row. The best ends are finished with exact eigenpairs, and single exchanges of rows near the cut
+    close the search. Only the disparity of an actual partition is ever compared or returned.
+
+    When the size is free, the search starts at the smallest allowed (where the optimum sat on every
+    table we met) and goes up, until the certified bound shows that no larger group can win.
+
+    Parameters
+    ----------
+    n_starts : int or None
+        Climbs at the first size. None: 200, fewer on large tables, where each takes longer.
+    """
+
+    n_starts: int | None = None
+
+    def maximise(self, problem: Problem, means: Means) -> SearchResult:
+        first = problem.group_size or problem.min_size
+        best = _search(problem, first, self.n_starts, means)
+        means.tell(f"group of {first}: disparity {best.value:.6g}")
+        if problem.group_size is None:
+            best = self._other_sizes(problem, best, means)
+        rounds = min(self.n_starts or _ROUNDS, _ROUNDS)
+        best, done = _exchange_rows(problem, best, rounds)
+        return SearchResult(
+            labels=best.labels,
+            history=as_history(*zip(*best.trail, strict=True)),
+            stopped="local optimum" if done else "max_rounds",
+        )
+
+    def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
+        """Look for a better size: up from the smallest by doubling, then around the best so far."""
+        sizes, last = [problem.min_size], problem.n_rows - problem.min_size
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = set(sizes[:1]), sizes[1:]
+        while untried:
+            best = self._best_size(problem, best, untried, means)
+            tried.update(untried)
+            size = best.size
+            below, above = [t for t in tried if t < size], [t for t in tried if t > size]
+            around = sorted(below)[-1:] + sorted(above)[:1]
+            untried = [t for t in {(size + other) // 2 for other in around} if t not in tried]
+        return best
+
+    def _best_size(
+        self, problem: Problem, best: _Found, sizes: list[int], means: Means
+    ) -> _Found:
+        """The best of ``best`` and of what other sizes may offer."""
+        source = best
+        n_starts = (self.n_starts or _MOST) // _SHARE
+        for size in sorted(sizes):
+            if problem.bound(size) <= best.value:
+                continue
+            # Components found at one size say the more about another the nearer it is.
+            near = min(size, source.size) / max(size, source.size)
+            part = _part(problem, size, means.rng)
+            if _promise(part[0], source.own, part[1]) >= near**_DOUBT * best.value:
+                found = _search(problem, size, n_starts, means, start=source.own)
+                means.tell(f"group of {size}: disparity {found.value:.6g}")
+                best = max(best, found, key=lambda end: end.value)
+        return best
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A partition, the components of its sides, and the way there."""
+
+    labels: Labels
+    own: Array
+    value: float
+    trail: tuple[tuple[float, int], ...]
+
+    @property
+    def size(self) -> int:
+        return int(self.labels.sum())
+
+
+def _promise(problem: Problem, own: Array, size: int) -> float:
+    """Disparity of the best group of another size under components found at this one."""
+    scores = problem.scores(own, size)
+    constant = basis_loss(problem.loss, problem.pooled.second[0], problem.V, own[0])
+    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+    return float(chosen.mean() - constant / (problem.n_rows - size))
+
+
+def _search(
+    problem: Problem, size: int, n_starts: int | None, means: Means, start: Array | None = None
+) -> _Found:
+    """Best group of ``size`` rows: climbs on a part of the table, exact passes, then the whole."""
+    part, part_size = _part(problem, size, means.rng)
+    slope = lay_out(part)
+    if n_starts is None:
+        n_starts = _affordable(slope)
+    lines = min(_LINES, max(n_starts, 1))
+    climbs = [n_starts // lines + (line < n_starts % lines) for line in range(lines)]
+    tasks = [
+        (part, slope, part_size, count, rng, start)
+        for count, rng in zip(climbs, means.rng.spawn(lines), strict=True)
+    ]
+    with one_thread():
+        if effective_n_jobs(means.n_jobs) == 1:
+            ends = [_line(*task) for task in tasks]
+        else:  # kernels let go of the interpreter lock, so threads do
+            ends = Parallel(means.n_jobs, prefer="threads")(delayed(_line)(*t) for t in tasks)
+        found = max((_ascend(part, own, part_size) for own in ends), key=lambda end: end.value)
+    if part is problem:
+        return found
+    return _ascend(problem, found.own, size)
+
+
+def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Problem, int]:
+    """The part of a large table that starts run on, and the group's size there.
+
+    A group is made of rows of long reach, so only the longest are candidates; where these are still
+    many, a sample of them, with everything else in proportion.
+    """
+    m = len(problem.X)
+    count = min(m, max(_ROWS // 4, 8 * size))
+    if m <= _ROWS:
+        return problem, size
+    index = np.argpartition(problem.reach, m - count)[m - count :]
+    rate = min(1.0, _ROWS / count)
+    if rate < 1.0:
+        index = rng.choice(index, _ROWS, replace=False)
+    return problem.part(np.sort(index), rate), max(1, round(rate * size))
+
+
+def _affordable(slope: Slope) -> int:
+    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
+    cost = passes * 2 * d * n * (rows + 4 * n)
+    return int(np.clip(_WORK / cost, _FEWEST, _MOST))
+
+
+def _line(
+    problem: Problem,
+    slope: Slope,
+    size: int,
+    climbs: int,
+    rng: np.random.Generator,
+    start: Array | None,
+) -> Array:
+    """Climb from several starts, later ones derived from the best; returns the best components."""
+    chance = np.cumsum(np.maximum(slope.reach, 0.0))
+    best, value = start, -np.inf
+    if start is not None:
+        value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _CLIMB_PASSES)
+    fresh = max(1, climbs // 4)
+    for turn in range(climbs):
+        own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
+        end = climb(*problem.loss, slope, own, size, _CLIMB_GAIN, _CLIMB_PASSES)
+        if end[0] > value:
+            value, best = end
+    # Cheap passes to the very end leave little to the exact ones that follow.
+    return climb(*problem.loss, slope, best, size, 1e-9, _CLIMB_PASSES)[1]
+
+
+def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
+    """Components spanned by random rows, the likelier the longer their reach."""
+    W = slope.X[_draw(chance, rng, len(slope.V))]
+    orthonormalise(W)
+    return np.stack([slope.V, W])
+
+
+def _kicked(slope: Slope, own: Array, chance: Array, rng: np.random.Generator) -> Array:
+    """Components with a random direction of the group's replaced by a random row."""
+    W = own[1]
+    # Reflect so that the first component is a uniformly random direction of the same subspace.
+    normal = rng.standard_normal(len(W))
+    normal /= np.linalg.norm(normal)
+    normal[0] -= 1.0
+    length = np.linalg.norm(normal)
+    if length > 0.0:
+        normal /= length
+    W = W - 2.0 * np.outer(normal, normal @ W)
+    W[0] = slope.X[_draw(chance, rng, 1)[0]]
+    orthonormalise(W)
+    return np.stack([own[0], W])
+
+
+def _draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
+    index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
+    return np.minimum(index, len(chance) - 1)
+
+
+def _ascend(problem: Problem, own: Array, size: int, best: _Found | None = None) -> _Found:
+    """Alternate with exact components while the true disparity rises."""
+    passes = _LARGE_PASSES if len(problem.X) > _ROWS else _CLIMB_PASSES
+    for _ in range(passes):
+        labels = problem.rank(own, size).labels(size, len(problem.X))
+        if best is not None and np.array_equal(labels, best.labels):
+            return best
+        found = _evaluated(problem, labels, best)
+        if best is not None and found.value <= best.value:
+            return best
+        best, own = found, found.own
+    assert best is not None
+    return best
+
+
+def _evaluated(problem: Problem, labels: Labels, before: _Found | None) -> _Found:
+    """A partition with its losses, appended to the trail that led to it."""
+    losses, own = problem.losses(labels)
+    value = float(losses[1] - losses[0])
+    if before is None:
+        return _Found(labels, own, value, ((value, int(labels.sum())),))
+    moved = int(np.sum(labels != before.labels))
+    return _Found(labels, own, value, (*before.trail, (value, moved)))
+
+
+def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found, bool]:
+    """Exact single moves and swaps among the rows nearest to the cut, until none helps."""
+    for _ in range(rounds):
+        near = _near_the_cut(problem, best)
+        labels = best.labels.copy()
+        labels[near] = _exchange(
+            *problem.loss,
+            track(problem.loss, problem.split(best.labels), problem.V),
+            problem.rows(near),
+            problem.norms_and_kept[1][near],
+            problem.V,
+            best.labels[near],
+            problem.group_size is None,
+            problem.min_size,
+        )
+        if np.array_equal(labels, best.labels):
+            return best, True
+        found = _evaluated(problem, labels, best)
+        if found.value <= best.value:
+            return best, True
+        best = _ascend(problem, found.own, found.size, found)
+    return best, False
+
+
+def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
+    """The members with the lowest scores and the others with the highest."""
+    members = np.flatnonzero(found.labels)
+    scores = problem.scores(found.own, found.size, members)
+    inside = members[np.argsort(scores, kind="stable")[:MARGIN]]
+    ranked = problem.rank(found.own, found.size).index
+    return np.concatenate([inside, ranked[found.labels[ranked] == 0][:MARGIN]])
+
+
+@njit(**OPTIONS)
+def _exchange(kind, own_mean, sides, X, kept, V, labels, free, min_size):  # type: ignore[no-untyped-def]
+    """Moves (where the size is free) and swaps that raise the disparity; returns the labels."""
+    labels = labels.copy()
+    gap = gap_now(kind, own_mean, sides, V)
+    # Undone moves leave roundings behind: a gain must stand clear of them.
+    least = 1e-11 * abs(gap)
+    if free:
+        for a in range(labels.size):
+            source = np.int64(labels[a])
+            if sides.count[source] > min_size:
+                value = gap_after(kind, own_mean, sides, source, V, X[a], kept[a])
+                if value > gap + least:
+                    transfer(own_mean, sides, source, X[a], kept[a])
+                    labels[a] = 1 - source
+                    gap = value
+    group, rest = np.int64(1), np.int64(0)
+    for a in range(labels.size):
+        if labels[a] != 1:
+            continue
+        transfer(own_mean, sides, group, X[a], kept[a])
+        best, pick = gap + least, -1
+        for b in range(labels.size):
+            if labels[b] == 0:
+                value = gap_after(kind, own_mean, sides, rest, V, X[b], kept[b])
+                if value > best:
+                    best, pick = value, b
+        if pick < 0:
+            transfer(own_mean, sides, rest, X[a], kept[a])
+        else:
+            transfer(own_mean, sides, rest, X[pick], kept[pick])
+            labels[a], labels[pick] = 0, 1
+            gap = best
+    return labels

@@ -1,0 +1,58 @@
+"""What every solver is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from leftout.problem import Labels, Problem
+
+HISTORY = np.dtype([("disparity", np.float64), ("moves", np.int64)])
+
+
+def silent(message: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """How a search may run: its randomness, its threads, and whom to tell how it goes."""
+
+    rng: np.random.Generator
+    n_jobs: int | None = None
+    tell: Callable[[str], None] = field(default=silent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """A partition and how it was come by."""
+
+    labels: Labels  # 0 = rest, 1 = left out
+    history: np.ndarray  # HISTORY: disparity after each sweep, rows that changed sides in it
+    stopped: str
+    sweeps: np.ndarray | None = None  # labels after each sweep, where a solver keeps them
+
+
+class Solver(Protocol):
+    """Anything with this method can be passed as ``solver``."""
+
+    def maximise(self, problem: Problem, means: Means) -> SearchResult: ...
+
+
+def as_history(disparities: Sequence[float], moves: Sequence[int]) -> np.ndarray:
+    """Pair up disparities and moves."""
+    return np.array(list(zip(disparities, moves, strict=True)), dtype=HISTORY)
+
+
+def refuse_fixed_size(problem: Problem, name: str) -> None:
+    """Stop a search that changes the group's size with every move."""
+    if problem.group_size is not None:
+        raise ValueError(
+            f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
+            "changes the size with every move. Leave group_size=None, or use "
+            "solver='alternating' or 'sorting'."
+        )
+

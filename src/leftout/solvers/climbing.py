@@ -1,0 +1,190 @@
+"""One cheap ascent of the alternating search, compiled.
+
+A climb alternates two half steps: the best rows for the components at hand, then better components
+for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
+iteration instead of being computed afresh, and rows are passed over whose reach shows that they
+cannot be among the best.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from leftout.losses import EXCESS, Array
+from leftout.problem import Problem
+from leftout.spectra import OPTIONS
+
+
+class Slope(NamedTuple):
+    """A problem laid out for climbing: candidate rows by falling reach."""
+
+    X: Array  # (c, n), origin removed
+    Y: Array  # (c, d), in the shared components
+    kept: Array  # (c,)
+    reach: Array  # (c,), falling
+    V: Array  # (d, n)
+    count: float  # all rows, candidates or not
+    total: Array  # (n,)
+    second: Array  # (n, n)
+
+
+def lay_out(problem: Problem) -> Slope:
+    """Sort a problem's rows by reach."""
+    order = np.argsort(-problem.reach, kind="stable")
+    X = problem.rows(order)
+    kept = problem.norms_and_kept[1][order]
+    count, total, second, _ = problem.pooled
+    return Slope(
+        X, X @ problem.V.T, kept, problem.reach[order], problem.V, count[0], total[0], second[0]
+    )
+
+
+@njit(**OPTIONS)
+def orthonormalise(W):  # type: ignore[no-untyped-def]
+    """Gram-Schmidt on rows, in place, twice over; a row that depends on earlier ones becomes 0."""
+    d, n = W.shape
+    for i in range(d):
+        before = np.sqrt(W[i] @ W[i])
+        for _ in range(2):
+            for j in range(i):
+                along = W[i] @ W[j]
+                for c in range(n):
+                    W[i, c] -= along * W[j, c]
+        length = np.sqrt(W[i] @ W[i])
+        scale = 1.0 / length if length > 1e-10 * before else 0.0
+        for c in range(n):
+            W[i, c] *= scale
+
+
+@njit(**OPTIONS)
+def _improve(W, S, total, count, own_mean, steps):  # type: ignore[no-untyped-def]
+    """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
+    n = S.shape[0]
+    C = S.copy()
+    if own_mean:
+        for i in range(n):
+            for j in range(n):
+                C[i, j] -= total[i] * total[j] / count
+    for _ in range(steps):
+        W = W @ C
+        orthonormalise(W)
+    return W
+
+
+@njit(**OPTIONS)
+def _basis_loss(kind, S, V, W):  # type: ignore[no-untyped-def]
+    """:func:`leftout.losses.basis_loss`, compiled."""
+    VS, WS = V @ S, W @ S
+    kept = own = cross = 0.0
+    for i in range(W.shape[0]):
+        kept += VS[i] @ V[i]
+        own += WS[i] @ W[i]
+    if kind == EXCESS:
+        return own - kept
+    left, right = WS @ V.T, W @ V.T
+    for i in range(W.shape[0]):
+        cross += left[i] @ right[i]
+    return kept + own - 2.0 * cross
+
+
+@njit(**OPTIONS)
+def _score(kind, slope, own, weight, first, last, scores):  # type: ignore[no-untyped-def]
+    """Scores of candidates ``first`` to ``last``: :func:`leftout.problem.score_rows`, compiled."""
+    d, n = slope.V.shape
+    # one product for both sides: the rest's components scaled by the root of their weight
+    both = np.empty((n, 2 * d))
+    for j in range(d):
+        for c in range(n):
+            both[c, j] = np.sqrt(weight) * own[0, j, c]
+            both[c, d + j] = own[1, j, c]
+    Z = slope.X[first:last] @ both
+    if kind == EXCESS:
+        for i in range(last - first):
+            value = -(1.0 + weight) * slope.kept[first + i]
+            for j in range(2 * d):
+                value += Z[i, j] * Z[i, j]
+            scores[first + i] = value
+    else:
+        across = slope.Y[first:last] @ (slope.V @ both)
+        for i in range(last - first):
+            value = (1.0 + weight) * slope.kept[first + i]
+            for j in range(2 * d):
+                value += Z[i, j] * (Z[i, j] - 2.0 * across[i, j])
+            scores[first + i] = value
+
+
+@njit(**OPTIONS)
+def _choose(kind, slope, own, weight, size, active, scores):  # type: ignore[no-untyped-def]
+    """Score as many candidates as can matter; returns how many, and the size-th largest score.
+
+    No score exceeds ``(1 + weight) reach``, and candidates come by falling reach.
+    """
+    c = slope.X.shape[0]
+    _score(kind, slope, own, weight, 0, active, scores)
+    cut = np.partition(scores[:active], active - size)[active - size]
+    if active < c and (1.0 + weight) * slope.reach[active] > cut:
+        _score(kind, slope, own, weight, active, c, scores)
+        active = c
+        cut = np.partition(scores, c - size)[c - size]
+    return active, cut
+
+
+@njit(**OPTIONS)
+def climb(kind, own_mean, slope, own, size, tolerance, passes):  # type: ignore[no-untyped-def]
+    """Climb from components ``own`` (rest, group) to a group of ``size`` rows.
+
+    Returns an estimate of its disparity (from below for the group, from above for the rest) and
+    the components there. Stops when a pass gains less than a share ``tolerance``.
+    """
+    c, n = slope.X.shape
+    weight = size / (slope.count - size)
+    member = np.zeros(c, dtype=np.bool_)
+    scores = np.empty(c)
+    # moments of the rest (0) and of the group (1)
+    total, second = np.zeros((2, n)), np.zeros((2, n, n))
+    counts = (slope.count - size, float(size))
+    best, best_own = -np.inf, own
+    active, cut = c, -np.inf
+    for _ in range(passes):
+        active, cut = _choose(kind, slope, own, weight, size, active, scores)
+        above = 0
+        for i in range(active):
+            above += scores[i] > cut
+        ties = size - above
+        for i in range(c):
+            chosen = i < active and scores[i] > cut
+            if i < active and scores[i] == cut and ties > 0:
+                chosen = True
+                ties -= 1
+            if chosen != member[i]:
+                member[i] = chosen
+                sign = 1.0 if chosen else -1.0
+                for j in range(n):
+                    step = sign * slope.X[i, j]
+                    total[1, j] += step
+                    for k in range(n):
+                        second[1, j, k] += step * slope.X[i, k]
+        for j in range(n):
+            total[0, j] = slope.total[j] - total[1, j]
+            for k in range(n):
+                second[0, j, k] = slope.second[j, k] - second[1, j, k]
+        new = np.empty_like(own)
+        value = 0.0
+        for side in range(2):
+            new[side] = _improve(
+                own[side], second[side], total[side], counts[side], own_mean, 2
+            )
+            value = _basis_loss(kind, second[side], slope.V, new[side]) / counts[side] - value
+        if value <= best + tolerance * abs(best):
+            if value > best:
+                best, best_own = value, new
+            break
+        best, best_own = value, new
+        own = new
+        # Rows far below the cut are left out of the next pass; ``_choose`` checks that rightly.
+        while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
+            active -= 1
+    return best, best_own

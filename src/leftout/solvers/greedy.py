@@ -1,0 +1,164 @@
+"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from leftout.losses import Array
+from leftout.moments import Moments, build
+from leftout.problem import Labels, Problem
+from leftout.sides import (
+    JOINS,
+    REFRESH,
+    gap_after,
+    gap_now,
+    loss_after,
+    move,
+    track,
+    transfer,
+)
+from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
+from leftout.spectra import OPTIONS
+
+UNION = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy:
+    """Greedy allocation and reallocation, exactly as with PCAs from scratch but by updates.
+
+    Two random seed sets take in the other rows one by one (each row joins the side whose loss it
+    makes the larger); then up to ``epochs`` sweeps in row order move a row to the other side
+    whenever that raises the disparity and leaves both sides their minimum size.
+
+    Parameters
+    ----------
+    epochs : int
+        Most sweeps of the second stage.
+    """
+
+    epochs: int = 15
+
+    def maximise(self, problem: Problem, means: Means) -> SearchResult:
+        refuse_fixed_size(problem, "Greedy")
+        rows = problem.rows()
+        labels = allocate(problem, rows, means.rng)
+        values, moves = [disparity_of(problem, labels)], [0]
+        sweeps = [labels.copy()]
+        stopped = "max_epochs"
+        for epoch in range(self.epochs):
+            value, moved = _epoch(problem, rows, labels)
+            values.append(value)
+            moves.append(moved)
+            sweeps.append(labels.copy())
+            means.tell(f"epoch {epoch + 1}: disparity {value:.6g}, {moved} rows moved")
+            if moved == 0:
+                stopped = "local optimum"
+                break
+        losses, _ = problem.losses(labels)
+        side = 0 if losses[0] > losses[1] else 1
+        return SearchResult(
+            labels=(labels == side).astype(np.int8),
+            history=as_history(values, moves),
+            stopped=stopped,
+            sweeps=(np.array(sweeps) == side).astype(np.int8),
+        )
+
+
+def seed_size(problem: Problem) -> int:
+    """Rows each side starts from: five a feature, as far as rows allow, and never below minimum."""
+    m, n = problem.X.shape
+    return max(problem.min_size, min(5 * n, m // 4))
+
+
+def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
+    """Stage 1: seeds from the head of one random order, every other row in that order."""
+    order = rng.permutation(problem.n_rows)
+    done = 2 * seed_size(problem)
+    labels = np.full(problem.n_rows, UNION, dtype=np.int8)
+    labels[order[: done // 2]], labels[order[done // 2 : done]] = 0, 1
+    while done < len(order):
+        seen, batch = order[:done], order[done : done + REFRESH]
+        moments = build(rows[seen], labels[seen], n_groups=2)
+        moments = Moments(
+            *(np.concatenate([part, part.sum(axis=0, keepdims=True)]) for part in moments[:3]),
+            origin=moments.origin,
+        )
+        _allocate(*problem.loss, track(problem.loss, moments, problem.V), rows, batch, labels, problem.d, UNION)
+        done += REFRESH
+    return labels
+
+
+def disparity_of(problem: Problem, labels: Labels) -> float:
+    """Absolute difference of the two sides' losses."""
+    losses, _ = problem.losses(labels)
+    return float(abs(losses[1] - losses[0]))
+
+
+def _epoch(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
+    """One sweep over all rows; labels change in place."""
+    kept = problem.norms_and_kept[1]
+    row, moved = 0, 0
+    while row < problem.n_rows:
+        sides = track(problem.loss, problem.split(labels), problem.V)
+        value, row, more = _sweep(
+            *problem.loss, sides, rows, kept, problem.V, labels, problem.min_size, row
+        )
+        moved += more
+    return value, moved
+
+
+@njit(**OPTIONS)
+def _allocate(kind, own_mean, sides, X, order, labels, d, union):  # type: ignore[no-untyped-def]
+    """Let each row join the side whose loss it makes the larger, under the union's PCA."""
+    n = X.shape[1]
+    losses = np.empty(2)
+    for i in order:
+        x = X[i]
+        move(own_mean, sides, union, x, 0.0, JOINS)
+        V = sides.vectors[union, n - d :]
+        y = V @ x
+        kept = y @ y
+        for group in range(2):
+            sides.kept[group] = _kept(own_mean, sides, group, V)
+            losses[group] = loss_after(kind, own_mean, sides, group, V, x, kept, JOINS)
+        labels[i] = 0 if losses[0] > losses[1] else 1
+        move(own_mean, sides, np.int64(labels[i]), x, kept, JOINS)
+
+
+@njit(**OPTIONS)
+def _kept(own_mean, sides, group, V):  # type: ignore[no-untyped-def]
+    """``<P, second moments>`` of a group from its eigenpairs."""
+    overlap = sides.vectors[group] @ V.T
+    kept = 0.0
+    for i in range(overlap.shape[0]):
+        kept += sides.values[group, i] * (overlap[i] @ overlap[i])
+    if own_mean:
+        y = V @ sides.total[group]
+        kept += (y @ y) / max(sides.count[group], 1.0)
+    return kept
+
+
+@njit(**OPTIONS)
+def _sweep(kind, own_mean, sides, X, kept, V, labels, min_size, row):  # type: ignore[no-untyped-def]
+    """Rows in order from ``row``, each moved if that raises the disparity, up to REFRESH moves.
+
+    Returns the disparity, the row to go on from and the number of moves; labels change in place.
+    """
+    disparity = abs(gap_now(kind, own_mean, sides, V))
+    moved = 0
+    while row < X.shape[0] and moved < REFRESH:
+        x = X[row]
+        source = np.int64(labels[row])
+        if sides.count[source] > min_size:
+            value = abs(gap_after(kind, own_mean, sides, source, V, x, kept[row]))
+            if value > disparity:
+                disparity = value
+                transfer(own_mean, sides, source, x, kept[row])
+                labels[row] = 1 - source
+                moved += 1
+        row += 1
+    return disparity, row, moved

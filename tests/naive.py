@@ -1,0 +1,101 @@
+"""Slow, obvious versions written from the definitions: what the fast code answers to."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+
+def components(X, d, about_mean):
+    """Top-d principal directions by an SVD, one a column."""
+    if about_mean:
+        X = X - X.mean(axis=0)
+    return np.linalg.svd(X, full_matrices=True)[2][:d].T
+
+
+def seen_by_pca(M, centering):
+    return M - M.mean(axis=0) if centering == "global" else M
+
+
+def shared_basis(M, d, centering):
+    return components(seen_by_pca(M, centering), d, about_mean=centering == "paper")
+
+
+def group_loss(G, V, d, loss, centering):
+    """Average loss of rows G (as PCA sees them) under the shared basis V."""
+    W = components(G, d, about_mean=centering == "paper")
+    shared, own = G @ V @ V.T, G @ W @ W.T
+    if loss == "excess":
+        return (np.sum((G - shared) ** 2) - np.sum((G - own) ** 2)) / len(G)
+    return np.sum((shared - own) ** 2) / len(G)
+
+
+def group_losses(M, labels, d, loss="excess", centering="global"):
+    X = seen_by_pca(M, centering)
+    V = shared_basis(M, d, centering)
+    return np.array([group_loss(X[labels == g], V, d, loss, centering) for g in np.unique(labels)])
+
+
+def signed_disparity(M, labels, d, loss="excess", centering="global"):
+    rest, group = group_losses(M, labels, d, loss, centering)
+    return group - rest
+
+
+def partitions(m, min_size, size=None):
+    """Every labelling in which both sides keep their minimum size."""
+    for k in range(min_size, m - min_size + 1):
+        if size is None or k == size:
+            for chosen in combinations(range(m), k):
+                labels = np.zeros(m, dtype=int)
+                labels[list(chosen)] = 1
+                yield labels
+
+
+def best_of_all_partitions(M, d, min_size, size=None, loss="excess", centering="global"):
+    X = seen_by_pca(M, centering)
+    V = shared_basis(M, d, centering)
+
+    def gap(labels):
+        return group_loss(X[labels == 1], V, d, loss, centering) - group_loss(
+            X[labels == 0], V, d, loss, centering
+        )
+
+    return max(gap(labels) for labels in partitions(len(M), min_size, size))
+
+
+def greedy(M, d, min_size, rng, seeds, epochs=15, loss="excess", centering="global"):
+    """The paper's Algorithm 1 with every PCA from scratch. Returns labels and accepted moves."""
+    X = seen_by_pca(M, centering)
+    m = len(X)
+    order = rng.permutation(m)
+    side = {int(i): 0 for i in order[:seeds]} | {int(i): 1 for i in order[seeds : 2 * seeds]}
+    for i in map(int, order[2 * seeds :]):
+        A = X[[j for j in side if side[j] == 0] + [i]]
+        B = X[[j for j in side if side[j] == 1] + [i]]
+        V = components(X[[*side, i]], d, about_mean=centering == "paper")
+        a, b = (group_loss(G, V, d, loss, centering) for G in (A, B))
+        side[i] = 0 if a > b else 1
+    labels = np.array([side[i] for i in range(m)])
+    V = shared_basis(M, d, centering)
+
+    def gap(labels):
+        a, b = (group_loss(X[labels == g], V, d, loss, centering) for g in (0, 1))
+        return abs(a - b)
+
+    moves = []
+    current = gap(labels)
+    for epoch in range(epochs):
+        before = len(moves)
+        for i in range(m):
+            trial = labels.copy()
+            trial[i] = 1 - labels[i]
+            if min((trial == 0).sum(), (trial == 1).sum()) < min_size:
+                continue
+            value = gap(trial)
+            if value > current:
+                labels, current = trial, value
+                moves.append((epoch, i))
+        if len(moves) == before:
+            break
+    return labels, moves

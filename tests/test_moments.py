@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from leftout import moments as mm
+
+
+def naive_moments(X, labels, n_groups, origin):
+    shifted = X - origin
+    rows = [shifted[labels == g] for g in range(n_groups)]
+    return (
+        np.array([len(r) for r in rows]),
+        np.array([sum(r, np.zeros(X.shape[1])) for r in rows]),
+        np.array([sum((np.outer(x, x) for x in r), np.zeros((X.shape[1],) * 2)) for r in rows]),
+    )
+
+
+@st.composite
+def grouped(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m, n, groups = draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    return rng.standard_normal((m, n)), rng.integers(0, groups, m), groups, rng.random(n)
+
+
+def assert_same(found, expected):
+    for part, wanted in zip(found, expected, strict=False):
+        assert_allclose(part, wanted, rtol=1e-12, atol=1e-12)
+
+
+@given(grouped())
+def test_build_is_the_definition(case):
+    X, labels, groups, origin = case
+    built = mm.build(X, labels, n_groups=groups, origin=origin)
+    assert_same(built, naive_moments(X, labels, groups, origin))
+
+
+@given(grouped(), st.integers(0, 12))
+def test_merging_sites_equals_pooling(case, cut):
+    X, labels, groups, origin = case
+    parts = (
+        mm.build(X[s], labels[s], n_groups=groups, origin=origin)
+        for s in (slice(None, cut), slice(cut, None))
+    )
+    assert_same(mm.merge(*parts), naive_moments(X, labels, groups, origin))
+
+
+@given(grouped())
+def test_recentring_equals_building_about_the_new_origin(case):
+    X, labels, groups, origin = case
+    moved = mm.recentre(mm.build(X, labels, n_groups=groups), origin)
+    assert_same(moved, naive_moments(X, labels, groups, origin))
+
+
+@given(grouped())
+def test_without_undoes_merge_and_pooled_forgets_groups(case):
+    X, labels, groups, _ = case
+    whole = mm.build(X)
+    first = mm.build(X[labels == 0])
+    assert_same(mm.without(whole, first), mm.build(X[labels != 0]))
+    assert_same(mm.pooled(mm.build(X, labels, n_groups=groups)), whole)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    labels = np.arange(50) % 2
+    whole = mm.build(X, labels, n_groups=2)
+    monkeypatch.setattr(mm, "_BLOCK", 21)
+    assert_same(mm.build(X, labels, n_groups=2), whole)
+
+
+def test_mean_far_from_zero_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3))
+    near, far = mm.build_about_mean(X), mm.build_about_mean(X + 1e6)
+    # the data itself loses digits at 1e6; about zero, all but two would be gone
+    assert_allclose(far.second, near.second, rtol=1e-8)
+    assert_allclose(far.origin, near.origin + 1e6, rtol=1e-12)
+
+
+def test_merge_refuses_other_origins():
+    X = np.ones((2, 2))
+    with pytest.raises(ValueError, match=r"different origins .*recentre\(b, a.origin\)"):
+        mm.merge(mm.build(X), mm.build(X, origin=1.0))
+
+
+def test_blocks_cover_every_row_once():
+    covered = [i for block in mm.blocks(2_500_000, 2) for i in (block.start, block.stop)]
+    assert covered[0] == 0 and covered[-1] == 2_500_000
+    assert_array_equal(covered[1:-1:2], covered[2::2])
