@@ -1,4 +1,4 @@
-"""What users pass in, checked once: each refusal says what was found, what is needed, what to do."""
+"""What users pass in, checked once: refusals say what was found, needed, and to do."""
 
 from __future__ import annotations
 
@@ -87,11 +87,19 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
     return names, index.astype(np.intp)
 
 
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < float(value) < 1.0
+
+
 def check_size(name: str, value: Any, n_rows: int) -> int:
     """A number of rows from an int, or from a share of the rows."""
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= 1:
+    if _is_int(value) and int(value) >= 1:
         return int(value)
-    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < value < 1.0:
+    if _is_share(value):
         return max(1, round(float(value) * n_rows))
     raise ValueError(
         f"{name}={value!r} is neither a number of rows (an int from 1) nor a share of the rows (a "
@@ -180,8 +188,8 @@ def check_components(
 
 
 def _dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
-    if isinstance(n_components, Integral) and not isinstance(n_components, bool | np.bool_):
-        if 1 <= n_components <= limit:
+    if _is_int(n_components):
+        if 1 <= int(n_components) <= limit:
             return int(n_components)
         raise ValueError(
             f"n_components={n_components} is out of range: the table has rank {rank}, and a "
@@ -190,9 +198,9 @@ def _dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
             if limit < rank
             else f"n_components={n_components} is out of range; choose from 1 to {limit}."
         )
-    if isinstance(n_components, Real) and 0.0 < n_components < 1.0:
+    if _is_share(n_components):
         ratio = np.cumsum(values) / values.sum()
-        d = int(np.searchsorted(ratio, n_components, side="right")) + 1
+        d = int(np.searchsorted(ratio, float(n_components), side="right")) + 1
         if d <= limit:
             return d
         warnings.warn(

@@ -13,12 +13,12 @@ from leftout.losses import (
     Array,
     Loss,
     evaluate,
+    mixed_bound,
     own_components,
     row_losses,
     row_reach,
-    upper_bound,
 )
-from leftout.moments import Moments, blocks, build, without
+from leftout.moments import Moments, blocks, build, stack, without
 
 Labels = NDArray[np.int8]
 
@@ -81,18 +81,32 @@ class Problem:
         """The most each row can add to a group's total loss."""
         return row_reach(self.loss, *self.norms_and_kept)
 
+    @cached_property
+    def by_reach(self) -> NDArray[np.intp]:
+        """Rows by falling reach."""
+        return np.argsort(-self.reach, kind="stable")
+
+    @cached_property
+    def _mean_reach(self) -> Array:
+        """Mean of the ``k`` longest reaches, at place ``k - 1``."""
+        return np.cumsum(self.reach[self.by_reach]) / np.arange(1, len(self.X) + 1)
+
     def bound(self, size: int) -> float:
-        """Certified upper bound on the disparity of any left-out group of ``size`` rows."""
-        return upper_bound(self.loss, *self.norms_and_kept, size)
+        """Certified upper bound on the disparity of any left-out group of ``size`` rows.
+
+        A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
+        longest; the rest's loss is not negative, and is taken away. Only under ``excess`` with
+        each group's own mean can it be negative, but never below minus the mean of what is kept:
+        the rows are then ranked by what either side can make of them.
+        """
+        if self.loss.may_be_negative:
+            return mixed_bound(*self.norms_and_kept, size)
+        return float(self._mean_reach[size - 1])
 
     def split(self, labels: Labels) -> Moments:
         """Moments of the rest (0) and the left-out group (1)."""
         group = build(self.X[labels == 1], origin=self.pooled.origin)
-        rest = without(self.pooled, group)
-        return Moments(
-            *(np.concatenate(parts) for parts in zip(rest[:3], group[:3], strict=True)),
-            origin=rest.origin,
-        )
+        return stack(without(self.pooled, group), group)
 
     def losses(self, labels: Labels) -> tuple[Array, Array]:
         """Average losses of rest and group, and their own components."""
@@ -101,7 +115,7 @@ class Problem:
         return evaluate(self.loss, moments, self.V, own), own
 
     def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
-        """What each row would add to the total loss of the rest and of the group, shape (2, rows)."""
+        """What each row would add to the loss of the rest and of the group, shape (2, rows)."""
         kept = self.norms_and_kept[1][index]
         result = np.empty((2, len(kept)))
         for block in blocks(len(kept), self.X.shape[1]):
@@ -127,17 +141,18 @@ class Problem:
         are looked at: first the longest, then all that could still be among the best.
         """
         wanted = min(size + MARGIN, len(self.X))
-        index: NDArray[np.intp] = np.arange(len(self.X))
         first = max(4 * size, _FIRST)
+        index = None
         if 2 * first < len(self.X):
             stretch = 1.0 + size / (self.n_rows - size)
-            far = np.argpartition(self.reach, len(index) - first)[len(index) - first :]
-            scores = self.scores(own, size, far)
+            scores = self.scores(own, size, self.by_reach[:first])
             least = np.partition(scores, first - wanted)[first - wanted]
             index = np.flatnonzero(stretch * self.reach >= least)
-        scores = self.scores(own, size, index)
-        order = np.lexsort((index, -scores))[:wanted]
-        return Ranking(index[order], scores[order])
+        scores = self.scores(own, size, slice(None) if index is None else index)
+        cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+        best = np.flatnonzero(scores >= cut)
+        best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
+        return Ranking(best if index is None else index[best], scores[best])
 
     def part(self, index: NDArray[np.integer], rate: float) -> Problem:
         """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
@@ -154,11 +169,11 @@ class Problem:
 class Ranking(NamedTuple):
     """Rows by falling score."""
 
-    index: NDArray[np.intp]
+    rows: NDArray[np.intp]
     scores: Array
 
     def labels(self, size: int, n_rows: int) -> Labels:
         """The first ``size`` rows, labelled 1."""
         labels = np.zeros(n_rows, dtype=np.int8)
-        labels[self.index[:size]] = 1
+        labels[self.rows[:size]] = 1
         return labels

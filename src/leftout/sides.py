@@ -24,7 +24,7 @@ JOINS, LEAVES = 1.0, -1.0
 class Sides(NamedTuple):
     """Moments of some groups as their eigenpairs, changed in place by :func:`move`."""
 
-    count: Array  # (g,)
+    count: Array  # type: ignore[assignment]  # not tuple.count  (g,)
     total: Array  # (g, n)
     values: Array  # (g, n), eigenvalues of the scatter, ascending
     vectors: Array  # (g, n, n), eigenvectors as rows
@@ -40,7 +40,7 @@ def track(loss: Loss, moments: Moments, V: Array) -> Sides:
 
 
 @njit(**OPTIONS)
-def _in_eigenbasis(own_mean, sides, group, x, sign):  # type: ignore[no-untyped-def]
+def _in_eigenbasis(own_mean: bool, sides: Sides, group: int, x: Array, sign: float) -> Array:
     """The ``z`` for which the scatter changes by ``sign z z'`` when ``x`` joins or leaves."""
     count = sides.count[group]
     u = x.copy()
@@ -54,7 +54,16 @@ def _in_eigenbasis(own_mean, sides, group, x, sign):  # type: ignore[no-untyped-
 
 
 @njit(**OPTIONS)
-def _loss(kind, own_mean, count, total, kept, values, vectors, V):  # type: ignore[no-untyped-def]
+def _loss(
+    kind: int,
+    own_mean: bool,
+    count: float,
+    total: Array,
+    kept: float,
+    values: Array,
+    vectors: Array,
+    V: Array,
+) -> float:
     """Average loss from eigenpairs: :func:`leftout.losses.evaluate` in other words.
 
     The scatter is ``sum of values w w'`` and the second moments add ``total total' / count`` to it
@@ -75,7 +84,7 @@ def _loss(kind, own_mean, count, total, kept, values, vectors, V):  # type: igno
 
 
 @njit(**OPTIONS)
-def loss_now(kind, own_mean, sides, group, V):  # type: ignore[no-untyped-def]
+def loss_now(kind: int, own_mean: bool, sides: Sides, group: int, V: Array) -> float:
     """Average loss of a group as it stands."""
     return _loss(
         kind,
@@ -90,13 +99,24 @@ def loss_now(kind, own_mean, sides, group, V):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def loss_after(kind, own_mean, sides, group, V, x, kept, sign):  # type: ignore[no-untyped-def]
+def loss_after(
+    kind: int,
+    own_mean: bool,
+    sides: Sides,
+    group: int,
+    V: Array,
+    x: Array,
+    kept: float,
+    sign: float,
+) -> float:
     """Average loss of a group once ``x`` has joined or left (sign); ``kept`` is ``|Vx|^2``.
 
     ``excess`` about a fixed origin needs only the eigenvalues, O(n^2); the others need the vectors.
     """
     d, n = V.shape
     count = sides.count[group] + sign
+    if count == 0.0:
+        return np.nan
     kept = sides.kept[group] + sign * kept
     z = _in_eigenbasis(own_mean, sides, group, x, sign)
     values = sides.values[group]
@@ -113,7 +133,7 @@ def loss_after(kind, own_mean, sides, group, V, x, kept, sign):  # type: ignore[
 
 
 @njit(**OPTIONS)
-def move(own_mean, sides, group, x, kept, sign):  # type: ignore[no-untyped-def]
+def move(own_mean: bool, sides: Sides, group: int, x: Array, kept: float, sign: float) -> None:
     """Let ``x`` join or leave (sign) a group, in place."""
     z = _in_eigenbasis(own_mean, sides, group, x, sign)
     values, vectors = rank_one(sides.values[group], sides.vectors[group], z, sign)
@@ -128,7 +148,7 @@ def move(own_mean, sides, group, x, kept, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def gap_now(kind, own_mean, sides, V):  # type: ignore[no-untyped-def]
+def gap_now(kind: int, own_mean: bool, sides: Sides, V: Array) -> float:
     """Loss of side 1 minus loss of side 0."""
     gap = 0.0
     for group in range(2):
@@ -137,7 +157,9 @@ def gap_now(kind, own_mean, sides, V):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def gap_after(kind, own_mean, sides, source, V, x, kept):  # type: ignore[no-untyped-def]
+def gap_after(
+    kind: int, own_mean: bool, sides: Sides, source: int, V: Array, x: Array, kept: float
+) -> float:
     """The same once ``x`` has moved from ``source`` to the other side."""
     gap = 0.0
     for group in range(2):
@@ -147,7 +169,7 @@ def gap_after(kind, own_mean, sides, source, V, x, kept):  # type: ignore[no-unt
 
 
 @njit(**OPTIONS)
-def transfer(own_mean, sides, source, x, kept):  # type: ignore[no-untyped-def]
+def transfer(own_mean: bool, sides: Sides, source: int, x: Array, kept: float) -> None:
     """Move ``x`` from ``source`` to the other side, in place."""
     move(own_mean, sides, source, x, kept, LEAVES)
     move(own_mean, sides, 1 - source, x, kept, JOINS)

@@ -10,9 +10,10 @@ from numba import njit
 
 from leftout.losses import Array, basis_loss
 from leftout.problem import MARGIN, Labels, Problem
-from leftout.sides import gap_after, gap_now, track, transfer
+from leftout.sides import Sides, gap_after, gap_now, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.climbing import Slope, climb, lay_out, orthonormalise
+from leftout.solvers.greedy import higher_side, sweep
 from leftout.spectra import OPTIONS
 from leftout.threads import one_thread
 
@@ -28,6 +29,8 @@ _ROUNDS, _LARGE_PASSES = 10, 4
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
+# Sizes nearer to the best than this share of it are left to the exchanges.
+_FINEST = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,9 @@ class Alternating:
     components are its own PCA. The search climbs from many starts: a quarter of them from random
     rows, the others from the best found so far with one of its directions replaced by a random
     row. The best ends are finished with exact eigenpairs, and single exchanges of rows near the cut
-    close the search. Only the disparity of an actual partition is ever compared or returned.
+    close the search. Only the disparity of an actual partition is ever compared or returned. Under
+    ``projection_gap`` or the paper's centring a group's own PCA need not maximise its loss, so
+    there the search also sweeps over all rows, as :class:`Greedy` does.
 
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
     table we met) and goes up, until the certified bound shows that no larger group can win.
@@ -58,7 +63,10 @@ class Alternating:
         means.tell(f"group of {first}: disparity {best.value:.6g}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
-        rounds = min(self.n_starts or _ROUNDS, _ROUNDS)
+            if not problem.loss.own_is_best:
+                best = _sweep_rows(problem, best)
+        large = len(problem.X) > _ROWS
+        rounds = 1 if large else min(self.n_starts or _ROUNDS, _ROUNDS)
         best, done = _exchange_rows(problem, best, rounds)
         return SearchResult(
             labels=best.labels,
@@ -77,16 +85,13 @@ class Alternating:
             tried.update(untried)
             size = best.size
             below, above = [t for t in tried if t < size], [t for t in tried if t > size]
-            around = sorted(below)[-1:] + sorted(above)[:1]
-            untried = [t for t in {(size + other) // 2 for other in around} if t not in tried]
+            middles = {(size + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
+            untried = [t for t in middles - tried if abs(t - size) >= _FINEST * size]
         return best
 
-    def _best_size(
-        self, problem: Problem, best: _Found, sizes: list[int], means: Means
-    ) -> _Found:
+    def _best_size(self, problem: Problem, best: _Found, sizes: list[int], means: Means) -> _Found:
         """The best of ``best`` and of what other sizes may offer."""
         source = best
-        n_starts = (self.n_starts or _MOST) // _SHARE
         for size in sorted(sizes):
             if problem.bound(size) <= best.value:
                 continue
@@ -94,7 +99,7 @@ class Alternating:
             near = min(size, source.size) / max(size, source.size)
             part = _part(problem, size, means.rng)
             if _promise(part[0], source.own, part[1]) >= near**_DOUBT * best.value:
-                found = _search(problem, size, n_starts, means, start=source.own)
+                found = _search(problem, size, self.n_starts, means, start=source.own)
                 means.tell(f"group of {size}: disparity {found.value:.6g}")
                 best = max(best, found, key=lambda end: end.value)
         return best
@@ -130,6 +135,8 @@ def _search(
     slope = lay_out(part)
     if n_starts is None:
         n_starts = _affordable(slope)
+    if start is not None:
+        n_starts //= _SHARE
     lines = min(_LINES, max(n_starts, 1))
     climbs = [n_starts // lines + (line < n_starts % lines) for line in range(lines)]
     tasks = [
@@ -157,7 +164,7 @@ def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Proble
     count = min(m, max(_ROWS // 4, 8 * size))
     if m <= _ROWS:
         return problem, size
-    index = np.argpartition(problem.reach, m - count)[m - count :]
+    index = problem.by_reach[:count]
     rate = min(1.0, _ROWS / count)
     if rate < 1.0:
         index = rng.choice(index, _ROWS, replace=False)
@@ -180,7 +187,7 @@ def _line(
 ) -> Array:
     """Climb from several starts, later ones derived from the best; returns the best components."""
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
-    best, value = start, -np.inf
+    value, best = -np.inf, np.empty(0)
     if start is not None:
         value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _CLIMB_PASSES)
     fresh = max(1, climbs // 4)
@@ -266,8 +273,23 @@ def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found,
         found = _evaluated(problem, labels, best)
         if found.value <= best.value:
             return best, True
-        best = _ascend(problem, found.own, found.size, found)
+        best = found if len(problem.X) > _ROWS else _ascend(problem, found.own, found.size, found)
     return best, False
+
+
+def _sweep_rows(problem: Problem, best: _Found) -> _Found:
+    """Single moves of every row, for losses under which alternating need not rise.
+
+    A group's own components maximise its loss only under ``excess`` about a fixed origin; under the
+    others a partition can be locally best without being a set of highest scores.
+    """
+    rows, labels = problem.rows(), best.labels.copy()
+    for _ in range(_ROUNDS):
+        if sweep(problem, rows, labels)[1] == 0:
+            break
+    labels = (labels == higher_side(problem, labels)).astype(np.int8)
+    found = _evaluated(problem, labels, best)
+    return found if found.value > best.value else best
 
 
 def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
@@ -275,12 +297,22 @@ def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
     members = np.flatnonzero(found.labels)
     scores = problem.scores(found.own, found.size, members)
     inside = members[np.argsort(scores, kind="stable")[:MARGIN]]
-    ranked = problem.rank(found.own, found.size).index
+    ranked = problem.rank(found.own, found.size).rows
     return np.concatenate([inside, ranked[found.labels[ranked] == 0][:MARGIN]])
 
 
 @njit(**OPTIONS)
-def _exchange(kind, own_mean, sides, X, kept, V, labels, free, min_size):  # type: ignore[no-untyped-def]
+def _exchange(
+    kind: int,
+    own_mean: bool,
+    sides: Sides,
+    X: Array,
+    kept: Array,
+    V: Array,
+    labels: Labels,
+    free: bool,
+    min_size: int,
+) -> Labels:
     """Moves (where the size is free) and swaps that raise the disparity; returns the labels."""
     labels = labels.copy()
     gap = gap_now(kind, own_mean, sides, V)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from leftout.problem import Problem
-from leftout.sides import REFRESH, gap_after, track, transfer
+from leftout.losses import Array
+from leftout.problem import Labels, Problem
+from leftout.sides import REFRESH, Sides, gap_after, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
-from leftout.solvers.greedy import allocate, disparity_of
+from leftout.solvers.greedy import allocate, disparity_of, higher_side
 from leftout.spectra import OPTIONS
 
 # Proposals between two entries of the history.
@@ -65,8 +66,7 @@ class Annealing:
                 moves.append(accepted)
                 means.tell(f"{step} proposals: best disparity {best:.6g}")
                 mark, accepted = step, 0
-        losses, _ = problem.losses(best_labels)
-        side = 0 if losses[0] > losses[1] else 1
+        side = higher_side(problem, best_labels)
         return SearchResult(
             labels=(best_labels == side).astype(np.int8),
             history=as_history(values, moves),
@@ -75,10 +75,25 @@ class Annealing:
 
 
 @njit(**OPTIONS)
-def _anneal(  # type: ignore[no-untyped-def]
-    kind, own_mean, sides, X, kept, V, labels, best_labels, min_size,
-    rng, value, best, temperature, cooling, t_min, step, limit,
-):  # fmt: skip
+def _anneal(
+    kind: int,
+    own_mean: bool,
+    sides: Sides,
+    X: Array,
+    kept: Array,
+    V: Array,
+    labels: Labels,
+    best_labels: Labels,
+    min_size: int,
+    rng: np.random.Generator,
+    value: float,
+    best: float,
+    temperature: float,
+    cooling: float,
+    t_min: float,
+    step: int,
+    limit: int,
+) -> tuple[float, float, float, int, int]:
     """Proposals up to ``limit``, the end of warmth or REFRESH moves; labels change in place."""
     moved = 0
     while step < limit and temperature >= t_min and moved < REFRESH:

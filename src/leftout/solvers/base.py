@@ -55,4 +55,3 @@ def refuse_fixed_size(problem: Problem, name: str) -> None:
             "changes the size with every move. Leave group_size=None, or use "
             "solver='alternating' or 'sorting'."
         )
-

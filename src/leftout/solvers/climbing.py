@@ -26,14 +26,14 @@ class Slope(NamedTuple):
     kept: Array  # (c,)
     reach: Array  # (c,), falling
     V: Array  # (d, n)
-    count: float  # all rows, candidates or not
+    n_rows: float  # all rows, candidates or not
     total: Array  # (n,)
     second: Array  # (n, n)
 
 
 def lay_out(problem: Problem) -> Slope:
     """Sort a problem's rows by reach."""
-    order = np.argsort(-problem.reach, kind="stable")
+    order = problem.by_reach
     X = problem.rows(order)
     kept = problem.norms_and_kept[1][order]
     count, total, second, _ = problem.pooled
@@ -43,7 +43,7 @@ def lay_out(problem: Problem) -> Slope:
 
 
 @njit(**OPTIONS)
-def orthonormalise(W):  # type: ignore[no-untyped-def]
+def orthonormalise(W: Array) -> None:
     """Gram-Schmidt on rows, in place, twice over; a row that depends on earlier ones becomes 0."""
     d, n = W.shape
     for i in range(d):
@@ -60,7 +60,7 @@ def orthonormalise(W):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _improve(W, S, total, count, own_mean, steps):  # type: ignore[no-untyped-def]
+def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, steps: int) -> Array:
     """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
     n = S.shape[0]
     C = S.copy()
@@ -75,7 +75,7 @@ def _improve(W, S, total, count, own_mean, steps):  # type: ignore[no-untyped-de
 
 
 @njit(**OPTIONS)
-def _basis_loss(kind, S, V, W):  # type: ignore[no-untyped-def]
+def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
     """:func:`leftout.losses.basis_loss`, compiled."""
     VS, WS = V @ S, W @ S
     kept = own = cross = 0.0
@@ -91,7 +91,9 @@ def _basis_loss(kind, S, V, W):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _score(kind, slope, own, weight, first, last, scores):  # type: ignore[no-untyped-def]
+def _score(
+    kind: int, slope: Slope, own: Array, weight: float, first: int, last: int, scores: Array
+) -> None:
     """Scores of candidates ``first`` to ``last``: :func:`leftout.problem.score_rows`, compiled."""
     d, n = slope.V.shape
     # one product for both sides: the rest's components scaled by the root of their weight
@@ -117,38 +119,69 @@ def _score(kind, slope, own, weight, first, last, scores):  # type: ignore[no-un
 
 
 @njit(**OPTIONS)
-def _choose(kind, slope, own, weight, size, active, scores):  # type: ignore[no-untyped-def]
+def _kth_largest(scores: Array, k: int) -> float:
+    """The ``k``-th largest score, by quickselect (``np.partition`` takes seconds to compile)."""
+    values = scores.copy()
+    low, high = 0, values.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        a, b, c = values[low], values[middle], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return values[k - 1]
+
+
+@njit(**OPTIONS)
+def _choose(
+    kind: int, slope: Slope, own: Array, weight: float, size: int, active: int, scores: Array
+) -> tuple[int, float]:
     """Score as many candidates as can matter; returns how many, and the size-th largest score.
 
     No score exceeds ``(1 + weight) reach``, and candidates come by falling reach.
     """
     c = slope.X.shape[0]
-    _score(kind, slope, own, weight, 0, active, scores)
-    cut = np.partition(scores[:active], active - size)[active - size]
+    _score(kind, slope, own, weight, np.int64(0), active, scores)
+    cut = _kth_largest(scores[:active], size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
         _score(kind, slope, own, weight, active, c, scores)
         active = c
-        cut = np.partition(scores, c - size)[c - size]
+        cut = _kth_largest(scores, size)
     return active, cut
 
 
 @njit(**OPTIONS)
-def climb(kind, own_mean, slope, own, size, tolerance, passes):  # type: ignore[no-untyped-def]
+def climb(
+    kind: int, own_mean: bool, slope: Slope, own: Array, size: int, tolerance: float, passes: int
+) -> tuple[float, Array]:
     """Climb from components ``own`` (rest, group) to a group of ``size`` rows.
 
     Returns an estimate of its disparity (from below for the group, from above for the rest) and
     the components there. Stops when a pass gains less than a share ``tolerance``.
     """
     c, n = slope.X.shape
-    weight = size / (slope.count - size)
+    weight = size / (slope.n_rows - size)
     member = np.zeros(c, dtype=np.bool_)
     scores = np.empty(c)
     # moments of the rest (0) and of the group (1)
     total, second = np.zeros((2, n)), np.zeros((2, n, n))
-    counts = (slope.count - size, float(size))
-    best, best_own = -np.inf, own
+    best = -np.inf
     active, cut = c, -np.inf
-    for _ in range(passes):
+    for turn in range(passes):
         active, cut = _choose(kind, slope, own, weight, size, active, scores)
         above = 0
         for i in range(active):
@@ -171,20 +204,17 @@ def climb(kind, own_mean, slope, own, size, tolerance, passes):  # type: ignore[
             total[0, j] = slope.total[j] - total[1, j]
             for k in range(n):
                 second[0, j, k] = slope.second[j, k] - second[1, j, k]
-        new = np.empty_like(own)
-        value = 0.0
-        for side in range(2):
-            new[side] = _improve(
-                own[side], second[side], total[side], counts[side], own_mean, 2
-            )
-            value = _basis_loss(kind, second[side], slope.V, new[side]) / counts[side] - value
-        if value <= best + tolerance * abs(best):
-            if value > best:
-                best, best_own = value, new
+        rest = _improve(own[0], second[0], total[0], slope.n_rows - size, own_mean, 2)
+        group = _improve(own[1], second[1], total[1], float(size), own_mean, 2)
+        value = _basis_loss(kind, second[1], slope.V, group) / size
+        value -= _basis_loss(kind, second[0], slope.V, rest) / (slope.n_rows - size)
+        gained = turn == 0 or value - best > tolerance * abs(best)
+        if value > best:
+            best = value
+            own = np.stack((rest, group))
+        if not gained:
             break
-        best, best_own = value, new
-        own = new
         # Rows far below the cut are left out of the next pass; ``_choose`` checks that rightly.
         while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
             active -= 1
-    return best, best_own
+    return best, own

@@ -8,11 +8,12 @@ import numpy as np
 from numba import njit
 
 from leftout.losses import Array
-from leftout.moments import Moments, build
+from leftout.moments import build, pooled, stack
 from leftout.problem import Labels, Problem
 from leftout.sides import (
     JOINS,
     REFRESH,
+    Sides,
     gap_after,
     gap_now,
     loss_after,
@@ -21,7 +22,7 @@ from leftout.sides import (
     transfer,
 )
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
-from leftout.spectra import OPTIONS
+from leftout.spectra import OPTIONS, IntArray
 
 UNION = 2
 
@@ -50,7 +51,7 @@ class Greedy:
         sweeps = [labels.copy()]
         stopped = "max_epochs"
         for epoch in range(self.epochs):
-            value, moved = _epoch(problem, rows, labels)
+            value, moved = sweep(problem, rows, labels)
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
@@ -58,8 +59,7 @@ class Greedy:
             if moved == 0:
                 stopped = "local optimum"
                 break
-        losses, _ = problem.losses(labels)
-        side = 0 if losses[0] > losses[1] else 1
+        side = higher_side(problem, labels)
         return SearchResult(
             labels=(labels == side).astype(np.int8),
             history=as_history(values, moves),
@@ -83,13 +83,23 @@ def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
         moments = build(rows[seen], labels[seen], n_groups=2)
-        moments = Moments(
-            *(np.concatenate([part, part.sum(axis=0, keepdims=True)]) for part in moments[:3]),
-            origin=moments.origin,
+        moments = stack(moments, pooled(moments))
+        _allocate(
+            *problem.loss,
+            track(problem.loss, moments, problem.V),
+            rows,
+            batch,
+            labels,
+            problem.d,
+            UNION,
         )
-        _allocate(*problem.loss, track(problem.loss, moments, problem.V), rows, batch, labels, problem.d, UNION)
         done += REFRESH
     return labels
+
+
+def higher_side(problem: Problem, labels: Labels) -> int:
+    """The side with the higher loss."""
+    return int(np.argmax(problem.losses(labels)[0]))
 
 
 def disparity_of(problem: Problem, labels: Labels) -> float:
@@ -98,7 +108,7 @@ def disparity_of(problem: Problem, labels: Labels) -> float:
     return float(abs(losses[1] - losses[0]))
 
 
-def _epoch(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
+def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
     """One sweep over all rows; labels change in place."""
     kept = problem.norms_and_kept[1]
     row, moved = 0, 0
@@ -112,7 +122,16 @@ def _epoch(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
 
 
 @njit(**OPTIONS)
-def _allocate(kind, own_mean, sides, X, order, labels, d, union):  # type: ignore[no-untyped-def]
+def _allocate(
+    kind: int,
+    own_mean: bool,
+    sides: Sides,
+    X: Array,
+    order: IntArray,
+    labels: Labels,
+    d: int,
+    union: int,
+) -> None:
     """Let each row join the side whose loss it makes the larger, under the union's PCA."""
     n = X.shape[1]
     losses = np.empty(2)
@@ -130,7 +149,7 @@ def _allocate(kind, own_mean, sides, X, order, labels, d, union):  # type: ignor
 
 
 @njit(**OPTIONS)
-def _kept(own_mean, sides, group, V):  # type: ignore[no-untyped-def]
+def _kept(own_mean: bool, sides: Sides, group: int, V: Array) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
     overlap = sides.vectors[group] @ V.T
     kept = 0.0
@@ -143,7 +162,17 @@ def _kept(own_mean, sides, group, V):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _sweep(kind, own_mean, sides, X, kept, V, labels, min_size, row):  # type: ignore[no-untyped-def]
+def _sweep(
+    kind: int,
+    own_mean: bool,
+    sides: Sides,
+    X: Array,
+    kept: Array,
+    V: Array,
+    labels: Labels,
+    min_size: int,
+    row: int,
+) -> tuple[float, int, int]:
     """Rows in order from ``row``, each moved if that raises the disparity, up to REFRESH moves.
 
     Returns the disparity, the row to go on from and the number of moves; labels change in place.

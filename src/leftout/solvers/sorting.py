@@ -8,10 +8,11 @@ import numpy as np
 from numba import njit
 
 from leftout.checks import check_choice
-from leftout.losses import EXCESS, Array
+from leftout.losses import Array
 from leftout.problem import Labels, Problem
-from leftout.sides import REFRESH, gap_now, track, transfer
+from leftout.sides import REFRESH, Sides, gap_now, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history
+from leftout.solvers.greedy import higher_side
 from leftout.spectra import OPTIONS
 
 SPLITS = ("half", "matched", "best")
@@ -70,8 +71,7 @@ def _head(order: np.ndarray, size: int) -> Labels:
 
 
 def _higher_loss(problem: Problem, labels: Labels) -> Labels:
-    losses, _ = problem.losses(labels)
-    return labels if losses[1] >= losses[0] else (1 - labels).astype(np.int8)
+    return (labels == higher_side(problem, labels)).astype(np.int8)
 
 
 def _best_cut(problem: Problem, order: np.ndarray) -> int:
@@ -104,7 +104,7 @@ def _ceiling(problem: Problem, order: np.ndarray) -> Array:
     ``excess`` with own means, where nothing is ruled out).
     """
     m = len(order)
-    if problem.loss.kind == EXCESS and problem.loss.own_mean:
+    if problem.loss.may_be_negative:
         return np.full(m, np.inf)
     head = np.cumsum(problem.reach[order])
     sizes = np.arange(1, m)
@@ -113,7 +113,7 @@ def _ceiling(problem: Problem, order: np.ndarray) -> Array:
 
 
 @njit(**OPTIONS)
-def _gaps(kind, own_mean, sides, X, kept, V):  # type: ignore[no-untyped-def]
+def _gaps(kind: int, own_mean: bool, sides: Sides, X: Array, kept: Array, V: Array) -> Array:
     """Disparities as the rows of ``X`` join side 1 one after another; the last only counts."""
     gaps = np.empty(X.shape[0])
     rest = np.int64(0)
