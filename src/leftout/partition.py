@@ -210,9 +210,7 @@ class MaxDisparityPartition(BaseEstimator):
             validate_data(self, matrix, reset=reset, skip_check_array=True)
         return matrix
 
-    def _problem(
-        self, X: Array, smallest: int, size: int | None
-    ) -> tuple[Problem, Array | None]:
+    def _problem(self, X: Array, smallest: int, size: int | None) -> tuple[Problem, Array | None]:
         """The search's problem and, where the columns were reduced, the way back to them.
 
         With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
@@ -290,4 +288,3 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 def _to_stderr(message: str) -> None:
     print(f"leftout: {message}", file=sys.stderr)
-

@@ -1,0 +1,135 @@
+"""Losses from moments answer to SVDs of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import leftout
+import naive
+from leftout.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
+from leftout.moments import build
+from leftout.problem import Problem
+
+COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
+
+
+@st.composite
+def tables(draw):
+    """A generic table, labels with at least d + 2 rows a group, and d."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(2, 6))
+    d = draw(st.integers(1, n - 1))
+    groups = draw(st.integers(1, 3))
+    sizes = [draw(st.integers(d + 2, 12)) for _ in range(groups)]
+    labels = rng.permutation(np.repeat(np.arange(groups), sizes))
+    M = rng.random((len(labels), n)) @ rng.standard_normal((n, n))
+    return M + draw(st.sampled_from([0.0, 3.0])), labels, d
+
+
+def has_gaps(M, labels, d, centering):
+    """Whether every projection in the definition is unique, so that there is one right answer."""
+    X = naive.seen_by_pca(M, centering)
+    for rows in (X, *(X[labels == g] for g in np.unique(labels))):
+        if centering == "paper":
+            rows = rows - rows.mean(axis=0)
+        s = np.linalg.svd(rows, compute_uv=False) ** 2
+        if len(s) > d and s[d - 1] - s[d] < 1e-4 * s[0]:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
+@given(case=tables())
+def test_group_losses_are_the_definition(loss, centering, case):
+    M, labels, d = case
+    assume(has_gaps(M, labels, d, centering))
+    got = leftout.group_losses(M, labels, d, loss=loss, centering=centering)
+    want = naive.group_losses(M, labels, d, loss, centering)
+    # the definition subtracts two energies, so its own rounding is a share of these
+    energy = np.mean(np.sum(naive.seen_by_pca(M, centering) ** 2, axis=1))
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11 * energy)
+    gap = leftout.disparity(M, labels, d, loss=loss, centering=centering)
+    assert gap == got.max() - got.min()
+
+
+@pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
+@given(case=tables())
+def test_row_losses_sum_to_the_loss_and_stay_within_reach(loss, centering, case):
+    M, labels, d = case
+    X = naive.seen_by_pca(M, centering)
+    rule = Loss.named(loss, centering)
+    V = shared_pca(rule, build(X), d).components
+    G = X[labels == 0]
+    W = np.ascontiguousarray(naive.components(G, d, centering == "paper").T)
+    kept = np.sum((G @ V.T) ** 2, axis=1)
+    rows = row_losses(rule, G, kept, V, W)
+    want = naive.group_loss(G, V.T, d, loss, centering)
+    np.testing.assert_allclose(rows.mean(), want, rtol=1e-9, atol=1e-11 * np.mean(G**2))
+    reach = row_reach(rule, np.sum(G**2, axis=1), kept)
+    assert np.all(rows <= reach + 1e-9 * np.sum(G**2, axis=1))
+
+
+@given(case=tables())
+def test_excess_is_never_negative_nor_changed_by_rotation_or_duplication(case):
+    M, labels, d = case
+    assume(has_gaps(M, labels, d, "global"))
+    losses = leftout.group_losses(M, labels, d)
+    scale = np.mean((M - M.mean(axis=0)) ** 2)
+    assert np.all(losses >= -1e-12 * scale)
+    n = M.shape[1]
+    turned = M @ np.linalg.qr(np.random.default_rng(n).standard_normal((n, n)))[0]
+    order = np.random.default_rng(0).permutation(len(M))
+    for other, names in (
+        (turned, labels),
+        (np.vstack([M, M]), np.tile(labels, 2)),
+        (M[order], labels[order]),
+        (M + 17.0, labels),
+    ):
+        np.testing.assert_allclose(
+            leftout.group_losses(other, names, d), losses, rtol=1e-7, atol=1e-9 * scale
+        )
+
+
+@given(case=tables(), seed=st.integers(0, 1000))
+def test_no_projection_lowers_the_weighted_sum_of_losses(case, seed):
+    M, labels, d = case
+    X = M - M.mean(axis=0)
+    V = naive.shared_basis(M, d, "global")
+    other = np.linalg.qr(np.random.default_rng(seed).standard_normal((M.shape[1], d)))[0]
+
+    def total(basis):
+        groups = [X[labels == g] for g in np.unique(labels)]
+        return sum(len(G) * naive.group_loss(G, basis, d, "excess", "global") for G in groups)
+
+    assert total(V) <= total(other) + 1e-9 * np.sum(X**2)
+
+
+@pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_bound_is_never_below_the_best_partition(loss, centering, seed):
+    rng = np.random.default_rng(seed)
+    M, d = rng.random((9, 3)), 1 + seed % 2
+    rule = Loss.named(loss, centering)
+    moments = build(M, origin=M.mean(axis=0) if centering == "global" else 0.0)
+    V = shared_pca(rule, moments, d).components
+    problem = Problem(X=M, loss=rule, V=V, pooled=moments, min_size=2)
+    for size in range(2, 8):
+        best = naive.best_of_all_partitions(M, d, 2, size, loss, centering)
+        assert problem.bound(size) >= best - 1e-9
+
+
+def test_labels_may_be_anything_that_sorts():
+    M = np.random.default_rng(0).random((20, 4))
+    numbers = np.arange(20) % 3
+    names = np.array(["c", "a", "b"])[numbers]
+    by_number = leftout.group_losses(M, numbers, 2)
+    np.testing.assert_allclose(leftout.group_losses(M, names, 2), by_number[[1, 2, 0]])
+
+
+def test_one_group_loses_nothing():
+    M = np.random.default_rng(0).random((20, 4))
+    assert leftout.disparity(M, np.zeros(20), 2) == 0.0
+    np.testing.assert_allclose(leftout.group_losses(M, np.zeros(20), 2), [0.0], atol=1e-14)

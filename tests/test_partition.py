@@ -1,0 +1,215 @@
+"""The estimator people use."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import leftout
+import naive
+from leftout import MaxDisparityPartition, datasets
+from leftout.losses import CENTERINGS, LOSSES
+from leftout.solvers import SOLVERS, Alternating, Greedy
+
+ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]
+QUICK = Alternating(n_starts=12)
+
+
+# the contract's tables are tiny: the default minimum size is cut, and so are all dimensions
+@pytest.mark.filterwarnings("ignore:The default minimum group size:UserWarning")
+@pytest.mark.filterwarnings("ignore:More than 0.8 of the variance:UserWarning")
+@pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix:UserWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted(request):
+    X, _ = datasets.make_planted(300, 8, 2, 60, random_state=1)
+    return X + 0.5, MaxDisparityPartition(2, min_group_size=40, random_state=0).fit(X + 0.5)
+
+
+def test_fitted_attributes_agree_with_each_other(fitted):
+    X, found = fitted
+    assert found.labels_.shape == (300,) and set(found.labels_) == {0, 1}
+    assert found.sizes_.tolist() == np.bincount(found.labels_).tolist()
+    np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 2), rtol=1e-9)
+    assert found.disparity_ == found.losses_[1] - found.losses_[0] > 0
+    assert found.disparity_ <= found.bound_
+    assert found.n_components_ == 2 and found.components_.shape == (2, 8)
+    np.testing.assert_allclose(found.mean_, X.mean(axis=0), rtol=1e-12)
+    assert found.history_["disparity"][-1] == pytest.approx(found.disparity_, rel=1e-12)
+    assert found.stopped_ == "local optimum"
+    assert not hasattr(found, "epoch_labels_")
+
+
+def test_shared_pca_is_scikit_learns(fitted):
+    from sklearn.decomposition import PCA
+
+    X, found = fitted
+    pca = PCA(2, svd_solver="full").fit(X)
+    np.testing.assert_allclose(
+        found.components_.T @ found.components_, pca.components_.T @ pca.components_, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        found.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-9
+    )
+
+
+def test_retained_shares_are_the_definition(fitted):
+    X, found = fitted
+    centred, V = X - X.mean(axis=0), naive.shared_basis(X, 2, "global")
+    for side in (0, 1):
+        G = centred[found.labels_ == side]
+        W = naive.components(G, 2, about_mean=False)
+        for got, basis in ((found.retained_, V), (found.retained_own_, W)):
+            np.testing.assert_allclose(got[side], np.sum((G @ basis) ** 2) / np.sum(G**2))
+    assert np.all(found.retained_own_ >= found.retained_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("centering", CENTERINGS)
+def test_losses_under_every_choice(loss, centering, mixed):
+    found = MaxDisparityPartition(
+        3, min_group_size=30, loss=loss, centering=centering, solver=QUICK, random_state=0
+    ).fit(mixed)
+    want = naive.group_losses(mixed, found.labels_, 3, loss, centering)
+    np.testing.assert_allclose(found.losses_, want, rtol=1e-8)
+    gap = leftout.disparity(mixed, found.labels_, 3, loss=loss, centering=centering)
+    assert found.disparity_ == pytest.approx(gap, rel=1e-9)
+    agreement = np.mean(found.predict(mixed) == found.labels_)
+    # elsewhere the best partition need not be a set of highest scores
+    assert agreement > (0.99 if loss == "excess" and centering != "paper" else 0.5)
+
+
+def test_new_rows_of_the_planted_kind_are_predicted():
+    X, planted = datasets.make_planted(600, 10, 2, 120, random_state=3)
+    half = np.arange(600) % 2 == 0
+    found = MaxDisparityPartition(2, group_size=int(planted[half].sum()), random_state=0)
+    found.fit(X[half])
+    new = found.predict(X[~half])
+    assert np.mean(new == planted[~half]) > 0.97
+    scores = found.score_samples(X[~half])
+    np.testing.assert_array_equal(new, scores > found.offset_)
+    assert scores[planted[~half] == 1].min() > np.median(scores[planted[~half] == 0])
+
+
+def test_fit_predict_and_refit(mixed):
+    search = MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0)
+    labels = search.fit_predict(mixed)
+    np.testing.assert_array_equal(labels, search.labels_)
+    np.testing.assert_array_equal(labels, clone(search).fit(mixed).labels_)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(mixed), search.predict(mixed))
+
+
+@pytest.mark.parametrize("seed", [np.random.RandomState(1), np.random.default_rng(1), None])
+def test_every_kind_of_random_state(mixed, seed):
+    found = MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=seed).fit(mixed)
+    assert found.sizes_.min() >= 30
+
+
+def test_n_jobs_changes_nothing(mixed):
+    one, two = (
+        MaxDisparityPartition(3, min_group_size=30, random_state=5, n_jobs=jobs).fit(mixed)
+        for jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.disparity_ == two.disparity_
+
+
+def test_invariances(mixed):
+    """Rows in another order, rotated, moved: the same people. Duplicated: the same, twice."""
+    rng = np.random.default_rng(0)
+    search = MaxDisparityPartition(3, group_size=1 / 6, random_state=0)
+    base = search.fit(mixed)
+    labels, value = base.labels_, base.disparity_
+    order = rng.permutation(240)
+    turn = np.linalg.qr(rng.standard_normal((7, 7)))[0]
+    moved = clone(search).fit(mixed[order])
+    assert moved.disparity_ == pytest.approx(value, rel=1e-6)
+    np.testing.assert_array_equal(moved.labels_, labels[order])
+    turned = clone(search).fit(mixed @ turn + 3.0)
+    assert turned.disparity_ == pytest.approx(value, rel=1e-6)
+    np.testing.assert_array_equal(turned.labels_, labels)
+    twice = clone(search).fit(np.vstack([mixed, mixed]))
+    assert twice.disparity_ >= value * (1 - 1e-9)
+    assert leftout.disparity(np.vstack([mixed, mixed]), np.tile(labels, 2), 3) == pytest.approx(
+        value
+    )
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
+def test_tables_of_every_make(make, mixed):
+    columns = {f"column {j}": mixed[:, j] for j in range(7)}
+    columns["column 3"] = columns["column 3"] > 0  # booleans are numbers
+    columns["column 2"] = columns["column 2"].astype(int)
+    table = make(columns)
+    search = MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0)
+    found = clone(search).fit(table)
+    assert found.feature_names_in_.tolist() == list(columns)
+    np.testing.assert_array_equal(found.labels_, clone(search).fit(mixed).labels_)
+    np.testing.assert_array_equal(found.predict(table), found.predict(make(columns)))
+    renamed = make({name.upper(): column for name, column in columns.items()})
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(renamed)
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 90))
+    found = MaxDisparityPartition(3, min_group_size=8, solver=QUICK, random_state=0).fit(X)
+    assert found.components_.shape == (3, 90)
+    assert found.group_components_.shape == (2, 3, 90)
+    np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 3), rtol=1e-9)
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
+    direct = MaxDisparityPartition(3, min_group_size=8, solver=QUICK, random_state=0)
+    # the same rows padded to fewer columns than rows would be another table; rotate instead
+    turned = X @ np.linalg.qr(rng.standard_normal((90, 90)))[0]
+    assert direct.fit(turned).disparity_ == pytest.approx(found.disparity_, rel=0.05)
+
+
+def test_greedy_keeps_its_labels_per_epoch(mixed):
+    found = MaxDisparityPartition(3, min_group_size=30, solver=Greedy(), random_state=0).fit(mixed)
+    assert len(found.epoch_labels_) == len(found.history_)
+    np.testing.assert_array_equal(found.epoch_labels_[-1], found.labels_)
+    changes = np.sum(found.epoch_labels_[1:] != found.epoch_labels_[:-1], axis=1)
+    np.testing.assert_array_equal(changes, found.history_["moves"][1:])
+
+
+def test_input_is_left_as_it_was(mixed):
+    before = mixed.copy()
+    MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0).fit(mixed)
+    np.testing.assert_array_equal(mixed, before)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_layout_does_not_matter(mixed, order):
+    search = MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0)
+    found = search.fit(np.array(mixed, order=order))
+    assert found.disparity_ == pytest.approx(clone(search).fit(mixed).disparity_, rel=1e-12)
+
+
+def test_verbose_speaks_on_stderr(mixed, capsys):
+    MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0, verbose=1).fit(mixed)
+    out, err = capsys.readouterr()
+    assert out == "" and "leftout: group of 30: disparity" in err
+
+
+@pytest.mark.parametrize(
+    ("size", "strength", "least"),
+    [(150, 1.0, 0.94), (400, 1.0, 0.97), (150, 0.4, 0.82), (400, 0.4, 0.90), (800, 0.4, 0.93)],
+)
+def test_planted_groups_are_recovered(size, strength, least):
+    X, planted = datasets.make_planted(2000, 30, 5, size, strength, random_state=8)
+    found = MaxDisparityPartition(5, group_size=size, random_state=0, solver=QUICK).fit(X)
+    both = np.sum(found.labels_ & planted) / np.sum(found.labels_ | planted)
+    assert both >= least
