@@ -1,0 +1,83 @@
+"""Imports point one way, and importing the package costs next to nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import leftout
+
+ROOT = Path(leftout.__file__).parent
+
+MAY_IMPORT = {
+    "moments": set(),
+    "spectra": set(),
+    "tables": set(),
+    "datasets": set(),
+    "threads": set(),
+    "losses": {"moments", "spectra"},
+    "checks": {"moments", "losses", "tables"},
+    "problem": {"moments", "losses"},
+    "sides": {"moments", "spectra", "losses"},
+    "solvers": {"moments", "spectra", "losses", "problem", "sides", "checks", "threads"},
+    "measure": {"moments", "losses", "checks"},
+    "partition": {"moments", "losses", "checks", "problem", "solvers", "threads"},
+    "cli": {"datasets", "partition"},
+}
+SPEAKS = {"cli"}  # may use rich or print on stdout
+
+
+def modules():
+    return sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+
+
+def name_of(path):
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            if node.module == "leftout":
+                yield from (f"leftout.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    name = name_of(path)
+    used = {module.split(".")[1] for module in imports(path) if module.startswith("leftout.")}
+    assert used - {"__version__"} <= MAY_IMPORT[name] | {name}
+    if name not in SPEAKS:
+        assert not {"rich", "click"} & {module.split(".")[0] for module in imports(path)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_import_is_lazy_and_silent():
+    script = (
+        "import sys, leftout; "
+        "print(sorted({'numba', 'matplotlib', 'sklearn', 'scipy', 'pandas', 'socket'}"
+        " & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]" and done.stderr == ""
+
+
+def test_every_public_name_is_there():
+    for name in leftout.__all__:
+        assert getattr(leftout, name) is not None
+    assert set(leftout.__all__) <= set(dir(leftout))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        leftout.nothing  # noqa: B018
