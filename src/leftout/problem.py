@@ -110,7 +110,10 @@ class Problem:
 
     def losses(self, labels: Labels) -> tuple[Array, Array]:
         """Average losses of rest and group, and their own components."""
-        moments = self.split(labels)
+        return self.losses_of(self.split(labels))
+
+    def losses_of(self, moments: Moments) -> tuple[Array, Array]:
+        """The same from the moments of rest and group."""
         own = own_components(self.loss, moments, self.d)
         return evaluate(self.loss, moments, self.V, own), own
 

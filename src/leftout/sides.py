@@ -16,7 +16,7 @@ from leftout.spectra import OPTIONS, rank_one, top_change
 
 # Rounding grows with the number of updates in a row. Kernels stop after this many moves, and their
 # caller starts them again from moments taken afresh: a few per cent of the time.
-REFRESH = 128
+REFRESH = 256
 # Floats, because Numba compiles a kernel anew for every integer constant it is called with.
 JOINS, LEAVES = 1.0, -1.0
 

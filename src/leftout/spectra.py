@@ -227,21 +227,36 @@ def _deflate(poles: Array, w: Array, basis: Array, active: IntArray) -> int:
 
 
 @njit(**OPTIONS)
-def _times_ratios(product: Array, gaps: Array, p: Array, other: float) -> None:
-    for j in range(product.size):
-        product[j] *= gaps[j] / (p[j] - other)
+def _exact_weights(gaps: Array, p: Array, w: Array) -> Array:
+    """The ``w`` for which the roots behind ``gaps`` are exact: their vectors are orthogonal."""
+    n = p.size
+    product = np.empty(n)
+    for j in range(n):
+        product[j] = -gaps[n - 1, j]
+    for i in range(n - 1):
+        for j in range(n):
+            other = p[i + 1] if j <= i else p[i]
+            product[j] *= gaps[i, j] / (p[j] - other)
+    for j in range(n):
+        product[j] = np.copysign(np.sqrt(abs(product[j])), w[j])
+    return product
 
 
 @njit(**OPTIONS, fastmath=_SUMS)
-def _unit_ratio(row: Array, numerator: Array, gaps: Array) -> None:
-    """Write ``numerator / gaps`` into ``row``, scaled to length one."""
-    total = 0.0
-    for j in range(row.size):
-        row[j] = numerator[j] / gaps[j]
-        total += row[j] * row[j]
-    total = 1.0 / np.sqrt(total)
-    for j in range(row.size):
-        row[j] *= total
+def _unit_vectors(weights: Array, gaps: Array) -> Array:
+    """Rows ``weights / gaps``, scaled to length one."""
+    n = weights.size
+    vectors = np.empty((n, n))
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            ratio = weights[j] / gaps[i, j]
+            vectors[i, j] = ratio
+            total += ratio * ratio
+        total = 1.0 / np.sqrt(total)
+        for j in range(n):
+            vectors[i, j] *= total
+    return vectors
 
 
 @njit(**OPTIONS)
@@ -259,19 +274,7 @@ def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
         roots[i] = p[anchor] + tau
         for j in range(n):
             gaps[i, j] = (p[j] - p[anchor]) - tau
-    # The weights for which the computed roots are exact: their vectors are orthogonal.
-    product = np.empty(n)
-    for j in range(n):
-        product[j] = -gaps[n - 1, j]
-    for i in range(n - 1):
-        _times_ratios(product[: i + 1], gaps[i, : i + 1], p[: i + 1], p[i + 1])
-        _times_ratios(product[i + 1 :], gaps[i, i + 1 :], p[i + 1 :], p[i])
-    for j in range(n):
-        product[j] = np.copysign(np.sqrt(abs(product[j])), w[j])
-    vectors = np.empty((n, n))
-    for i in range(n):
-        _unit_ratio(vectors[i], product, gaps[i])
-    return roots, vectors
+    return roots, _unit_vectors(_exact_weights(gaps, p, w), gaps)
 
 
 @njit(**OPTIONS)
@@ -298,12 +301,15 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
     _normal_form(values, z, sign, poles, w)
     basis = np.empty((n, n))
     for i in range(n):
-        _copy(vectors[i if sign > 0 else n - 1 - i], basis[i])
+        source = i if sign > 0 else n - 1 - i
+        for j in range(n):
+            basis[i, j] = vectors[source, j]
     active = np.empty(n, dtype=np.int64)
     count = _deflate(poles, w, basis, active)
     if count == n:
         roots, inner = _moved_pairs(poles, w)
-        _copy(roots, poles)
+        for i in range(n):
+            poles[i] = roots[i]
         moved = inner @ basis
     else:
         moved = _moved_some(poles, w, basis, active[:count])
@@ -311,7 +317,8 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
     for i in range(n):
         source = order[i] if sign > 0 else order[n - 1 - i]
         w[i] = sign * poles[source]
-        _copy(moved[source], basis[i])
+        for j in range(n):
+            basis[i, j] = moved[source, j]
     return w, basis
 
 
@@ -323,20 +330,16 @@ def _moved_some(poles: Array, w: Array, basis: Array, active: IntArray) -> Array
     for i in range(count):
         p[i] = poles[active[i]]
         weights[i] = w[active[i]]
-        _copy(basis[active[i]], before[i])
+        for j in range(n):
+            before[i, j] = basis[active[i], j]
     if count > 0:
         roots, inner = _moved_pairs(p, weights)
         after = inner @ before
         for i in range(count):
             poles[active[i]] = roots[i]
-            _copy(after[i], basis[active[i]])
+            for j in range(n):
+                basis[active[i], j] = after[i, j]
     return basis.copy()
-
-
-@njit(**OPTIONS)
-def _copy(source: Array, target: Array) -> None:
-    for j in range(source.size):
-        target[j] = source[j]
 
 
 @njit(**OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -52,22 +53,23 @@ class Alternating:
     Parameters
     ----------
     n_starts : int or None
-        Climbs at the first size. None: 200, fewer on large tables, where each takes longer.
+        Climbs at the first size, and one less the rounds of exchanges (at most ten). None: 200,
+        fewer on large tables, where each takes longer.
     """
 
     n_starts: int | None = None
 
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
         first = problem.group_size or problem.min_size
+        large = len(problem.X) > _ROWS
         best = _search(problem, first, self.n_starts, means)
         means.tell(f"group of {first}: disparity {best.value:.6g}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
             if not problem.loss.own_is_best:
                 best = _sweep_rows(problem, best)
-        large = len(problem.X) > _ROWS
-        rounds = 1 if large else min(self.n_starts or _ROUNDS, _ROUNDS)
-        best, done = _exchange_rows(problem, best, rounds)
+        rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
+        best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
         return SearchResult(
             labels=best.labels,
             history=as_history(*zip(*best.trail, strict=True)),
@@ -97,8 +99,7 @@ class Alternating:
                 continue
             # Components found at one size say the more about another the nearer it is.
             near = min(size, source.size) / max(size, source.size)
-            part = _part(problem, size, means.rng)
-            if _promise(part[0], source.own, part[1]) >= near**_DOUBT * best.value:
+            if source.promise(size, means.rng) >= near**_DOUBT * best.value:
                 found = _search(problem, size, self.n_starts, means, start=source.own)
                 means.tell(f"group of {size}: disparity {found.value:.6g}")
                 best = max(best, found, key=lambda end: end.value)
@@ -109,22 +110,29 @@ class Alternating:
 class _Found:
     """A partition, the components of its sides, and the way there."""
 
+    problem: Problem
     labels: Labels
     own: Array
     value: float
     trail: tuple[tuple[float, int], ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.labels.sum())
 
+    @cached_property
+    def _row_losses(self) -> Array:
+        return self.problem.row_losses(self.own)
 
-def _promise(problem: Problem, own: Array, size: int) -> float:
-    """Disparity of the best group of another size under components found at this one."""
-    scores = problem.scores(own, size)
-    constant = basis_loss(problem.loss, problem.pooled.second[0], problem.V, own[0])
-    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
-    return float(chosen.mean() - constant / (problem.n_rows - size))
+    def promise(self, size: int, rng: np.random.Generator) -> float:
+        """Disparity of the best group of another size under these components."""
+        part, size = _part(self.problem, size, rng)
+        whole = part is self.problem
+        rest, group = self._row_losses if whole else part.row_losses(self.own)
+        weight = size / (part.n_rows - size)
+        chosen = np.partition(group + weight * rest, len(rest) - size)[len(rest) - size :]
+        all_rest = basis_loss(part.loss, part.pooled.second[0], part.V, self.own[0])
+        return float(chosen.mean() - all_rest / (part.n_rows - size))
 
 
 def _search(
@@ -190,6 +198,9 @@ def _line(
     value, best = -np.inf, np.empty(0)
     if start is not None:
         value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _CLIMB_PASSES)
+    elif climbs == 1:
+        best = _fresh(slope, chance, rng)
+        climbs = 0
     fresh = max(1, climbs // 4)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
@@ -248,9 +259,9 @@ def _evaluated(problem: Problem, labels: Labels, before: _Found | None) -> _Foun
     losses, own = problem.losses(labels)
     value = float(losses[1] - losses[0])
     if before is None:
-        return _Found(labels, own, value, ((value, int(labels.sum())),))
+        return _Found(problem, labels, own, value, ((value, int(labels.sum())),))
     moved = int(np.sum(labels != before.labels))
-    return _Found(labels, own, value, (*before.trail, (value, moved)))
+    return _Found(problem, labels, own, value, (*before.trail, (value, moved)))
 
 
 def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found, bool]:

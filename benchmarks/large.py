@@ -1,0 +1,61 @@
+"""One large table in a process of its own: time against PCA, peak memory. Prints one JSON line."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+import numpy as np
+
+
+def table(kind, rows, columns=50):
+    rng = np.random.default_rng(0)
+    X = np.empty((rows, columns))
+    for start in range(0, rows, 10_000):  # in pieces, so that making it leaves no trace in memory
+        part = X[start : start + 10_000]
+        part[:] = rng.standard_normal(part.shape)
+        if kind == "low rank":
+            loadings = np.random.default_rng(1).standard_normal((8, columns))
+            part *= 0.5
+            part += rng.standard_normal((len(part), 8)) @ loadings
+    return X
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main(kind, rows):
+    from sklearn.decomposition import PCA
+
+    from leftout import MaxDisparityPartition
+
+    small = np.random.default_rng(0).random((200, 6))
+    MaxDisparityPartition(3, min_group_size=20, random_state=0).fit(small)  # compile
+    X = table(kind, rows)
+    before = peak()
+    ours = []
+    for _ in range(3):
+        start = time.perf_counter()
+        found = MaxDisparityPartition(random_state=0).fit(X)
+        ours.append(time.perf_counter() - start)
+    extra = (peak() - before) / X.nbytes
+    pca = []
+    for _ in range(5):
+        start = time.perf_counter()
+        PCA(svd_solver="covariance_eigh").fit(X)
+        pca.append(time.perf_counter() - start)
+    result = {
+        "ours": float(np.median(ours)),
+        "pca": float(np.median(pca)),
+        "extra": extra,
+        "d": int(found.n_components_),
+        "size": int(found.sizes_[1]),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
