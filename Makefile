@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint types bench picture clean
+.PHONY: demo test test-oldest lint types bench picture clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -19,6 +19,13 @@ test: lint types
 	$(BIN)/python -m pytest
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
 	    -k "not students and not papers_search"
+
+# The oldest versions that work. For another Python: make clean test PYTHON=python3.13
+test-oldest:
+	test -d .venv-oldest || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install \
+	    -c tests/oldest.txt -e '.[demo,test]'
+	NUMBA_CACHE_DIR=.numba/oldest .venv-oldest/bin/python -m pytest
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -49,4 +56,4 @@ picture: .venv/bench
 	touch $@
 
 clean:
-	rm -rf .venv .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis
