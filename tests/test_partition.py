@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,59 @@ def test_planted_groups_are_recovered(size, strength, least):
     found = MaxDisparityPartition(5, group_size=size, random_state=0, solver=QUICK).fit(X)
     both = np.sum(found.labels_ & planted) / np.sum(found.labels_ | planted)
     assert both >= least
+
+
+def test_integer_column_names_and_python_objects(mixed):
+    search = MaxDisparityPartition(3, min_group_size=30, solver=QUICK, random_state=0)
+    plain = clone(search).fit(mixed)
+    numbered = clone(search).fit(pd.DataFrame(mixed))
+    objects = clone(search).fit(pd.DataFrame(mixed, columns=list("abcdefg")).astype(object))
+    sparse = clone(search).fit(pd.DataFrame(mixed, columns=list("abcdefg")).astype("Sparse[float]"))
+    for found in (numbered, objects, sparse):
+        np.testing.assert_array_equal(found.labels_, plain.labels_)
+    assert not hasattr(numbered, "feature_names_in_")
+
+
+def test_refitting_forgets_what_the_new_solver_does_not_keep(mixed):
+    search = MaxDisparityPartition(3, min_group_size=30, solver="greedy", random_state=0).fit(mixed)
+    assert hasattr(search, "epoch_labels_")
+    assert not hasattr(search.set_params(solver=QUICK).fit(mixed), "epoch_labels_")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rows", [5000, 9000])
+def test_tables_where_most_rows_lie_in_the_shared_plane(rows, seed):
+    """Residuals of nothing but rounding: the group keeps its size all the same."""
+    rng = np.random.default_rng(seed)
+    half = np.zeros((rows // 2, 8))
+    half[:, :2] = 5 * rng.standard_normal((rows // 2, 2))
+    half[:4] = 0
+    half[:4, 2:] = rng.standard_normal((4, 6))
+    X = np.vstack([half, -half]) @ np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    found = MaxDisparityPartition(2, group_size=500, random_state=0, solver=QUICK).fit(X)
+    assert found.sizes_.tolist() == [rows - 500, 500]
+    assert found.disparity_ == pytest.approx(leftout.disparity(X, found.labels_, 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 9, 6000, 11_990, 11_999])
+def test_every_size_in_a_table_searched_in_parts(size):
+    X, _ = datasets.make_planted(12_000, 6, 2, 500, random_state=0)
+    search = MaxDisparityPartition(2, group_size=size, random_state=0, solver=QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the largest sizes are not left out
+        found = search.fit(X)
+    assert found.sizes_[1] == size
+    np.testing.assert_allclose(
+        abs(found.disparity_), leftout.disparity(X, found.labels_, 2), rtol=1e-6, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(("rows", "size"), [(300, 1), (300, 40), (2000, 100)])
+def test_other_losses_do_at_least_as_well_as_the_group_of_the_default(rows, size):
+    X, _ = datasets.make_planted(rows, 10, 2, 40, random_state=1)
+    options = {"group_size": size, "random_state": 0, "solver": QUICK}
+    default = MaxDisparityPartition(2, **options).fit(X)
+    found = MaxDisparityPartition(2, loss="projection_gap", **options).fit(X)
+    assert found.disparity_ >= 0.99 * naive.signed_disparity(
+        X, default.labels_, 2, "projection_gap"
+    )

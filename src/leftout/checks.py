@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from leftout.losses import Array, Loss, Shared, shared_pca
 from leftout.moments import Moments
-from leftout.tables import to_matrix
+from leftout.tables import column_names, to_matrix
 
 # Eigenvalues closer than this share of the largest cannot be told apart.
 _TIE = 1e-10
@@ -29,12 +29,33 @@ def check_choice(name: str, value: object, choices: Any) -> None:
     raise ValueError(f"{name}={value!r} is not known; it must be one of {known}.{hint}")
 
 
+def check_count(name: str, value: Any) -> None:
+    """Refuse anything but an int from 1."""
+    if not (_is_int(value) and int(value) >= 1):
+        raise ValueError(f"{name}={value!r} is not a count; give an int from 1.")
+
+
 def check_matrix(table: Any, *, min_features: int = 2) -> Array:
     """A finite float64 matrix, whatever kind of table came in."""
     X = to_matrix(table)
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    if kind in ("m", "M", "V"):
+        raise ValueError(
+            f"Found an array of {X.dtype}; PCA needs plain numbers. Convert dates to numbers and "
+            "fields to columns first."
+        )
+    if kind == "c":
+        raise ValueError("Complex data not supported: PCA here needs real numbers. Use X.real.")
     try:
         X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
     except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(
+                "Found rows of different lengths; a table needs as many values in every row. "
+                "Fill or drop the short ones."
+            ) from error
         if "could not convert" in str(error) or "bytes/strings" in str(error):
             raise ValueError(
                 "Found text in X; PCA needs numbers. Encode text columns as numbers, for example "
@@ -55,8 +76,7 @@ def check_matrix(table: Any, *, min_features: int = 2) -> Array:
 def _not_finite(X: Array, table: Any) -> str:
     bad = ~np.isfinite(X)
     row, column = np.argwhere(bad)[0]
-    name = list(getattr(table, "columns", []))
-    name = getattr(table, "column_names", name)
+    name = column_names(table)
     where = f"column {name[column]!r}" if len(name) == X.shape[1] else f"column {column}"
     kinds = " and ".join(
         kind
@@ -78,13 +98,30 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found labels of shape {labels.shape} for {n_rows} rows; one label a row is needed. "
             "Pass a one-dimensional array as long as X."
         )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
+    missing = _missing(labels)
+    if missing:
         raise ValueError(
-            f"Found {int(np.isnan(labels).sum())} missing labels; every row needs a group. "
+            f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
-    names, index = np.unique(labels, return_inverse=True)
+    try:
+        names, index = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "Found labels of several kinds that cannot be sorted; labels of one kind are needed. "
+            "Turn them into strings."
+        ) from error
     return names, index.astype(np.intp)
+
+
+def _missing(labels: NDArray[Any]) -> int:
+    if labels.dtype.kind in "mM":
+        return int(np.isnat(labels).sum())
+    if labels.dtype.kind == "f":
+        return int(np.isnan(labels).sum())
+    if labels.dtype.kind == "O":  # a float that is not equal to itself is NaN
+        return sum(x is None or (isinstance(x, Real) and x != x) for x in labels)
+    return 0
 
 
 def _is_int(value: Any) -> bool:
@@ -163,10 +200,10 @@ def check_components(
     m, n = int(moments.count.sum()), moments.total.shape[1]
     full = shared_pca(loss, moments, n)
     values = full.eigenvalues
-    if not values[0] > np.finfo(float).tiny:
+    if not np.finfo(float).tiny < values[0] < np.inf:
         raise ValueError(
-            f"All {n} columns are constant, so there is no variance to represent. "
-            "Pass a table whose rows differ."
+            f"There is no variance to represent: all {n} columns are constant, or vary too little "
+            "or too much for their squares. Pass a table whose rows differ, on a common scale."
         )
     rank = int(np.sum(values > values[0] * max(m, n) * np.finfo(float).eps))
     if below_rank and rank < 2:

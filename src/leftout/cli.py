@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from leftout.partition import MaxDisparityPartition
 
-_DEMO_SIZE = 200
+_DEMO_SIZE, _DEMO_LARGEST = 200, 994
 _DEMO_ROWS = 8
 
 
@@ -31,8 +31,16 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the search.")
-@click.option("--size", default=_DEMO_SIZE, show_default=True, help="Applicants to look for.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the search."
+)
+@click.option(
+    "--size",
+    default=_DEMO_SIZE,
+    show_default=True,
+    type=click.IntRange(1, _DEMO_LARGEST),
+    help="Applicants to look for.",
+)
 def demo(seed: int, size: int) -> None:
     """Search 1,989 real mortgage applications for the people PCA represents worst.
 

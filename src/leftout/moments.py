@@ -76,7 +76,8 @@ def build(
                 rows = rows - origin
             result.count[group] += len(rows)
             result.total[group] += rows.sum(axis=0)
-            result.second[group] += rows.T @ rows
+            with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
+                result.second[group] += rows.T @ rows
     return result
 
 

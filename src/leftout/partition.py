@@ -142,10 +142,12 @@ class MaxDisparityPartition(BaseEstimator):
         self
         """
         solver = self._check_names()
+        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
         matrix = self._check_table(X, reset=True)
         smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
         with one_thread(matrix.size <= _SMALL):
             problem, back = self._problem(matrix, smallest, size)
+            _check_own_means(problem)
             result = solver.maximise(
                 problem,
                 Means(
@@ -178,8 +180,8 @@ class MaxDisparityPartition(BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or the left-out group (1) by their score.
 
-        On the rows of ``fit`` this nearly always repeats ``labels_``, which are the outcome of an
-        exact search and not of a threshold.
+        On the rows of ``fit`` this repeats the ``labels_`` of the default solver and loss nearly
+        always, unless many scores tie; other searches need not end at a set of highest scores.
         """
         return (self.score_samples(X) > self.offset_).astype(np.intp)
 
@@ -271,6 +273,18 @@ class MaxDisparityPartition(BaseEstimator):
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
+
+
+def _check_own_means(problem: Problem) -> None:
+    """About its own mean, a group of d rows or fewer has no d components."""
+    size = problem.group_size
+    fewest = problem.min_size if size is None else min(size, problem.n_rows - size)
+    if problem.loss.own_mean and fewest <= problem.d:
+        raise ValueError(
+            f"centering='paper' takes each group's {problem.d} components about its own mean, "
+            f"which needs at least {problem.d + 1} rows, but a side may have {fewest}. Raise "
+            "min_group_size or group_size, lower n_components, or use centering='global'."
+        )
 
 
 def _signed(components: Array) -> Array:

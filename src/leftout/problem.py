@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.losses import (
+    EXCESS,
     Array,
     Loss,
     evaluate,
@@ -150,12 +151,18 @@ class Problem:
             stretch = 1.0 + size / (self.n_rows - size)
             scores = self.scores(own, size, self.by_reach[:first])
             least = np.partition(scores, first - wanted)[first - wanted]
-            index = np.flatnonzero(stretch * self.reach >= least)
+            # Scores and reaches are differences of squared lengths, and rounded like these.
+            slack = 1e-12 * float(self.norms_and_kept[0].max())
+            index = np.flatnonzero(stretch * self.reach >= least - slack)
         scores = self.scores(own, size, slice(None) if index is None else index)
         cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
         best = np.flatnonzero(scores >= cut)
         best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
         return Ranking(best if index is None else index[best], scores[best])
+
+    def under_excess(self) -> Problem:
+        """The same problem under the loss that alternating is made for."""
+        return replace(self, loss=Loss(EXCESS, own_mean=False))
 
     def part(self, index: NDArray[np.integer], rate: float) -> Problem:
         """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.

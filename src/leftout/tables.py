@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,15 +17,20 @@ def to_matrix(table: Any) -> Any:
     Takes whatever narwhals knows (pandas, polars, pyarrow and others). Booleans count as numbers,
     missing values become NaN.
     """
-    frame = nw.from_native(table, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
-            "Call .collect() on it first."
-        )
-    if not isinstance(frame, nw.DataFrame):
+    if not nw.dependencies.is_into_dataframe(table):
+        _refuse_lazy(table)
         return table
-    text = [name for name, dtype in frame.schema.items() if not _is_number(dtype, frame, name)]
+    _check_names(column_names(table))
+    frame = nw.from_native(table, eager_only=True)
+    # Column by column: frames mix dtypes, and a missing integer must become NaN.
+    result = np.empty(frame.shape, order="F")
+    text = []
+    for position, series in enumerate(frame.iter_columns()):
+        numbers = _numbers(series)
+        if numbers is None:
+            text.append(series.name)
+        else:
+            result[:, position] = numbers
     if text:
         shown = ", ".join(repr(name) for name in text[:_SHOWN])
         more = f" and {len(text) - _SHOWN} more" if len(text) > _SHOWN else ""
@@ -32,22 +38,49 @@ def to_matrix(table: Any) -> Any:
             f"Found columns that are not numbers ({shown}{more}); PCA needs numbers. Encode them, "
             "for example with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
         )
-    # Column by column: frames mix dtypes, and a missing integer must become NaN.
-    result = np.empty(frame.shape, order="F")
-    for position, name in enumerate(frame.columns):
-        result[:, position] = frame[name].cast(nw.Float64).to_numpy()
     return result
 
 
-def _is_number(dtype: Any, frame: Any, name: str) -> bool:
+def column_names(table: Any) -> list[Any]:
+    """Names of a table's columns; empty for an array."""
+    names = getattr(table, "column_names", None)  # pyarrow
+    return list(getattr(table, "columns", []) if names is None else names)
+
+
+def _check_names(names: list[Any]) -> None:
+    if any(isinstance(name, tuple) for name in names):
+        raise ValueError(
+            "Found column names of several levels; one name a column is needed. Join the levels, "
+            "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
+        )
+    twice = [str(name) for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Found several columns named {', '.join(map(repr, twice[:_SHOWN]))}; names must be "
+            "unique. Rename or drop all but one."
+        )
+
+
+def _refuse_lazy(table: Any) -> None:
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
+            "Call .collect() on it first."
+        )
+
+
+def _numbers(series: Any) -> np.ndarray | None:
+    """A column as floats, missing values as NaN; None if it holds anything but numbers."""
+    dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return True
-    if dtype == nw.Unknown and frame[name].null_count() == len(frame):
-        return True  # a column of nothing but missing values: the NaN check will speak
-    if dtype == nw.Object:  # numbers in a column of Python objects are numbers all the same
-        try:
-            np.asarray(frame[name].to_numpy(), dtype=np.float64)
-        except (TypeError, ValueError):
-            return False
-        return True
-    return False
+        return series.cast(nw.Float64).to_numpy()
+    if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
+        return None
+    # Python objects, sparse columns, columns of nothing but missing values
+    values = series.to_numpy()
+    if values.dtype.kind == "O":
+        values = np.where(series.is_null().to_numpy(), np.nan, values)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None

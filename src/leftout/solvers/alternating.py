@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numba import njit
 
+from leftout.checks import check_count
 from leftout.losses import Array, basis_loss
 from leftout.problem import MARGIN, Labels, Problem
 from leftout.sides import Sides, gap_after, gap_now, track, transfer
@@ -22,11 +23,12 @@ from leftout.threads import one_thread
 _ROWS = 8192
 # Independent lines of descent. A fixed number: the answer may not depend on the number of jobs.
 _LINES = 4
-_CLIMB_GAIN, _CLIMB_PASSES = 1e-3, 50
+_CLIMB_GAIN = 1e-3
 # With n_starts=None, as many climbs as fit in this many multiplications, within these limits.
 _WORK, _FEWEST, _MOST = 4e9, 16, 200
-# Rounds of exact exchanges, and passes over a table of more than _ROWS rows.
-_ROUNDS, _LARGE_PASSES = 10, 4
+# Rounds of exact exchanges. A table of more than _LARGE values gets one, and few exact passes.
+_ROUNDS, _PASSES = 10, 50
+_LARGE, _LARGE_PASSES = 1 << 22, 4
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
@@ -60,13 +62,15 @@ class Alternating:
     n_starts: int | None = None
 
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
+        if self.n_starts is not None:
+            check_count("n_starts", self.n_starts)
         first = problem.group_size or problem.min_size
-        large = len(problem.X) > _ROWS
+        large = problem.X.size > _LARGE
         best = _search(problem, first, self.n_starts, means)
         means.tell(f"group of {first}: disparity {best.value:.6g}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
-            if not problem.loss.own_is_best:
+            if not (problem.loss.own_is_best or len(problem.X) > _ROWS):
                 best = _sweep_rows(problem, best)
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
@@ -138,7 +142,24 @@ class _Found:
 def _search(
     problem: Problem, size: int, n_starts: int | None, means: Means, start: Array | None = None
 ) -> _Found:
-    """Best group of ``size`` rows: climbs on a part of the table, exact passes, then the whole."""
+    """Best group of ``size`` rows that climbs find.
+
+    Climbs rise under ``excess`` about a fixed origin. Under the other losses its group is a good
+    one already, and competes with what climbs under the loss itself find.
+    """
+    found = _climb_many(problem, size, n_starts, means, start)
+    if problem.loss.own_is_best:
+        return found
+    guide = _climb_many(problem.under_excess(), size, n_starts, means, start)
+    guided = _evaluated(problem, guide.labels, None)
+    ends = (found, guided, _ascend(problem, guided.own, size, guided))
+    return max(ends, key=lambda end: end.value)
+
+
+def _climb_many(
+    problem: Problem, size: int, n_starts: int | None, means: Means, start: Array | None
+) -> _Found:
+    """Climbs on a part of the table, exact passes there, then over the whole."""
     part, part_size = _part(problem, size, means.rng)
     slope = lay_out(part)
     if n_starts is None:
@@ -176,7 +197,8 @@ def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Proble
     rate = min(1.0, _ROWS / count)
     if rate < 1.0:
         index = rng.choice(index, _ROWS, replace=False)
-    return problem.part(np.sort(index), rate), max(1, round(rate * size))
+    part = problem.part(np.sort(index), rate)
+    return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
 
 
 def _affordable(slope: Slope) -> int:
@@ -197,18 +219,17 @@ def _line(
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
-        value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _CLIMB_PASSES)
-    elif climbs == 1:
-        best = _fresh(slope, chance, rng)
-        climbs = 0
+        value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _PASSES)
+    elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
+        best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(*problem.loss, slope, own, size, _CLIMB_GAIN, _CLIMB_PASSES)
+        end = climb(*problem.loss, slope, own, size, _CLIMB_GAIN, _PASSES)
         if end[0] > value:
             value, best = end
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return climb(*problem.loss, slope, best, size, 1e-9, _CLIMB_PASSES)[1]
+    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES)[1]
 
 
 def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
@@ -241,7 +262,7 @@ def _draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
 
 def _ascend(problem: Problem, own: Array, size: int, best: _Found | None = None) -> _Found:
     """Alternate with exact components while the true disparity rises."""
-    passes = _LARGE_PASSES if len(problem.X) > _ROWS else _CLIMB_PASSES
+    passes = _LARGE_PASSES if problem.X.size > _LARGE else _PASSES
     for _ in range(passes):
         labels = problem.rank(own, size).labels(size, len(problem.X))
         if best is not None and np.array_equal(labels, best.labels):
@@ -284,7 +305,8 @@ def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found,
         found = _evaluated(problem, labels, best)
         if found.value <= best.value:
             return best, True
-        best = found if len(problem.X) > _ROWS else _ascend(problem, found.own, found.size, found)
+        large = problem.X.size > _LARGE
+        best = found if large else _ascend(problem, found.own, found.size, found)
     return best, False
 
 

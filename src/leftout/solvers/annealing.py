@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from leftout.checks import check_count
 from leftout.losses import Array
 from leftout.problem import Labels, Problem
 from leftout.sides import REFRESH, Sides, gap_after, track, transfer
@@ -30,7 +31,7 @@ class Annealing:
     cooling : float
         Factor of the temperature after every proposal.
     t_min : float
-        Temperature to stop at.
+        Temperature to stop at, in the units of the loss: it suits tables scaled to [0, 1].
     max_steps : int
         Most proposals. One that would leave a side too small is drawn again.
     """
@@ -40,6 +41,12 @@ class Annealing:
     max_steps: int = 10_000
 
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
+        check_count("max_steps", self.max_steps)
+        if not 0.0 < self.cooling < 1.0:
+            raise ValueError(
+                f"cooling={self.cooling!r} would never cool; a factor between 0 and 1 is needed. "
+                "Use 0.999, say."
+            )
         refuse_fixed_size(problem, "Annealing")
         rows, kept = problem.rows(), problem.norms_and_kept[1]
         labels = allocate(problem, rows, means.rng)

@@ -53,5 +53,5 @@ def refuse_fixed_size(problem: Problem, name: str) -> None:
         raise ValueError(
             f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
             "changes the size with every move. Leave group_size=None, or use "
-            "solver='alternating' or 'sorting'."
+            "solver='alternating' or Sorting(split='matched')."
         )

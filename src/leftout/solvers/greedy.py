@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from leftout.checks import check_count
 from leftout.losses import Array
 from leftout.moments import build, pooled, stack
 from leftout.problem import Labels, Problem
@@ -44,6 +45,7 @@ class Greedy:
     epochs: int = 15
 
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
+        check_count("epochs", self.epochs)
         refuse_fixed_size(problem, "Greedy")
         rows = problem.rows()
         labels = allocate(problem, rows, means.rng)
