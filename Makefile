@@ -35,7 +35,7 @@ types: .venv/test
 	$(BIN)/mypy
 
 bench: .venv/bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 picture: .venv/bench
 	$(BIN)/python docs/picture.py

@@ -24,7 +24,8 @@ _ROWS = 8192
 # Independent lines of descent. A fixed number: the answer may not depend on the number of jobs.
 _LINES = 4
 _CLIMB_GAIN = 1e-3
-# With n_starts=None, as many climbs as fit in this many multiplications, within these limits.
+# With n_starts=None, as many climbs as fit in this many multiplications (half of it on a part of a
+# table, whose passes over all rows take time too), within these limits.
 _WORK, _FEWEST, _MOST = 4e9, 16, 200
 # Rounds of exact exchanges. A table of more than _LARGE values gets one, and few exact passes.
 _ROUNDS, _PASSES = 10, 50
@@ -204,7 +205,8 @@ def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Proble
 def _affordable(slope: Slope) -> int:
     (d, n), rows, passes = slope.V.shape, len(slope.X), 12
     cost = passes * 2 * d * n * (rows + 4 * n)
-    return int(np.clip(_WORK / cost, _FEWEST, _MOST))
+    work = _WORK if rows == slope.n_rows else _WORK / 2
+    return int(np.clip(work / cost, _FEWEST, _MOST))
 
 
 def _line(
