@@ -88,7 +88,7 @@ def test_many_moves_in_a_row_do_not_drift():
 def test_secular_root_is_accurate_near_a_pole(k):
     poles, w = np.array([0.0, 1.0, 1.5]), np.array([1e-9, 1.0, 0.3])
     weights = w * w
-    anchor, tau = secular_root(poles, weights, weights.sum(), k)
+    anchor, tau = secular_root(poles, weights, weights.sum(), k, np.empty(3))
     terms = weights / ((poles - poles[anchor]) - tau)
     assert abs(1.0 + terms.sum()) <= 1e-12 * (1.0 + np.abs(terms).sum())
 

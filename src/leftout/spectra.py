@@ -53,8 +53,9 @@ def _half(distance: Array, weights: Array, tau: float) -> tuple[float, float]:
 
 @njit(**OPTIONS)
 def _distances(poles: Array, anchor: int, distance: Array) -> None:
+    base = poles[anchor]
     for j in range(poles.size):
-        distance[j] = poles[j] - poles[anchor]
+        distance[j] = poles[j] - base
 
 
 @njit(**OPTIONS)
@@ -79,10 +80,13 @@ def _model_step(c: float, left: float, right: float, s: float, t: float) -> floa
 
 
 @njit(**OPTIONS)
-def secular_root(poles: Array, weights: Array, reach: float, k: int) -> tuple[int, float]:
+def secular_root(
+    poles: Array, weights: Array, reach: float, k: int, distance: Array
+) -> tuple[int, float]:
     """Solve for the ``k``-th eigenvalue of ``diag(poles) + w w'``.
 
-    ``weights`` are the squares of ``w``, none of them zero, and ``reach`` is their sum. Returns
+    ``weights`` are the squares of ``w``, none of them zero, and ``reach`` is their sum;
+    ``distance`` is working space. Returns
     ``(anchor, tau)``: the eigenvalue is ``poles[anchor] + tau``, measured from the nearer pole so
     that its distance to both neighbours keeps its digits. The first step, from the middle, freezes
     all terms of ``f`` but those of the two poles around the root; every later one replaces each
@@ -95,7 +99,6 @@ def secular_root(poles: Array, weights: Array, reach: float, k: int) -> tuple[in
     if not gap > 0.0:
         return k, 0.0
     anchor, low, high, tau = k, 0.0, gap, 0.5 * gap
-    distance = np.empty(poles.size)
     _distances(poles, anchor, distance)
     below, slope_below, above, slope_above = _secular(distance, weights, k, tau)
     value = 1.0 + below + above
@@ -178,9 +181,9 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     complement = 2 * d > n
     if complement:
         start, stop = (0, n - d) if sign > 0 else (d, n)
-    change = 0.0
+    change, distance = 0.0, np.empty(n)
     for k in range(start, stop):
-        anchor, tau = secular_root(poles, w, reach, k)
+        anchor, tau = secular_root(poles, w, reach, k, distance)
         change += (poles[anchor] - poles[k]) + tau
     if complement:
         change = reach - change
@@ -234,8 +237,9 @@ def _exact_weights(gaps: Array, p: Array, w: Array) -> Array:
     for j in range(n):
         product[j] = -gaps[n - 1, j]
     for i in range(n - 1):
+        lower, upper = p[i], p[i + 1]
         for j in range(n):
-            other = p[i + 1] if j <= i else p[i]
+            other = upper if j <= i else lower
             product[j] *= gaps[i, j] / (p[j] - other)
     for j in range(n):
         product[j] = np.copysign(np.sqrt(abs(product[j])), w[j])
@@ -263,17 +267,18 @@ def _unit_vectors(weights: Array, gaps: Array) -> Array:
 def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
     """Eigenpairs of ``diag(p) + w w'`` with nothing to deflate; vectors as rows."""
     n = p.size
-    weights, roots = np.empty(n), np.empty(n)
+    weights, roots, distance = np.empty(n), np.empty(n), np.empty(n)
     reach = 0.0
     for j in range(n):
         weights[j] = w[j] * w[j]
         reach += weights[j]
     gaps = np.empty((n, n))  # gaps[i, j] = p_j - root_i, each with full relative accuracy
     for i in range(n):
-        anchor, tau = secular_root(p, weights, reach, i)
-        roots[i] = p[anchor] + tau
+        anchor, tau = secular_root(p, weights, reach, i, distance)
+        base = p[anchor]
+        roots[i] = base + tau
         for j in range(n):
-            gaps[i, j] = (p[j] - p[anchor]) - tau
+            gaps[i, j] = (p[j] - base) - tau
     return roots, _unit_vectors(_exact_weights(gaps, p, w), gaps)
 
 

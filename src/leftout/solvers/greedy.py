@@ -153,10 +153,11 @@ def _allocate(
 @njit(**OPTIONS)
 def _kept(own_mean: bool, sides: Sides, group: int, V: Array) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
-    overlap = sides.vectors[group] @ V.T
+    overlap = V @ sides.vectors[group].T
     kept = 0.0
-    for i in range(overlap.shape[0]):
-        kept += sides.values[group, i] * (overlap[i] @ overlap[i])
+    for i in range(V.shape[0]):
+        for j in range(V.shape[1]):
+            kept += sides.values[group, j] * overlap[i, j] ** 2
     if own_mean:
         y = V @ sides.total[group]
         kept += (y @ y) / max(sides.count[group], 1.0)
