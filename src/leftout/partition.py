@@ -247,7 +247,7 @@ class MaxDisparityPartition(BaseEstimator):
         """Set what people ask of a partition."""
         labels = result.labels
         moments = problem.split(labels)
-        self.losses_, own = problem.losses_of(moments)
+        self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparity_ = float(self.losses_[1] - self.losses_[0])

@@ -113,9 +113,10 @@ class Problem:
         """Average losses of rest and group, and their own components."""
         return self.losses_of(self.split(labels))
 
-    def losses_of(self, moments: Moments) -> tuple[Array, Array]:
-        """The same from the moments of rest and group."""
-        own = own_components(self.loss, moments, self.d)
+    def losses_of(self, moments: Moments, own: Array | None = None) -> tuple[Array, Array]:
+        """The same from the moments of rest and group, and their components if they are known."""
+        if own is None:
+            own = own_components(self.loss, moments, self.d)
         return evaluate(self.loss, moments, self.V, own), own
 
     def row_losses(self, own: Array, index: Any = slice(None)) -> Array:

@@ -77,6 +77,7 @@ class Alternating:
         best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
         return SearchResult(
             labels=best.labels,
+            own=best.own,
             history=as_history(*zip(*best.trail, strict=True)),
             stopped="local optimum" if done else "max_rounds",
         )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from leftout.losses import Array
 from leftout.problem import Labels, Problem
 
 HISTORY = np.dtype([("disparity", np.float64), ("moves", np.int64)])
@@ -33,6 +34,7 @@ class SearchResult:
     labels: Labels  # 0 = rest, 1 = left out
     history: np.ndarray  # HISTORY: disparity after each sweep, rows that changed sides in it
     stopped: str
+    own: Array | None = None  # components of rest and group, where a solver has them
     sweeps: np.ndarray | None = None  # labels after each sweep, where a solver keeps them
 
 
