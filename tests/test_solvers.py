@@ -11,7 +11,7 @@ from leftout.problem import Problem
 from leftout.sides import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
 from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
 from leftout.solvers.climbing import _kth_largest, climb, lay_out, orthonormalise
-from leftout.solvers.greedy import seed_size
+from leftout.solvers.greedy import _most_after, seed_size
 
 COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
 FREE = [
@@ -66,6 +66,26 @@ def test_single_moves_are_evaluated_exactly(table, loss, centering):
         np.testing.assert_allclose(got, gap(labels), rtol=1e-9, atol=1e-12)
         transfer(task.loss.own_mean, sides, source, rows[i], kept[i])  # and the state follows
         np.testing.assert_allclose(gap_now(*task.loss, sides, task.V), got, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("centering", ["global", "none"])
+def test_no_move_exceeds_its_bound(mixed, centering):
+    task = problem(mixed, 3, 5, centering=centering)
+    ruled_out = 0
+    for size in (20, 60):
+        labels = np.zeros(240, dtype=np.int8)
+        labels[task.by_reach[:size]] = 1
+        sides = track(task.loss, task.split(labels), task.V)
+        losses, _ = task.losses(labels)
+        for i in range(0, 240, 3):
+            source, kept = int(labels[i]), task.norms_and_kept[1][i]
+            most = _most_after(sides, losses, source, task.reach[i], kept)
+            trial = labels.copy()
+            trial[i] = 1 - source
+            after = abs(naive.signed_disparity(mixed, trial, 3, "excess", centering))
+            assert after <= most + 1e-12
+            ruled_out += most < abs(losses[1] - losses[0])
+    assert ruled_out > 20  # and the bound is worth having
 
 
 @pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from leftout.checks import check_count
-from leftout.losses import Array
+from leftout.losses import EXCESS, Array
 from leftout.moments import build, pooled, stack
 from leftout.problem import Labels, Problem
 from leftout.sides import (
@@ -16,8 +16,8 @@ from leftout.sides import (
     REFRESH,
     Sides,
     gap_after,
-    gap_now,
     loss_after,
+    loss_now,
     move,
     track,
     transfer,
@@ -112,12 +112,12 @@ def disparity_of(problem: Problem, labels: Labels) -> float:
 
 def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
     """One sweep over all rows; labels change in place."""
-    kept = problem.norms_and_kept[1]
+    reach, kept = problem.reach, problem.norms_and_kept[1]
     row, moved = 0, 0
     while row < problem.n_rows:
         sides = track(problem.loss, problem.split(labels), problem.V)
         value, row, more = _sweep(
-            *problem.loss, sides, rows, kept, problem.V, labels, problem.min_size, row
+            *problem.loss, sides, rows, reach, kept, problem.V, labels, problem.min_size, row
         )
         moved += more
     return value, moved
@@ -165,11 +165,29 @@ def _kept(own_mean: bool, sides: Sides, group: int, V: Array) -> float:
 
 
 @njit(**OPTIONS)
+def _most_after(sides: Sides, losses: Array, source: int, reach: float, kept: float) -> float:
+    """An upper bound on the disparity once a row has left ``source``, under ``excess``.
+
+    A row changes the sum of the top eigenvalues by 0 to ``|x|^2`` and what is kept by ``|Vx|^2``.
+    So a side's total loss falls by at most ``reach`` and rises by at most ``kept`` when the row
+    leaves; when it joins, it is the other way round.
+    """
+    n_left, n_joined = sides.count[source] - 1.0, sides.count[1 - source] + 1.0
+    left = losses[source] * (n_left + 1.0)
+    joined = losses[1 - source] * (n_joined - 1.0)
+    return max(
+        (joined + reach) / n_joined - (left - reach) / n_left,
+        (left + kept) / n_left - (joined - kept) / n_joined,
+    )
+
+
+@njit(**OPTIONS)
 def _sweep(
     kind: int,
     own_mean: bool,
     sides: Sides,
     X: Array,
+    reach: Array,
     kept: Array,
     V: Array,
     labels: Labels,
@@ -179,18 +197,29 @@ def _sweep(
     """Rows in order from ``row``, each moved if that raises the disparity, up to REFRESH moves.
 
     Returns the disparity, the row to go on from and the number of moves; labels change in place.
+    Most rows are ruled out by a bound, without solving for an eigenvalue.
     """
-    disparity = abs(gap_now(kind, own_mean, sides, V))
+    losses = np.empty(2)
+    for side in range(2):
+        losses[side] = loss_now(kind, own_mean, sides, side, V)
+    disparity = abs(losses[1] - losses[0])
+    bounded = kind == EXCESS and not own_mean
     moved = 0
     while row < X.shape[0] and moved < REFRESH:
         x = X[row]
         source = np.int64(labels[row])
-        if sides.count[source] > min_size:
+        hopeless = sides.count[source] <= min_size
+        if bounded and not hopeless:
+            most = _most_after(sides, losses, source, reach[row], kept[row])
+            hopeless = most < (1.0 - 1e-12) * disparity
+        if not hopeless:
             value = abs(gap_after(kind, own_mean, sides, source, V, x, kept[row]))
             if value > disparity:
                 disparity = value
                 transfer(own_mean, sides, source, x, kept[row])
                 labels[row] = 1 - source
                 moved += 1
+                for side in range(2):
+                    losses[side] = loss_now(kind, own_mean, sides, side, V)
         row += 1
     return disparity, row, moved
