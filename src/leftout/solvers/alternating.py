@@ -50,6 +50,9 @@ class Alternating:
     ``projection_gap`` or the paper's centring a group's own PCA need not maximise its loss, so
     there the search also sweeps over all rows, as :class:`Greedy` does.
 
+    It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"`` of
+    them; on tables of more than four million values after ``"max_passes"``, settled or not.
+
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
     table we met) and goes up, until the certified bound shows that no larger group can win.
 
@@ -75,11 +78,12 @@ class Alternating:
                 best = _sweep_rows(problem, best)
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
+        stopped = "local optimum" if done else "max_rounds"
         return SearchResult(
             labels=best.labels,
             own=best.own,
             history=as_history(*zip(*best.trail, strict=True)),
-            stopped="local optimum" if done else "max_rounds",
+            stopped="max_passes" if large else stopped,
         )
 
     def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
