@@ -50,8 +50,8 @@ class Alternating:
     ``projection_gap`` or the paper's centring a group's own PCA need not maximise its loss, so
     there the search also sweeps over all rows, as :class:`Greedy` does.
 
-    It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"`` of
-    them; on tables of more than four million values after ``"max_passes"``, settled or not.
+    It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
+    of them; on tables of more than four million values after ``"max_passes"``, settled or not.
 
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
     table we met) and goes up, until the certified bound shows that no larger group can win.
