@@ -14,7 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leftout.checks import check_choice, check_components, check_matrix, group_sizes
-from leftout.losses import CENTERINGS, LOSSES, Array, Loss, row_losses, table_moments
+from leftout.losses import (
+    CENTERINGS,
+    LOSSES,
+    Array,
+    Loss,
+    origin_of,
+    row_losses,
+    table_moments,
+)
 from leftout.moments import build
 from leftout.problem import Problem
 from leftout.solvers import SOLVERS, Means, SearchResult, Solver
@@ -219,14 +227,13 @@ class MaxDisparityPartition(BaseEstimator):
         rotation changes no loss: the search works in coordinates of that subspace.
         """
         rule = Loss.named(self.loss, self.centering)
-        moments, back = None, None
-        origin = X.mean(axis=0) if self.centering == "global" else np.zeros(X.shape[1])
         if X.shape[1] > X.shape[0]:
+            origin = origin_of(X, self.centering)
             back, R = linalg.qr((X - origin).T, mode="economic", check_finite=False)
             X = np.ascontiguousarray(R.T)
             moments = build(X)
         else:
-            moments = table_moments(X, self.centering)
+            back, moments = None, table_moments(X, self.centering)
             origin = moments.origin
         shared = check_components(rule, moments, self.n_components)
         problem = Problem(
