@@ -24,8 +24,9 @@ MAY_IMPORT = {
     "problem": {"moments", "losses"},
     "sides": {"moments", "spectra", "losses"},
     "solvers": {"moments", "spectra", "losses", "problem", "sides", "checks", "threads"},
+    "bounds": {"losses", "problem"},
     "measure": {"moments", "losses", "checks"},
-    "partition": {"moments", "losses", "checks", "problem", "solvers", "threads"},
+    "partition": {"moments", "losses", "checks", "problem", "bounds", "solvers", "threads"},
     "cli": {"datasets", "partition"},
 }
 SPEAKS = {"cli"}  # may use rich or print on stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from leftout.bounds import certified_bound
 from leftout.checks import check_choice, check_components, check_matrix, group_sizes
 from leftout.losses import (
     CENTERINGS,
@@ -75,7 +76,7 @@ class MaxDisparityPartition(BaseEstimator):
     losses_, sizes_ : arrays of shape (2,)
         Average loss and number of rows, by label.
     bound_ : float
-        No group of this size has a larger disparity: the mean of the largest residuals.
+        No group of this size has a larger disparity: proved in :mod:`leftout.bounds`.
     retained_, retained_own_ : arrays of shape (2,)
         Share of each group's variance kept by the shared projection, and by the group's own.
     components_, mean_ : arrays of shape (d, n) and (n,)
@@ -154,17 +155,16 @@ class MaxDisparityPartition(BaseEstimator):
         matrix = self._check_table(X, reset=True)
         smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
         with one_thread(matrix.size <= _SMALL):
-            problem, back = self._problem(matrix, smallest, size)
-            _check_own_means(problem)
+            posed = pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
             result = solver.maximise(
-                problem,
+                posed.problem,
                 Means(
-                    rng=_generator(self.random_state),
+                    rng=generator(self.random_state),
                     n_jobs=self.n_jobs,
                     tell=_to_stderr if self.verbose else silent,
                 ),
             )
-            self._describe(problem, result, back)
+            self._describe(posed, result)
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
@@ -220,39 +220,11 @@ class MaxDisparityPartition(BaseEstimator):
             validate_data(self, matrix, reset=reset, skip_check_array=True)
         return matrix
 
-    def _problem(self, X: Array, smallest: int, size: int | None) -> tuple[Problem, Array | None]:
-        """The search's problem and, where the columns were reduced, the way back to them.
-
-        With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
-        rotation changes no loss: the search works in coordinates of that subspace.
-        """
-        rule = Loss.named(self.loss, self.centering)
-        if X.shape[1] > X.shape[0]:
-            origin = origin_of(X, self.centering)
-            back, R = linalg.qr((X - origin).T, mode="economic", check_finite=False)
-            X = np.ascontiguousarray(R.T)
-            moments = build(X)
-        else:
-            back, moments = None, table_moments(X, self.centering)
-            origin = moments.origin
-        shared = check_components(rule, moments, self.n_components)
-        problem = Problem(
-            X=X,
-            loss=rule,
-            V=shared.components,
-            pooled=moments,
-            min_size=smallest,
-            group_size=size,
-        )
-        self.mean_ = origin
-        self.n_components_ = len(shared.components)
-        total = shared.eigenvalues.sum()
-        self.explained_variance_ratio_ = shared.eigenvalues[: self.n_components_] / total
-        return problem.centred() if X.size <= _SMALL else problem, back
-
-    def _describe(self, problem: Problem, result: SearchResult, back: Array | None) -> None:
+    def _describe(self, posed: Posed, result: SearchResult) -> None:
         """Set what people ask of a partition."""
-        labels = result.labels
+        problem, labels = posed.problem, result.labels
+        self.mean_, self.n_components_ = posed.origin, problem.d
+        self.explained_variance_ratio_ = posed.explained[: problem.d]
         moments = problem.split(labels)
         self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
@@ -266,7 +238,7 @@ class MaxDisparityPartition(BaseEstimator):
                 stacklevel=3,
             )
         size = int(self.sizes_[1])
-        self.bound_ = problem.bound(size)
+        self.bound_ = certified_bound(problem, size)
         variance = np.trace(moments.second, axis1=1, axis2=2)
         kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
@@ -274,12 +246,53 @@ class MaxDisparityPartition(BaseEstimator):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
         scores = problem.rank(own, size).scores
         self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
-        lift = np.eye(problem.V.shape[1]) if back is None else back.T
+        lift = np.eye(problem.V.shape[1]) if posed.back is None else posed.back.T
         self.components_ = _signed(problem.V @ lift)
         self.group_components_ = np.stack([_signed(W @ lift) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
+
+
+class Posed(NamedTuple):
+    """A table's problem, and the way from its coordinates back to the table's columns."""
+
+    problem: Problem
+    origin: Array
+    explained: Array  # share of variance, of all components
+    back: Array | None  # where the columns were reduced
+
+
+def pose(
+    X: Array, n_components: Any, loss: str, centering: str, smallest: int, size: int | None
+) -> Posed:
+    """The search's problem on a checked matrix.
+
+    With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
+    rotation changes no loss: the search works in coordinates of that subspace.
+    """
+    rule = Loss.named(loss, centering)
+    if X.shape[1] > X.shape[0]:
+        origin = origin_of(X, centering)
+        back, R = linalg.qr((X - origin).T, mode="economic", check_finite=False)
+        X = np.ascontiguousarray(R.T)
+        moments = build(X)
+    else:
+        back, moments = None, table_moments(X, centering)
+        origin = moments.origin
+    shared = check_components(rule, moments, n_components)
+    problem = Problem(
+        X=X,
+        loss=rule,
+        V=shared.components,
+        pooled=moments,
+        min_size=smallest,
+        group_size=size,
+    )
+    _check_own_means(problem)
+    if X.size <= _SMALL:
+        problem = problem.centred()
+    return Posed(problem, origin, shared.eigenvalues / shared.eigenvalues.sum(), back)
 
 
 def _check_own_means(problem: Problem) -> None:
@@ -301,7 +314,8 @@ def _signed(components: Array) -> Array:
     return components * np.where(signs == 0.0, 1.0, signs)[:, None]
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
+    """The generator that a ``random_state`` stands for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,25 +15,24 @@ from leftout.losses import Array, basis_loss
 from leftout.problem import MARGIN, Labels, Problem
 from leftout.sides import Sides, gap_after, gap_now, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history
-from leftout.solvers.climbing import Slope, climb, lay_out, orthonormalise
+from leftout.solvers.climbing import affordable, lay_out, line
 from leftout.solvers.greedy import higher_side, sweep
 from leftout.spectra import OPTIONS
 from leftout.threads import one_thread
 
 # Starts run on at most this many rows; the whole table has the last word.
 _ROWS = 8192
-# Independent lines of descent. A fixed number: the answer may not depend on the number of jobs.
-_LINES = 4
-_CLIMB_GAIN = 1e-3
-# With n_starts=None, as many climbs as fit in this many multiplications (half of it on a part of a
-# table, whose passes over all rows take time too), within these limits.
-_WORK, _FEWEST, _MOST = 4e9, 16, 200
+# Independent lines of descent, one for this many climbs and no more than this many. Fixed numbers:
+# the answer may not depend on the number of jobs.
+_PER_LINE, _LINES = 40, 4
 # Rounds of exact exchanges. A table of more than _LARGE values gets one, and few exact passes.
 _ROUNDS, _PASSES = 10, 50
 _LARGE, _LARGE_PASSES = 1 << 22, 4
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
+# In a profile: the part of the starts that the first size gets, and each of the others.
+_PROFILE_FIRST, _PROFILE_SHARE = 5, 25
 # Sizes nearer to the best than this share of it are left to the exchanges.
 _FINEST = 0.1
 
@@ -79,12 +79,24 @@ class Alternating:
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
         stopped = "local optimum" if done else "max_rounds"
-        return SearchResult(
-            labels=best.labels,
-            own=best.own,
-            history=as_history(*zip(*best.trail, strict=True)),
-            stopped="max_passes" if large else stopped,
-        )
+        return _result(best, "max_passes" if large else stopped)
+
+    def profile(self, problem: Problem, sizes: Sequence[int], means: Means) -> list[SearchResult]:
+        """Best groups of several sizes, in rising order, for far less than a search at each.
+
+        A good group of one size is near a good group of the next: each size starts from the
+        components of the one before and adds a few climbs of its own; on the way back, each is
+        offered the components of the one after. ``problem.group_size`` is not looked at.
+        """
+        found: list[_Found] = []
+        for size in sizes:
+            start = found[-1].own if found else None
+            share = _PROFILE_SHARE if found else _PROFILE_FIRST
+            found.append(_search(problem, size, self.n_starts, means, start, share))
+        for place in range(len(sizes) - 2, -1, -1):
+            offered = _ascend(problem, found[place + 1].own, sizes[place])
+            found[place] = max(found[place], offered, key=lambda end: end.value)
+        return [_result(end, "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
         """Look for a better size: up from the smallest by doubling, then around the best so far."""
@@ -110,7 +122,7 @@ class Alternating:
             # Components found at one size say the more about another the nearer it is.
             near = min(size, source.size) / max(size, source.size)
             if source.promise(size, means.rng) >= near**_DOUBT * best.value:
-                found = _search(problem, size, self.n_starts, means, start=source.own)
+                found = _search(problem, size, self.n_starts, means, source.own, _SHARE)
                 means.tell(f"group of {size}: disparity {found.value:.6g}")
                 best = max(best, found, key=lambda end: end.value)
         return best
@@ -145,44 +157,62 @@ class _Found:
         return float(chosen.mean() - all_rest / (part.n_rows - size))
 
 
+def _result(found: _Found, stopped: str) -> SearchResult:
+    return SearchResult(
+        labels=found.labels,
+        own=found.own,
+        history=as_history(*zip(*found.trail, strict=True)),
+        stopped=stopped,
+    )
+
+
 def _search(
-    problem: Problem, size: int, n_starts: int | None, means: Means, start: Array | None = None
+    problem: Problem,
+    size: int,
+    n_starts: int | None,
+    means: Means,
+    start: Array | None = None,
+    share: int = 1,
 ) -> _Found:
-    """Best group of ``size`` rows that climbs find.
+    """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
     Climbs rise under ``excess`` about a fixed origin. Under the other losses its group is a good
     one already, and competes with what climbs under the loss itself find.
     """
-    found = _climb_many(problem, size, n_starts, means, start)
+    found = _climb_many(problem, size, n_starts, means, start, share)
     if problem.loss.own_is_best:
         return found
-    guide = _climb_many(problem.under_excess(), size, n_starts, means, start)
+    guide = _climb_many(problem.under_excess(), size, n_starts, means, start, share)
     guided = _evaluated(problem, guide.labels, None)
     ends = (found, guided, _ascend(problem, guided.own, size, guided))
     return max(ends, key=lambda end: end.value)
 
 
 def _climb_many(
-    problem: Problem, size: int, n_starts: int | None, means: Means, start: Array | None
+    problem: Problem,
+    size: int,
+    n_starts: int | None,
+    means: Means,
+    start: Array | None,
+    share: int,
 ) -> _Found:
     """Climbs on a part of the table, exact passes there, then over the whole."""
     part, part_size = _part(problem, size, means.rng)
     slope = lay_out(part)
-    if n_starts is None:
-        n_starts = _affordable(slope)
-    if start is not None:
-        n_starts //= _SHARE
-    lines = min(_LINES, max(n_starts, 1))
-    climbs = [n_starts // lines + (line < n_starts % lines) for line in range(lines)]
+    n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
+    if start is None:
+        n_climbs = max(n_climbs, 1)
+    lines = min(max(n_climbs // _PER_LINE, 1), _LINES)
+    climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
     tasks = [
         (part, slope, part_size, count, rng, start)
         for count, rng in zip(climbs, means.rng.spawn(lines), strict=True)
     ]
     with one_thread():
         if effective_n_jobs(means.n_jobs) == 1:
-            ends = [_line(*task) for task in tasks]
+            ends = [line(*task) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
-            ends = Parallel(means.n_jobs, prefer="threads")(delayed(_line)(*t) for t in tasks)
+            ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
         found = max((_ascend(part, own, part_size) for own in ends), key=lambda end: end.value)
     if part is problem:
         return found
@@ -205,66 +235,6 @@ def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Proble
         index = rng.choice(index, _ROWS, replace=False)
     part = problem.part(np.sort(index), rate)
     return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
-
-
-def _affordable(slope: Slope) -> int:
-    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
-    cost = passes * 2 * d * n * (rows + 4 * n)
-    work = _WORK if rows == slope.n_rows else _WORK / 2
-    return int(np.clip(work / cost, _FEWEST, _MOST))
-
-
-def _line(
-    problem: Problem,
-    slope: Slope,
-    size: int,
-    climbs: int,
-    rng: np.random.Generator,
-    start: Array | None,
-) -> Array:
-    """Climb from several starts, later ones derived from the best; returns the best components."""
-    chance = np.cumsum(np.maximum(slope.reach, 0.0))
-    value, best = -np.inf, np.empty(0)
-    if start is not None:
-        value, best = climb(*problem.loss, slope, start, size, _CLIMB_GAIN, _PASSES)
-    elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
-        best, climbs = _fresh(slope, chance, rng), 0
-    fresh = max(1, climbs // 4)
-    for turn in range(climbs):
-        own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(*problem.loss, slope, own, size, _CLIMB_GAIN, _PASSES)
-        if end[0] > value:
-            value, best = end
-    # Cheap passes to the very end leave little to the exact ones that follow.
-    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES)[1]
-
-
-def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
-    """Components spanned by random rows, the likelier the longer their reach."""
-    W = slope.X[_draw(chance, rng, len(slope.V))]
-    orthonormalise(W)
-    return np.stack([slope.V, W])
-
-
-def _kicked(slope: Slope, own: Array, chance: Array, rng: np.random.Generator) -> Array:
-    """Components with a random direction of the group's replaced by a random row."""
-    W = own[1]
-    # Reflect so that the first component is a uniformly random direction of the same subspace.
-    normal = rng.standard_normal(len(W))
-    normal /= np.linalg.norm(normal)
-    normal[0] -= 1.0
-    length = np.linalg.norm(normal)
-    if length > 0.0:
-        normal /= length
-    W = W - 2.0 * np.outer(normal, normal @ W)
-    W[0] = slope.X[_draw(chance, rng, 1)[0]]
-    orthonormalise(W)
-    return np.stack([own[0], W])
-
-
-def _draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
-    index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
-    return np.minimum(index, len(chance) - 1)
 
 
 def _ascend(problem: Problem, own: Array, size: int, best: _Found | None = None) -> _Found:

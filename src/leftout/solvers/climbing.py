@@ -1,4 +1,4 @@
-"""One cheap ascent of the alternating search, compiled.
+"""Cheap ascents of the alternating search: one, compiled, and a line of them.
 
 A climb alternates two half steps: the best rows for the components at hand, then better components
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
@@ -16,6 +16,12 @@ from numba import njit
 from leftout.losses import EXCESS, Array
 from leftout.problem import Problem
 from leftout.spectra import OPTIONS
+
+# A climb ends when a pass gains less than this share of the disparity, or after so many passes.
+_GAIN, _PASSES = 1e-3, 50
+# As many climbs as fit in this many multiplications (half of it on a part of a table, whose passes
+# over all rows take time too), within these limits.
+_WORK, _FEWEST, _MOST = 4e9, 16, 200
 
 
 class Slope(NamedTuple):
@@ -218,3 +224,64 @@ def climb(
         while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
             active -= 1
     return best, own
+
+
+def affordable(slope: Slope) -> int:
+    """How many climbs a search can afford."""
+    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
+    cost = passes * 2 * d * n * (rows + 4 * n)
+    work = _WORK if rows == slope.n_rows else _WORK / 2
+    return int(np.clip(work / cost, _FEWEST, _MOST))
+
+
+def line(
+    problem: Problem,
+    slope: Slope,
+    size: int,
+    climbs: int,
+    rng: np.random.Generator,
+    start: Array | None,
+) -> Array:
+    """Climb from several starts, later ones derived from the best; returns the best components."""
+    chance = np.cumsum(np.maximum(slope.reach, 0.0))
+    value, best = -np.inf, np.empty(0)
+    if start is not None:
+        value, best = climb(*problem.loss, slope, start, size, _GAIN, _PASSES)
+    elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
+        best, climbs = _fresh(slope, chance, rng), 0
+    fresh = max(1, climbs // 4)
+    for turn in range(climbs):
+        own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
+        end = climb(*problem.loss, slope, own, size, _GAIN, _PASSES)
+        if end[0] > value:
+            value, best = end
+    # Cheap passes to the very end leave little to the exact ones that follow.
+    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES)[1]
+
+
+def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
+    """Components spanned by random rows, the likelier the longer their reach."""
+    W = slope.X[_draw(chance, rng, len(slope.V))]
+    orthonormalise(W)
+    return np.stack([slope.V, W])
+
+
+def _kicked(slope: Slope, own: Array, chance: Array, rng: np.random.Generator) -> Array:
+    """Components with a random direction of the group's replaced by a random row."""
+    W = own[1]
+    # Reflect so that the first component is a uniformly random direction of the same subspace.
+    normal = rng.standard_normal(len(W))
+    normal /= np.linalg.norm(normal)
+    normal[0] -= 1.0
+    length = np.linalg.norm(normal)
+    if length > 0.0:
+        normal /= length
+    W = W - 2.0 * np.outer(normal, normal @ W)
+    W[0] = slope.X[_draw(chance, rng, 1)[0]]
+    orthonormalise(W)
+    return np.stack([own[0], W])
+
+
+def _draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
+    index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
+    return np.minimum(index, len(chance) - 1)
