@@ -314,8 +314,8 @@ def test_climbing_rises_and_its_estimate_is_the_disparity(mixed):
     W = slope.X[:3].copy()
     orthonormalise(W)
     start = np.stack([slope.V, W])
-    few, _ = climb(*task.loss, slope, start, 40, 1e-12, 2)
-    many, own = climb(*task.loss, slope, start, 40, 1e-12, 200)
+    few, _ = climb(*task.loss, slope, start, 40, 1e-12, 2, -np.inf)
+    many, own = climb(*task.loss, slope, start, 40, 1e-12, 200, -np.inf)
     assert many >= few
     labels = task.rank(own, 40).labels(40, 240)
     np.testing.assert_allclose(naive.signed_disparity(mixed, labels, 3), many, rtol=1e-3)

@@ -31,8 +31,8 @@ _LARGE, _LARGE_PASSES = 1 << 22, 4
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
-# In a profile: the part of the starts that the first size gets, and each of the others.
-_PROFILE_FIRST, _PROFILE_SHARE = 5, 25
+# In a profile: the part of the starts that the first and the last size get, and each of the others.
+_PROFILE_ENDS, _PROFILE_SHARE = 7, 40
 # Sizes nearer to the best than this share of it are left to the exchanges.
 _FINEST = 0.1
 
@@ -85,17 +85,17 @@ class Alternating:
         """Best groups of several sizes, in rising order, for far less than a search at each.
 
         A good group of one size is near a good group of the next: each size starts from the
-        components of the one before and adds a few climbs of its own; on the way back, each is
-        offered the components of the one after. ``problem.group_size`` is not looked at.
+        components of the one before and adds a few climbs of its own, the smallest and the largest
+        more than a few; on the way back, each is offered the components of the one after.
+        ``problem.group_size`` is not looked at.
         """
         found: list[_Found] = []
         for size in sizes:
             start = found[-1].own if found else None
-            share = _PROFILE_SHARE if found else _PROFILE_FIRST
+            share = _PROFILE_ENDS if size in (sizes[0], sizes[-1]) else _PROFILE_SHARE
             found.append(_search(problem, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
-            offered = _ascend(problem, found[place + 1].own, sizes[place])
-            found[place] = max(found[place], offered, key=lambda end: end.value)
+            found[place] = _offered(problem, found[place], found[place + 1].own, means)
         return [_result(end, "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
@@ -213,10 +213,19 @@ def _climb_many(
             ends = [line(*task) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
             ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
-        found = max((_ascend(part, own, part_size) for own in ends), key=lambda end: end.value)
+        found = max((_ascend(part, own, part_size) for _, own in ends), key=lambda end: end.value)
     if part is problem:
         return found
     return _ascend(problem, found.own, size)
+
+
+def _offered(problem: Problem, found: _Found, own: Array, means: Means) -> _Found:
+    """What was found at a size, or what a climb from another size's components reaches there."""
+    part, size = _part(problem, found.size, means.rng)
+    value, own = line(part, lay_out(part), size, 0, means.rng, own)
+    if value <= found.value:
+        return found
+    return max(found, _ascend(problem, own, found.size), key=lambda end: end.value)
 
 
 def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Problem, int]:

@@ -19,6 +19,9 @@ from leftout.spectra import OPTIONS
 
 # A climb ends when a pass gains less than this share of the disparity, or after so many passes.
 _GAIN, _PASSES = 1e-3, 50
+# Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
+# gains like its last is given up.
+_PATIENCE = 5.0
 # As many climbs as fit in this many multiplications (half of it on a part of a table, whose passes
 # over all rows take time too), within these limits.
 _WORK, _FEWEST, _MOST = 4e9, 16, 200
@@ -76,7 +79,7 @@ def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, ste
                 C[i, j] -= total[i] * total[j] / count
     for _ in range(steps):
         W = W @ C
-        orthonormalise(W)
+    orthonormalise(W)
     return W
 
 
@@ -96,7 +99,7 @@ def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
     return kept + own - 2.0 * cross
 
 
-@njit(**OPTIONS)
+@njit(**OPTIONS, fastmath={"reassoc", "contract", "nsz"})
 def _score(
     kind: int, slope: Slope, own: Array, weight: float, first: int, last: int, scores: Array
 ) -> None:
@@ -172,12 +175,20 @@ def _choose(
 
 @njit(**OPTIONS)
 def climb(
-    kind: int, own_mean: bool, slope: Slope, own: Array, size: int, tolerance: float, passes: int
+    kind: int,
+    own_mean: bool,
+    slope: Slope,
+    own: Array,
+    size: int,
+    tolerance: float,
+    passes: int,
+    floor: float,
 ) -> tuple[float, Array]:
     """Climb from components ``own`` (rest, group) to a group of ``size`` rows.
 
     Returns an estimate of its disparity (from below for the group, from above for the rest) and
-    the components there. Stops when a pass gains less than a share ``tolerance``.
+    the components there. Stops when a pass gains less than a share ``tolerance``, or so little that
+    it will hardly come to ``floor``.
     """
     c, n = slope.X.shape
     weight = size / (slope.n_rows - size)
@@ -185,6 +196,7 @@ def climb(
     scores = np.empty(c)
     # moments of the rest (0) and of the group (1)
     total, second = np.zeros((2, n)), np.zeros((2, n, n))
+    rows, signed = np.empty((c, n)), np.empty((c, n))
     best = -np.inf
     active, cut = c, -np.inf
     for turn in range(passes):
@@ -193,6 +205,7 @@ def climb(
         for i in range(active):
             above += scores[i] > cut
         ties = size - above
+        moved = 0
         for i in range(c):
             chosen = i < active and scores[i] > cut
             if i < active and scores[i] == cut and ties > 0:
@@ -202,10 +215,11 @@ def climb(
                 member[i] = chosen
                 sign = 1.0 if chosen else -1.0
                 for j in range(n):
-                    step = sign * slope.X[i, j]
-                    total[1, j] += step
-                    for k in range(n):
-                        second[1, j, k] += step * slope.X[i, k]
+                    rows[moved, j] = slope.X[i, j]
+                    signed[moved, j] = sign * slope.X[i, j]
+                    total[1, j] += signed[moved, j]
+                moved += 1
+        second[1] += rows[:moved].T @ signed[:moved]
         for j in range(n):
             total[0, j] = slope.total[j] - total[1, j]
             for k in range(n):
@@ -214,7 +228,8 @@ def climb(
         group = _improve(own[1], second[1], total[1], float(size), own_mean, 2)
         value = _basis_loss(kind, second[1], slope.V, group) / size
         value -= _basis_loss(kind, second[0], slope.V, rest) / (slope.n_rows - size)
-        gained = turn == 0 or value - best > tolerance * abs(best)
+        gain = value - best
+        gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
         if value > best:
             best = value
             own = np.stack((rest, group))
@@ -241,22 +256,22 @@ def line(
     climbs: int,
     rng: np.random.Generator,
     start: Array | None,
-) -> Array:
-    """Climb from several starts, later ones derived from the best; returns the best components."""
+) -> tuple[float, Array]:
+    """Climb from several starts, later ones derived from the best; returns where the best ends."""
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
-        value, best = climb(*problem.loss, slope, start, size, _GAIN, _PASSES)
+        value, best = climb(*problem.loss, slope, start, size, _GAIN, _PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(*problem.loss, slope, own, size, _GAIN, _PASSES)
+        end = climb(*problem.loss, slope, own, size, _GAIN, _PASSES, value)
         if end[0] > value:
             value, best = end
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES)[1]
+    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf)
 
 
 def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
