@@ -1,0 +1,108 @@
+"""Chance tables keep what they promise to keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from leftout import surrogates
+from leftout.surrogates import SURROGATES, Copula, Gaussian, correlations
+
+
+def dummies(seed=0, m=500):
+    """Categories as columns of 0 and 1: no gaussian has their correlations."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((m, 3)) @ np.array([[1.0, 0.6, 0.0], [0.0, 0.8, 0.5], [0.0, 0.0, 0.8]])
+    kinds = [np.digitize(Z[:, 0], [-0.5, 0.6, 1.4]), np.digitize(Z[:, 1], [-0.2, 1.0])]
+    columns = [k == level for k in kinds for level in np.unique(k)]
+    return np.column_stack([*columns, np.exp(Z[:, 2])]).astype(float)
+
+
+@given(st.integers(0, 1000), st.integers(3, 40), st.integers(2, 12))
+def test_gaussian_keeps_mean_and_covariance(seed, m, n):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) @ rng.standard_normal((n, n)) + 10.0
+    drawn = Gaussian.of(X).draw(rng)
+    assert drawn.shape == X.shape and not np.allclose(drawn, X)
+    if n < m:
+        np.testing.assert_allclose(drawn.mean(axis=0), X.mean(axis=0), rtol=1e-9)
+        scale = np.abs(np.cov(X.T)).max()
+        np.testing.assert_allclose(np.cov(drawn.T), np.cov(X.T), rtol=0, atol=1e-9 * scale)
+
+
+def test_gaussian_of_wide_tables_too():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 50))
+    drawn = Gaussian.of(X).draw(rng)
+    np.testing.assert_allclose(np.cov(drawn.T), np.cov(X.T), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+def test_seeds_decide(mixed, kind):
+    law = SURROGATES[kind].of(mixed)
+    first, again, other = (law.draw(np.random.default_rng(seed)) for seed in (3, 3, 4))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", ["mixed", "dummies"])
+def test_copula_keeps_every_value_and_all_correlations(mixed, name):
+    X = mixed if name == "mixed" else dummies()
+    law = Copula.of(X)
+    drawn = [law.draw(np.random.default_rng(seed)) for seed in range(60)]
+    for table in drawn:
+        assert np.array_equal(np.sort(table, axis=0), np.sort(X, axis=0))
+    misses = np.mean([correlations(table) for table in drawn], axis=0) - correlations(X)
+    assert np.abs(misses).max() <= 0.03
+    # and no row is copied
+    assert not np.any(np.all(drawn[0][:, None, -1:] == X[None, :, -1:], axis=2).all(axis=1))
+
+
+def test_redrawing_is_what_matches_dummies(monkeypatch):
+    X = dummies()
+    law = Copula.of(X)
+    assert law.miss > 0.1
+    monkeypatch.setattr(surrogates, "_SWEEPS", 0)
+    misses = correlations(law.draw(np.random.default_rng(0))) - correlations(X)
+    assert np.abs(misses).max() > 0.1
+
+
+def test_copula_survives_constant_columns_and_duplicates(mixed):
+    X = np.column_stack([mixed, np.full(240, 1e6 + 0.1), mixed[:, 0], mixed[:, 3]])
+    drawn = Copula.of(X).draw(np.random.default_rng(0))
+    assert np.array_equal(np.sort(drawn, axis=0), np.sort(X, axis=0))
+    assert correlations(X)[7, :7].tolist() == [0.0] * 7
+
+
+def test_correlations_are_numpys(mixed):
+    np.testing.assert_allclose(correlations(mixed), np.corrcoef(mixed.T), atol=1e-12)
+
+
+def test_series_against_the_bivariate_normal():
+    """Two yes-or-no columns: their correlation follows from a bivariate normal probability."""
+    m = 2000
+    shares = (0.05, 0.4)
+    X = np.zeros((m, 2))
+    for j, share in enumerate(shares):
+        X[: int(m * share), j] = 1.0
+    scaled = np.sort(surrogates._standardised(X).T, axis=1)
+    series = surrogates._Series.of(scaled)
+    cuts = [stats.norm.ppf(1 - share) for share in shares]
+    for rho in (-0.8, -0.3, 0.0, 0.5, 0.9, 0.99):
+        both = stats.multivariate_normal.cdf([-c for c in cuts], cov=[[1, rho], [rho, 1]])
+        p, q = shares
+        want = (both - p * q) / np.sqrt(p * (1 - p) * q * (1 - q))
+        R = np.array([[1.0, rho], [rho, 1.0]])
+        assert series(R)[0, 1] == pytest.approx(want, abs=2e-3)
+
+
+def test_series_is_exact_at_the_ends_and_solved(mixed):
+    scaled = np.sort(surrogates._standardised(mixed).T, axis=1)
+    series = surrogates._Series.of(scaled)
+    ones = np.ones((7, 7))
+    np.testing.assert_allclose(series(ones), scaled @ scaled.T / 240, atol=1e-10)
+    np.testing.assert_allclose(series(-ones), scaled @ scaled[:, ::-1].T / 240, atol=1e-10)
+    target = correlations(mixed)
+    np.testing.assert_allclose(series(series.solve(target)), target, atol=1e-5)
