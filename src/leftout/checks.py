@@ -35,6 +35,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} is not a count; give an int from 1.")
 
 
+def check_whole(name: str, value: Any) -> None:
+    """Refuse anything but an int from 0."""
+    if not (_is_int(value) and int(value) >= 0):
+        raise ValueError(f"{name}={value!r} is not a whole number; give an int from 0.")
+
+
 def check_matrix(table: Any, *, min_features: int = 2) -> Array:
     """A finite float64 matrix, whatever kind of table came in."""
     X = to_matrix(table)
@@ -138,9 +144,10 @@ def check_size(name: str, value: Any, n_rows: int) -> int:
         return int(value)
     if _is_share(value):
         return max(1, round(float(value) * n_rows))
+    hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
     raise ValueError(
         f"{name}={value!r} is neither a number of rows (an int from 1) nor a share of the rows (a "
-        "float between 0 and 1). Give one of these, or None."
+        f"float between 0 and 1). Give one of these, or None.{hint}"
     )
 
 
@@ -172,6 +179,25 @@ def group_sizes(
             + (", or lower min_group_size." if min_group_size is not None else ".")
         )
     return smallest, size
+
+
+def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
+    """Group sizes in rising order: those given, or so many from the smallest to half."""
+    half = n_rows // 2
+    if _is_int(sizes):
+        if int(sizes) < 1:
+            raise ValueError(f"sizes={sizes!r} is not a number of sizes; give an int from 1.")
+        spaced = np.geomspace(smallest, max(smallest, half), int(sizes))
+        return np.unique(np.round(spaced).astype(np.intp))
+    given = np.unique(np.asarray(sizes))
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        raise ValueError(f"sizes={sizes!r} is neither a number of sizes nor a list of ints.")
+    if given[0] < 1 or given[-1] >= n_rows:
+        raise ValueError(
+            f"sizes go from {given[0]} to {given[-1]}, but a group is a part of the {n_rows} rows. "
+            f"Choose sizes from 1 to {n_rows - 1}."
+        )
+    return given.astype(np.intp)
 
 
 def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:

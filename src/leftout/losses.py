@@ -120,6 +120,12 @@ def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
     return kept + own - 2.0 * np.einsum("ij,ij->i", X @ (V.T @ (V @ W.T)), Z)
 
 
+def side_losses(loss: Loss, X: Array, V: Array, own: Array) -> Array:
+    """:func:`row_losses` for each group's components in ``own``: shape (n_groups, rows)."""
+    kept = np.sum((X @ V.T) ** 2, axis=1)
+    return np.stack([row_losses(loss, X, kept, V, W) for W in own])
+
+
 def row_reach(loss: Loss, norms: Array, kept: Array) -> Array:
     """The most a row can add to any group's total loss, whatever that group's components.
 

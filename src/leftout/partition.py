@@ -21,7 +21,7 @@ from leftout.losses import (
     Array,
     Loss,
     origin_of,
-    row_losses,
+    side_losses,
     table_moments,
 )
 from leftout.moments import build
@@ -177,13 +177,22 @@ class MaxDisparityPartition(BaseEstimator):
         What the row would add to the left-out group's total loss plus, weighted by the ratio of the
         sizes, what it would take from the rest's: the score by which the search ranks rows.
         """
+        rest, group = self.loss_samples(X).T
+        return group + self.sizes_[1] / self.sizes_[0] * rest
+
+    def loss_samples(self, X: Any) -> Array:
+        """What each row adds to the loss of a side it is on, under that side's components.
+
+        Returns
+        -------
+        array of shape (m, 2)
+            On the rest's side and on the left-out group's. Averaged over the rows of a side of
+            ``fit``, this is that side's entry in ``losses_``.
+        """
         check_is_fitted(self)
         rows = self._check_table(X, reset=False) - self.mean_
         rule = Loss.named(self.loss, self.centering)
-        V = self.components_
-        kept = np.sum((rows @ V.T) ** 2, axis=1)
-        rest, group = (row_losses(rule, rows, kept, V, W) for W in self.group_components_)
-        return group + self.sizes_[1] / self.sizes_[0] * rest
+        return side_losses(rule, rows, self.components_, self.group_components_).T
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or the left-out group (1) by their score.
@@ -246,12 +255,16 @@ class MaxDisparityPartition(BaseEstimator):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
         scores = problem.rank(own, size).scores
         self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
-        lift = np.eye(problem.V.shape[1]) if posed.back is None else posed.back.T
-        self.components_ = _signed(problem.V @ lift)
-        self.group_components_ = np.stack([_signed(W @ lift) for W in own])
+        self.components_ = _signed(posed.in_columns(problem.V))
+        self.group_components_ = np.stack([_signed(posed.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
+
+
+def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
+    """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
+    return estimator._check_names(), check_matrix(X)
 
 
 class Posed(NamedTuple):
@@ -261,6 +274,10 @@ class Posed(NamedTuple):
     origin: Array
     explained: Array  # share of variance, of all components
     back: Array | None  # where the columns were reduced
+
+    def in_columns(self, components: Array) -> Array:
+        """Components of the problem as components of the table."""
+        return components if self.back is None else components @ self.back.T
 
 
 def pose(

@@ -1,0 +1,202 @@
+"""Does the group come back on rows that the search has not seen?
+
+The rows are split in two halves, several times. The group is found on one half, the rows of the
+other are assigned to it or to the rest as ``predict`` does, and their disparity is computed there
+from the definition.
+
+That a disparity is above zero on held-out rows does not yet make it more than chance: a group of
+rare values in one column returns there too, and a small side fits its own PCA easily. So the same
+is done on surrogate tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from leftout.chance import Task, p_value, search_sizes
+from leftout.checks import check_count, check_size, check_whole
+from leftout.losses import Array, side_losses
+from leftout.measure import group_losses
+from leftout.partition import MaxDisparityPartition
+from leftout.progress import Report, Steps, in_turn
+from leftout.solvers import Alternating, Means
+from leftout.surrogates import SURROGATES, Surrogate
+from leftout.threads import one_thread
+
+# Starts of each of the many searches, on the table and on surrogates alike.
+_STARTS = 60
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Disparities on rows that the search has not seen.
+
+    Attributes
+    ----------
+    group_size : int
+        Size of the group looked for, in half of the rows.
+    disparities : array of shape (n_splits,)
+        On the held-out half.
+    shares : array of shape (n_splits,)
+        Share of the held-out rows that are assigned to the group.
+    disparity, low, high : float
+        Mean of ``disparities`` and its 95 % interval. Splits share rows, so their spread is
+        corrected (Nadeau and Bengio 2003): variance ``(1 / n_splits + 1) s^2`` for halves.
+    chance : array of shape (n_surrogates,)
+        ``disparity`` on each surrogate.
+    p_value : float or None
+        How often chance reaches the table's; None without surrogates.
+    """
+
+    group_size: int
+    disparities: Array
+    shares: Array
+    chance: Array
+
+    @property
+    def disparity(self) -> float:
+        return float(self.disparities.mean())
+
+    @property
+    def low(self) -> float:
+        return self.disparity - self._half_width
+
+    @property
+    def high(self) -> float:
+        return self.disparity + self._half_width
+
+    @property
+    def p_value(self) -> float | None:
+        return p_value(self.disparity, self.chance) if len(self.chance) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "group_size": self.group_size,
+            "splits": len(self.disparities),
+            "disparity": self.disparity,
+            "low": self.low if len(self.disparities) > 1 else None,
+            "high": self.high if len(self.disparities) > 1 else None,
+            "share": float(self.shares.mean()),
+            "chance": {
+                "surrogates": len(self.chance),
+                "mean": float(self.chance.mean()) if len(self.chance) else None,
+                "p_value": self.p_value,
+            },
+        }
+
+    @property
+    def _half_width(self) -> float:
+        splits = len(self.disparities)
+        if splits < 2:
+            return float("nan")
+        spread = self.disparities.std(ddof=1) * np.sqrt(1.0 / splits + 1.0)
+        return float(stats.t.ppf(0.5 + _CONFIDENCE / 2.0, splits - 1) * spread)
+
+
+def held_out(
+    estimator: MaxDisparityPartition,
+    X: Any,
+    *,
+    group_size: int | float,
+    splits: int = 10,
+    chance: int = 39,
+    kind: str = "copula",
+    progress: Report | bool | None = None,
+) -> HeldOut:
+    """Find a group on half of the rows and look for it in the other half, repeatedly.
+
+    Parameters
+    ----------
+    estimator : MaxDisparityPartition
+    X : table of shape (m, n)
+    group_size : int or float
+        Size of the group in the whole table; half as many are looked for in half of the rows.
+    splits : int, default=10
+    chance : int, default=39
+        Surrogate tables of this ``kind`` on which the same is done.
+    progress : callable, bool or None
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, datasets, holdout
+    >>> X, _ = datasets.make_planted(400, 8, 2, 80, random_state=0)
+    >>> search = MaxDisparityPartition(2, random_state=0)
+    >>> found = holdout.held_out(search, X, group_size=80, splits=5, chance=9)
+    >>> found.low > 0, found.p_value
+    (True, 0.1)
+    """
+    task = Task.of(estimator, X)
+    check_count("splits", splits)
+    check_whole("chance", chance)
+    law = SURROGATES[kind].of(task.X) if chance else None
+    steps = Steps(1 + chance, progress)
+    size = check_size("group_size", group_size, len(task.X))
+    return judge(task, size, splits, law, chance, steps)
+
+
+def judge(
+    task: Task,
+    group_size: int,
+    splits: int,
+    law: Surrogate | None,
+    chance: int,
+    steps: Steps,
+) -> HeldOut:
+    """:func:`held_out` on a task that is set up already."""
+    half = len(task.X) // 2
+    size = min(max(1, round(group_size * half / len(task.X))), half - 1)
+    if isinstance(task.solver, Alternating) and task.solver.n_starts is None:
+        task = replace(task, solver=replace(task.solver, n_starts=_STARTS))
+    task = replace(task, smallest=min(task.smallest, size, half - size))
+    of_table, *of_chance = task.rng.spawn(1 + chance)
+    laws = [None, *(law for _ in of_chance)]
+    rngs = [of_table, *of_chance]
+    tasks = [(task, splits, size, *each) for each in zip(laws, rngs, strict=True)]
+    with one_thread():
+        n_jobs = task.estimator.n_jobs
+        table, *others = in_turn(_over_splits, tasks, n_jobs, steps, "held-out rows")
+    return HeldOut(
+        group_size=size,
+        disparities=table[0],
+        shares=table[1],
+        chance=np.array([other[0].mean() for other in others]),
+    )
+
+
+def _over_splits(
+    task: Task, splits: int, size: int, law: Surrogate | None, rng: np.random.Generator
+) -> Array:
+    """Disparity, and share of the group, on held-out rows: (2, splits)."""
+    X = task.X if law is None else law.draw(rng)
+    half = len(X) // 2
+    results = []
+    for _ in range(splits):
+        order = rng.permutation(len(X))
+        results.append(_one_split(task, X[order[:half]], X[order[half:]], size, rng))
+    return np.array(results).T
+
+
+def _one_split(
+    task: Task, searched: Array, held_out: Array, size: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    posed = task.pose(searched)
+    problem = posed.problem
+    (found,) = search_sizes(task.solver, problem, [size], Means(rng=rng))
+    own = problem.losses(found.labels)[1] if found.own is None else found.own
+    scores = problem.rank(own, size).scores
+    cut = float(scores[size - 1] + scores[size]) / 2.0
+    V, own = posed.in_columns(problem.V), np.stack([posed.in_columns(W) for W in own])
+    rest, group = side_losses(problem.loss, held_out - posed.origin, V, own)
+    labels = (group + size / (len(searched) - size) * rest > cut).astype(np.intp)
+    if labels.min() == labels.max():  # nobody of the group, or nobody else: no gap
+        return 0.0, float(labels[0])
+    e = task.estimator
+    options = {"loss": e.loss, "centering": e.centering}
+    losses = group_losses(held_out, labels, task.n_components, **options)
+    return float(losses[1] - losses[0]), float(labels.mean())

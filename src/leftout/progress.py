@@ -1,0 +1,65 @@
+"""Many independent tasks: run them on several threads, in order, and say how far they are."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+
+# Called with what is being done, how many steps are done, and how many there are.
+Report = Callable[[str, int, int], None]
+
+T = TypeVar("T")
+
+
+class Steps:
+    """Counts steps and reports each; ``total`` is fixed from the start."""
+
+    def __init__(self, total: int, report: Report | bool | None) -> None:
+        self.done, self.total = 0, total
+        self.report = {True: to_stderr, False: None}[report] if isinstance(report, bool) else report
+
+    def tell(self, what: str, steps: int = 0) -> None:
+        self.done += steps
+        if self.report is not None:
+            self.report(what, self.done, self.total)
+
+
+def to_stderr(what: str, done: int, total: int) -> None:
+    """One line on the standard error stream, rewritten as work goes on; in a log, ten lines."""
+    line = f"leftout: {what}, {done} of {total} steps"
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
+    elif done % max(1, total // 10) == 0 or done == total:
+        print(line, file=sys.stderr, flush=True)
+
+
+def in_turn(
+    function: Callable[..., T],
+    tasks: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    steps: Steps,
+    what: str,
+) -> Iterator[T]:
+    """Results of ``function(*task)``, in the order of the tasks, each as soon as it is there.
+
+    Threads, since the kernels let go of the interpreter lock: no table is copied, nothing is
+    started, and an interrupt leaves nobody behind.
+    """
+    steps.tell(what)
+    work = (delayed(function)(*task) for task in tasks)
+    # One task at a time is handed out: what an interrupt has to wait for is short.
+    parallel = Parallel(n_jobs, prefer="threads", return_as="generator", batch_size=1)
+    results = parallel(work)
+    try:
+        for result in results:
+            steps.tell(what, 1)
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tasks that are not needed any more were cancelled
+            results.close()

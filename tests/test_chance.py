@@ -1,0 +1,191 @@
+"""Profiles, chance and the evidence size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from leftout import MaxDisparityPartition, chance, datasets
+from leftout.chance import overall_p_value, p_value, profile
+from leftout.partition import pose
+from leftout.solvers import Alternating, Means, Sorting
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return datasets.make_planted(300, 8, 2, 60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def found(planted):
+    search = MaxDisparityPartition(2, random_state=0)
+    return profile(search, planted[0], sizes=6, chance=19)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(0, 4))
+def test_p_value_counts(values, value):
+    want = (1 + sum(v >= value for v in values)) / (1 + len(values))
+    assert p_value(value, np.array(values)) == want
+
+
+@given(st.integers(0, 10_000), st.integers(2, 10), st.integers(1, 5))
+def test_overall_p_value_from_its_definition(seed, curves, sizes):
+    D = np.random.default_rng(seed).random((curves, sizes))
+    highest = [
+        max((D[b, k] - np.mean(D[:, k])) / np.std(D[:, k]) for k in range(sizes))
+        for b in range(curves)
+    ]
+    want = (1 + sum(h >= highest[0] for h in highest[1:])) / curves
+    assert overall_p_value(D) == pytest.approx(want)
+
+
+def test_overall_p_value_is_uniform_for_curves_of_one_law():
+    rng = np.random.default_rng(0)
+    p = [overall_p_value(np.cumsum(rng.standard_normal((20, 6)), axis=1)) for _ in range(2000)]
+    counts = np.bincount(np.rint(20 * np.array(p)).astype(int), minlength=21)[1:]
+    assert np.all(np.abs(counts - 100) < 45)  # 20 equally likely values, 4.6 standard deviations
+
+
+def test_profile_of_a_planted_group(found, planted):
+    X, labels = planted
+    assert found.sizes.tolist() == [40, 52, 68, 88, 115, 150]
+    assert np.all(found.disparities <= found.bounds) and np.all(np.diff(found.disparities) < 0)
+    assert found.n_components == 2 and found.n_rows == 300
+    for kind in ("copula", "gaussian"):
+        at = found.chance[kind]
+        assert at.curves.shape == (19, 6) and at.p_value == 0.05
+        assert np.all(at.low <= at.mean) and np.all(at.mean <= at.high)
+        for i, size in enumerate(found.sizes):
+            assert at.p_values[i] == p_value(found.disparities[i], at.curves[:, i]), size
+        assert at.miss <= 0.03
+    assert found.main is found.chance["copula"]
+    assert abs(found.evidence_size - 60) <= 12
+    group = MaxDisparityPartition(2, group_size=found.evidence_size, random_state=0).fit(X).labels_
+    assert np.sum(group & labels) / np.sum(group | labels) > 0.8
+
+
+def test_evidence_is_total_loss_beyond_chance(found):
+    beyond = found.sizes * (found.disparities - found.main.mean)
+    peak = int(np.argmax(beyond))
+    low, high = found.sizes[max(peak - 1, 0)], found.sizes[min(peak + 1, 5)]
+    assert low <= found.evidence_size <= high
+
+
+def test_jobs_and_repeats_change_nothing(planted):
+    X = planted[0]
+    results = [
+        profile(MaxDisparityPartition(2, random_state=5, n_jobs=jobs), X, sizes=3, chance=4)
+        for jobs in (None, 2, 1)
+    ]
+    for other in results[1:]:
+        assert np.array_equal(results[0].disparities, other.disparities)
+        for kind in results[0].chance:
+            assert np.array_equal(results[0].chance[kind].curves, other.chance[kind].curves)
+
+
+def test_shared_work_loses_nothing_on_tiny_tables():
+    hits = total = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((10, 4)) @ rng.standard_normal((4, 4))
+        problem = pose(X, 2, "excess", "global", 2, None).problem
+        sizes = [2, 3, 4, 5]
+        results = Alternating().profile(problem, sizes, Means(rng=rng))
+        for size, result in zip(sizes, results, strict=True):
+            value = naive.signed_disparity(X, result.labels, 2)
+            best = naive.best_of_all_partitions(X, 2, 2, size)
+            assert result.labels.sum() == size and value <= best * (1 + 1e-9)
+            hits += value >= best * (1 - 1e-9)
+            total += 1
+    assert hits >= 0.9 * total
+
+
+@pytest.mark.parametrize("loss", ["excess", "projection_gap"])
+@pytest.mark.parametrize("centering", ["global", "paper"])
+def test_profile_under_every_loss(planted, loss, centering):
+    search = MaxDisparityPartition(
+        2, loss=loss, centering=centering, solver=Alternating(n_starts=20), random_state=0
+    )
+    result = profile(search, planted[0] + 0.5, sizes=3, chance=3, kinds=["gaussian"])
+    assert np.all(result.disparities <= result.bounds)
+    assert result.main.kind == "gaussian" and result.evidence_size in range(40, 151)
+
+
+@dataclass
+class Recorder:
+    """A solver that notes what it is asked."""
+
+    asked: list = field(default_factory=list)
+
+    def profile(self, problem, sizes, means):
+        self.asked.append((problem.X.shape, problem.d, tuple(sizes)))
+        return Alternating(n_starts=2).profile(problem, sizes, means)
+
+    def maximise(self, problem, means):
+        raise AssertionError
+
+
+def test_table_and_surrogates_get_the_same_search(planted):
+    solver = Recorder()
+    profile(
+        MaxDisparityPartition(0.7, solver=solver, random_state=0), planted[0], sizes=3, chance=4
+    )
+    assert len(solver.asked) == 1 + 4 + 4 + 1  # table, two kinds, the evidence size
+    assert len(set(solver.asked[:-1])) == 1
+
+
+def test_solvers_without_a_profile(planted):
+    search = MaxDisparityPartition(2, solver=Sorting(split="matched"), random_state=0)
+    result = profile(search, planted[0], sizes=[50, 60], chance=3, kinds=["copula"])
+    for size, value in zip(result.sizes, result.disparities, strict=True):
+        one = search.set_params(group_size=int(size)).fit(planted[0])
+        assert value == pytest.approx(one.disparity_, rel=1e-12)
+    with pytest.raises(ValueError, match="moves one row at a time"):
+        profile(MaxDisparityPartition(2, solver="greedy"), planted[0], sizes=3, chance=0)
+
+
+def test_without_chance_there_is_no_evidence_size(planted):
+    result = profile(MaxDisparityPartition(2, random_state=0), planted[0], sizes=3, chance=0)
+    assert result.chance == {} and result.main is None and result.evidence_size is None
+
+
+def test_wide_tables():
+    X = np.random.default_rng(0).standard_normal((40, 60))
+    search = MaxDisparityPartition(5, min_group_size=8, solver=Alternating(n_starts=4))
+    result = profile(search, X, sizes=3, chance=3)
+    assert np.isfinite(result.disparities).all() and result.sizes.tolist() == [8, 13, 20]
+
+
+def test_progress_counts_every_step(planted):
+    told = []
+    chance.profile(
+        MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0),
+        planted[0],
+        sizes=3,
+        chance=3,
+        progress=lambda *step: told.append(step),
+    )
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert {total for *_, total in told} == {8} and told[-1][1] == 8
+    assert {what for what, *_ in told} >= {"table", "copula chance", "gaussian chance"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"chance": -1}, "chance=-1 is not a whole number"),
+        ({"kinds": ["coupla"]}, "Did you mean 'copula'"),
+        ({"sizes": 0}, "not a number of sizes"),
+        ({"sizes": [0, 10]}, "Choose sizes from 1 to 299"),
+        ({"sizes": [10, 300]}, "Choose sizes from 1 to 299"),
+        ({"sizes": [0.5]}, "neither a number of sizes"),
+    ],
+)
+def test_bad_options_get_one_sentence(planted, options, text):
+    with pytest.raises(ValueError, match=text):
+        profile(MaxDisparityPartition(2), planted[0], **options)

@@ -1,0 +1,141 @@
+"""The companion function, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import leftout
+from leftout import MaxDisparityPartition, datasets, trust
+from leftout.files import write_whole
+from leftout.solvers import Alternating
+
+QUICK = {"sizes": 5, "chance": 19, "runs": 4, "splits": 4}
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return datasets.make_planted(300, 8, 2, 60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def real(planted):
+    return trust(MaxDisparityPartition(2, random_state=0), planted[0], **QUICK)
+
+
+def test_a_planted_group_is_trusted(real, planted):
+    assert isinstance(real, leftout.Trust)
+    assert real.beyond_chance and real.p_value == real.profile.chance["copula"].p_value == 0.05
+    assert real.chosen == "evidence" and real.group_size == real.profile.evidence_size
+    assert real.partition.sizes_[1] == real.group_size and abs(real.group_size - 60) <= 12
+    assert real.held_out.low > 0 and real.stability.mean > 0.9
+    labels = real.partition.labels_
+    assert np.sum(labels & planted[1]) / np.sum(labels | planted[1]) > 0.8
+    text = real.summary()
+    for words in (
+        "beyond it (p = 0.05, 19 copula",
+        "over 5 sizes",
+        "above zero, and beyond",
+        "4 runs",
+    ):
+        assert words in text
+    assert "NOT" not in text
+
+
+def test_noise_is_not(planted):
+    X = np.random.default_rng(3).standard_normal((200, 6))
+    found = trust(MaxDisparityPartition(2, random_state=0), X, **QUICK | {"kinds": ["copula"]})
+    assert found.beyond_chance is False and found.p_value > 0.05
+    assert "NOT beyond it" in found.summary() and "not a finding" in found.summary()
+    assert found.partition.sizes_[1] == found.group_size  # still the best partition
+
+
+def test_a_size_that_is_asked_for(planted):
+    search = MaxDisparityPartition(2, random_state=0, group_size=7)
+    found = trust(search, planted[0], group_size=70, **QUICK)
+    assert found.group_size == 70 == found.partition.sizes_[1] and found.chosen == "given"
+    assert 70 in found.profile.sizes
+    place = found.profile.sizes.tolist().index(70)
+    assert found.p_value == found.profile.main.p_values[place]
+    assert "at this size" in found.summary() and search.group_size == 7
+
+
+def test_as_plain_data(real, tmp_path):
+    path = real.to_json(tmp_path / "trust.json")
+    data = json.loads(path.read_text())
+    assert data == json.loads(json.dumps(real.to_dict()))
+    assert data["p_value"] == 0.05 and len(data["profile"]) == 5
+    assert set(data["profile"][0]) == {"size", "disparity", "bound", "chance"}
+    assert set(data["profile"][0]["chance"]["copula"]) == {"mean", "low", "high", "p_value"}
+    assert data["stability"]["runs"] == 4 and len(data["stability"]["jaccard_matrix"]) == 4
+    assert data["held_out"]["splits"] == 4
+    assert [p.name for p in tmp_path.iterdir()] == ["trust.json"]
+
+
+def test_parts_can_be_left_out(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
+    found = trust(search, planted[0], group_size=0.2, sizes=3, chance=0, runs=1, splits=0)
+    assert found.group_size == 60 and found.p_value is None and found.beyond_chance is None
+    assert found.held_out is None and found.stability is None
+    assert "not asked for" in found.summary()
+    json.dumps(found.to_dict())
+
+
+def test_what_cannot_be_judged_is_said():
+    """Half of the rows have a lower rank than the table."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((30, 3)), np.zeros((1, 3))])
+    X = np.hstack([X, np.zeros((31, 2))])
+    X[0, 3], X[1, 4] = 5.0, 5.0
+    search = MaxDisparityPartition(4, min_group_size=5, random_state=0)
+    found = trust(search, X, sizes=3, chance=4, kinds=["copula"], runs=2, splits=8)
+    assert found.held_out is None and "Held-out rows: could not be judged" in found.summary()
+
+
+def test_evidence_needs_chance(planted):
+    with pytest.raises(ValueError, match="no chance tables were asked for"):
+        trust(MaxDisparityPartition(2), planted[0], chance=0)
+    with pytest.raises(ValueError, match=r"leftout\.trust"):
+        MaxDisparityPartition(2, group_size="evidence").fit(planted[0])
+    for options in ({"runs": -1}, {"splits": 1.5}):
+        with pytest.raises(ValueError, match="is not a whole number"):
+            trust(MaxDisparityPartition(2), planted[0], **options)
+
+
+def test_steps_are_counted_to_the_end(planted, capsys):
+    told = []
+    options = {"sizes": 3, "chance": 3, "runs": 2, "splits": 2}
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    trust(search, planted[0], progress=lambda *step: told.append(step), **options)
+    assert told[-1][1] == told[-1][2] == 2 + 6 + 4 + 2
+    trust(search, planted[0], progress=True, **options)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "leftout: runs, 14 of 14 steps"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_comes_through(planted, jobs):
+    def interrupt(what, done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), n_jobs=jobs)
+    with pytest.raises(KeyboardInterrupt):
+        trust(search, planted[0], progress=interrupt, **QUICK)
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = write_whole(tmp_path / "a.txt", "first")
+    assert path.read_text() == "first" and oct(path.stat().st_mode & 0o777) in ("0o644", "0o664")
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leftout.files.os.replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, b"second")
+    assert path.read_text() == "first" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    with pytest.raises(FileNotFoundError, match="Create it first"):
+        write_whole(tmp_path / "none" / "a.txt", "x")
