@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import scratch  # noqa: E402
+from benchmarks import scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -312,6 +312,36 @@ def importing():
         f"{ours / theirs:.3f} x; loads {loaded.strip()}",
         ours / theirs < 1.5 and loaded.strip() == "set()",
     )
+
+
+@case
+def trust_false_alarms():
+    yield from trust.false_alarms()
+
+
+@case
+def trust_power():
+    yield from trust.power()
+
+
+@case
+def trust_correlations():
+    yield from trust.surrogate_correlations()
+
+
+@case
+def trust_evidence_sizes():
+    yield from trust.evidence_sizes()
+
+
+@case
+def trust_real_tables():
+    yield from trust.real_tables(from_scratch()["seconds"])
+
+
+@case
+def trust_interrupted():
+    yield from trust.interrupted()
 
 
 def versions():
