@@ -1,4 +1,4 @@
-"""Draw the README's picture from the demo table: ``make picture``."""
+"""Draw the pictures of README and docs: ``make picture``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from leftout import MaxDisparityPartition, datasets
+from leftout import MaxDisparityPartition, chance, datasets, plots
 
 BLUE, ORANGE = "#3b6ea5", "#d9722b"
 
 
-def main():
+def applicants():
     table = datasets.load_demo()
     encode = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
     X = encode.fit_transform(table.drop(columns="approve"))
@@ -65,5 +65,20 @@ def main():
     figure.savefig(Path(__file__).with_name("picture.png"), dpi=140)
 
 
+def evidence():
+    """A planted group of 250 rows, and a table of noise."""
+    noise = np.random.default_rng(0).standard_normal((2000, 30)) * np.geomspace(1.0, 0.2, 30)
+    tables = {
+        "250 planted rows": datasets.make_planted(2000, 30, 5, 250, 0.6, random_state=0)[0],
+        "noise": noise,
+    }
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for ax, (name, X) in zip(axes, tables.items(), strict=True):
+        search = MaxDisparityPartition(5, random_state=0, n_jobs=-1)
+        plots.profile(chance.profile(search, X, chance=99), ax).set_title(name)
+    figure.savefig(Path(__file__).with_name("trust.png"), dpi=140)
+
+
 if __name__ == "__main__":
-    main()
+    applicants()
+    evidence()

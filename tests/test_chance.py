@@ -154,6 +154,25 @@ def test_without_chance_there_is_no_evidence_size(planted):
     assert result.chance == {} and result.main is None and result.evidence_size is None
 
 
+def test_one_size(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    assert profile(search, planted[0], sizes=[33], chance=2).evidence_size == 33
+
+
+def test_sizes_that_have_no_components_of_their_own(planted):
+    search = MaxDisparityPartition(3, centering="paper", solver=Alternating(n_starts=2))
+    with pytest.raises(ValueError, match="which needs at least 4 rows"):
+        profile(search, planted[0], sizes=[3, 50], chance=2)
+
+
+def test_kinds_by_name_and_once(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    one = profile(search, planted[0], sizes=2, chance=2, kinds="copula")
+    twice = profile(search, planted[0], sizes=2, chance=2, kinds=["copula", "copula"])
+    assert list(one.chance) == list(twice.chance) == ["copula"]
+    assert np.array_equal(one.main.curves, twice.main.curves)
+
+
 def test_wide_tables():
     X = np.random.default_rng(0).standard_normal((40, 60))
     search = MaxDisparityPartition(5, min_group_size=8, solver=Alternating(n_starts=4))

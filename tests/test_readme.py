@@ -8,12 +8,25 @@ from pathlib import Path
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-def test_python_example_runs(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    exec(compile(code, "README.md", "exec"), {})
-    lines = capsys.readouterr().out.splitlines()
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def lines_of(example, capsys):
+    exec(compile(example, "README.md", "exec"), {})
+    return capsys.readouterr().out.splitlines()
+
+
+def test_search_example(capsys):
+    lines = lines_of(EXAMPLES[0], capsys)
     assert lines[0] == "[1850  150]"
     assert float(lines[-1]) > 0.99
+
+
+def test_trust_example(capsys):
+    assert len(EXAMPLES) == 2
+    lines = lines_of(EXAMPLES[1], capsys)
+    assert lines[0] == "True 0.025" and abs(int(lines[1]) - 60) <= 12
+    assert len(lines) == 6
 
 
 def test_commands_exist():

@@ -135,7 +135,7 @@ def profile(
     *,
     sizes: int | Sequence[int] = 15,
     chance: int = 99,
-    kinds: Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = KINDS,
     progress: Report | bool | None = None,
 ) -> Profile:
     """Best disparity over a grid of group sizes, on the table and on chance tables.
@@ -150,7 +150,7 @@ def profile(
         How many sizes, log-spaced from the smallest allowed to half of the rows; or the sizes.
     chance : int, default=99
         Surrogate tables of each kind.
-    kinds : list of {"copula", "gaussian"}
+    kinds : {"copula", "gaussian"} or a list of them
         The first is the one that the evidence size rests on.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
@@ -167,17 +167,23 @@ def profile(
     >>> found.sizes.tolist(), found.chance["copula"].p_value
     ([40, 62, 97, 150], 0.1)
     """
+    check_whole("chance", chance)
+    kinds = check_kinds(kinds)
     task = Task.of(estimator, X)
     grid = task.grid(sizes)
-    steps = Steps(profile_steps(chance, kinds), progress)
-    return task.profile(grid, chance, kinds, steps)
+    return task.profile(grid, chance, kinds, Steps(profile_steps(chance, kinds), progress))
+
+
+def check_kinds(kinds: str | Sequence[str]) -> list[str]:
+    """The kinds of chance tables asked for, each once."""
+    asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
+    for kind in asked:
+        check_choice("kinds", kind, KINDS)
+    return asked
 
 
 def profile_steps(chance: int, kinds: Sequence[str]) -> int:
-    """How many steps a profile reports."""
-    check_whole("chance", chance)
-    for kind in kinds:
-        check_choice("kinds", kind, KINDS)
+    """How many steps a profile reports: the table, each chance table, the evidence size."""
     return 2 + chance * len(kinds)
 
 
@@ -218,6 +224,10 @@ class Task:
     def profile(
         self, sizes: NDArray[np.intp], chance: int, kinds: Sequence[str], steps: Steps
     ) -> Profile:
+        """Search the table and its chance tables at each size."""
+        smallest = min(self.smallest, int(sizes[0]), len(self.X) - int(sizes[-1]))
+        if smallest < self.smallest:  # asked for by name
+            return replace(self, smallest=smallest).profile(sizes, chance, kinds, steps)
         laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
         # The same seeds whatever is asked for besides: one for the table, one for each surrogate.
         of_table, *of_kinds = self.rng.spawn(1 + len(laws))
@@ -280,6 +290,8 @@ class Task:
         """The peak of ``k (D(k) - N(k))``: on the grid, then between the peak's neighbours."""
         if found.main is None:
             return None
+        if len(found.sizes) == 1:
+            return int(found.sizes[0])
         at_chance = PchipInterpolator(np.log(found.sizes), found.main.mean)
         beyond = found.sizes * (found.disparities - found.main.mean)
         peak = int(np.argmax(beyond))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from leftout.chance import KINDS, Profile, Task, profile_steps
+from leftout.chance import KINDS, Profile, Task, check_kinds, profile_steps
 from leftout.checks import check_size, check_whole
 from leftout.files import write_whole
 from leftout.holdout import HeldOut, judge
@@ -78,7 +78,11 @@ class Trust:
 
     def _about_group(self) -> str:
         found = self.partition
-        how = "the size with the most evidence" if self.chosen == EVIDENCE else "the size asked for"
+        how = "the size asked for"
+        if self.chosen == EVIDENCE:
+            how = "the size with the most evidence"
+            if self.group_size in self.profile.sizes[[0, -1]]:
+                how += ", at the end of the sizes looked at"
         return (
             f"Group: {self.group_size:,} of {self.profile.n_rows:,} rows, {how}. Its loss exceeds "
             f"the rest's by {found.disparity_:.4g}; no group of this size can exceed "
@@ -135,7 +139,7 @@ def trust(
     group_size: int | float | str = EVIDENCE,
     sizes: int | Sequence[int] = 15,
     chance: int = 99,
-    kinds: Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = KINDS,
     runs: int = 30,
     splits: int = 10,
     progress: Report | bool | None = None,
@@ -153,7 +157,7 @@ def trust(
         Sizes of the profile, log-spaced from the smallest allowed to half of the rows.
     chance : int, default=99
         Chance tables of each kind; 0 for none.
-    kinds : list of {"copula", "gaussian"}
+    kinds : {"copula", "gaussian"} or a list of them
         The first is the one that the finding rests on.
     runs : int, default=30
         Searches with different seeds, to see whether they agree; fewer than 2 for none.
@@ -174,10 +178,11 @@ def trust(
     >>> verdict.beyond_chance, abs(verdict.group_size - 60) <= 12
     (True, True)
     """
+    for name, value in (("chance", chance), ("runs", runs), ("splits", splits)):
+        check_whole(name, value)
+    kinds = check_kinds(kinds)
     task = Task.of(estimator, X)
     grid = task.grid(sizes)
-    check_whole("runs", runs)
-    check_whole("splits", splits)
     size = None
     if group_size != EVIDENCE:
         size = check_size("group_size", group_size, len(task.X))

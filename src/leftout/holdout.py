@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 from leftout.chance import Task, p_value, search_sizes
-from leftout.checks import check_count, check_size, check_whole
+from leftout.checks import check_choice, check_count, check_size, check_whole
 from leftout.losses import Array, side_losses
 from leftout.measure import group_losses
 from leftout.partition import MaxDisparityPartition
@@ -131,9 +131,10 @@ def held_out(
     >>> found.low > 0, found.p_value
     (True, 0.1)
     """
-    task = Task.of(estimator, X)
     check_count("splits", splits)
     check_whole("chance", chance)
+    check_choice("kind", kind, SURROGATES)
+    task = Task.of(estimator, X)
     law = SURROGATES[kind].of(task.X) if chance else None
     steps = Steps(1 + chance, progress)
     size = check_size("group_size", group_size, len(task.X))
