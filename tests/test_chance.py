@@ -71,6 +71,10 @@ def test_profile_of_a_planted_group(found, planted):
 
 def test_evidence_is_total_loss_beyond_chance(found):
     beyond = found.sizes * (found.disparities - found.main.mean)
+    assert found.evidence.tolist() == beyond.tolist()
+    first, last = found.evidence_range
+    near = [k for k, b in zip(found.sizes, beyond, strict=True) if b >= 0.9 * beyond.max()]
+    assert (first, last) == (near[0], near[-1])
     peak = int(np.argmax(beyond))
     low, high = found.sizes[max(peak - 1, 0)], found.sizes[min(peak + 1, 5)]
     assert low <= found.evidence_size <= high
@@ -135,7 +139,7 @@ def test_table_and_surrogates_get_the_same_search(planted):
     profile(
         MaxDisparityPartition(0.7, solver=solver, random_state=0), planted[0], sizes=3, chance=4
     )
-    assert len(solver.asked) == 1 + 4 + 4 + 1  # table, two kinds, the evidence size
+    assert len(solver.asked) == 1 + 4 + 4 + 2  # table, two kinds, the evidence size
     assert len(set(solver.asked[:-1])) == 1
 
 
@@ -152,6 +156,7 @@ def test_solvers_without_a_profile(planted):
 def test_without_chance_there_is_no_evidence_size(planted):
     result = profile(MaxDisparityPartition(2, random_state=0), planted[0], sizes=3, chance=0)
     assert result.chance == {} and result.main is None and result.evidence_size is None
+    assert result.evidence is None and result.evidence_range is None
 
 
 def test_one_size(planted):

@@ -34,6 +34,8 @@ from leftout.threads import one_thread
 KINDS = tuple(SURROGATES)
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
 _REFINED = 9
+# Sizes have nearly as much evidence as the best when they lack less than this share of it.
+_NEARLY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,10 @@ class Profile:
         By kind.
     evidence_size : int or None
         The size with the largest total loss beyond chance; None without chance tables.
+    evidence : array of shape (n_sizes,) or None
+        That total, ``k (D(k) - N(k))``, at each size.
+    evidence_range : (int, int) or None
+        The smallest and the largest size within a tenth of the most evidence.
     n_rows, n_components : int
     """
 
@@ -105,8 +111,22 @@ class Profile:
 
     @property
     def main(self) -> Chance | None:
-        """The chance that findings rest on: the copula's where there is one."""
+        """The chance that findings rest on: of the first kind asked for."""
         return next(iter(self.chance.values()), None)
+
+    @property
+    def evidence(self) -> Array | None:
+        """Total loss beyond chance at each size, ``k (D(k) - N(k))``."""
+        return None if self.main is None else self.sizes * (self.disparities - self.main.mean)
+
+    @property
+    def evidence_range(self) -> tuple[int, int] | None:
+        """Smallest and largest size of the grid with nearly as much evidence as the most."""
+        if self.evidence is None:
+            return None
+        most = self.evidence.max()
+        near = self.sizes[self.evidence >= most - _NEARLY * abs(most)]
+        return int(near[0]), int(near[-1])
 
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data, an entry a size."""
@@ -287,21 +307,24 @@ class Task:
     def _evidence_size(
         self, found: Profile, problem: Problem, rng: np.random.Generator
     ) -> int | None:
-        """The peak of ``k (D(k) - N(k))``: on the grid, then between the peak's neighbours."""
-        if found.main is None:
-            return None
-        if len(found.sizes) == 1:
-            return int(found.sizes[0])
-        at_chance = PchipInterpolator(np.log(found.sizes), found.main.mean)
-        beyond = found.sizes * (found.disparities - found.main.mean)
+        """The peak of ``k (D(k) - N(k))``: on the grid, then between the peak's neighbours.
+
+        The table is searched once more first: a single profile may miss the best group of a size,
+        and where the evidence is flat that would decide. (P-values rest on the first profile.)
+        """
+        sizes, main = found.sizes, found.main
+        if main is None or len(sizes) == 1:
+            return None if main is None else int(sizes[0])
+        again = disparities_at(self.solver, problem, sizes, rng)
+        beyond = sizes * (np.maximum(found.disparities, again) - main.mean)
         peak = int(np.argmax(beyond))
-        low, high = found.sizes[[max(peak - 1, 0), min(peak + 1, len(beyond) - 1)]]
+        low, high = sizes[[max(peak - 1, 0), min(peak + 1, len(sizes) - 1)]]
         finer = np.unique(np.round(np.geomspace(low, high, _REFINED)).astype(np.intp))
-        again = disparities_at(self.solver, problem, finer, rng)
-        refined = finer * (again - at_chance(np.log(finer)))
+        at_chance = PchipInterpolator(np.log(sizes), main.mean)(np.log(finer))
+        refined = finer * (disparities_at(self.solver, problem, finer, rng) - at_chance)
         if refined.max() > beyond[peak]:
             return int(finer[np.argmax(refined)])
-        return int(found.sizes[peak])
+        return int(sizes[peak])
 
 
 def disparities_at(

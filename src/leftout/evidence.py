@@ -80,9 +80,7 @@ class Trust:
         found = self.partition
         how = "the size asked for"
         if self.chosen == EVIDENCE:
-            how = "the size with the most evidence"
-            if self.group_size in self.profile.sizes[[0, -1]]:
-                how += ", at the end of the sizes looked at"
+            how = "the size with the most evidence" + _nearly(self.profile)
         return (
             f"Group: {self.group_size:,} of {self.profile.n_rows:,} rows, {how}. Its loss exceeds "
             f"the rest's by {found.disparity_:.4g}; no group of this size can exceed "
@@ -121,6 +119,7 @@ class Trust:
             "beyond_chance": self.beyond_chance,
             "profile": self.profile.to_list(),
             "evidence_size": self.profile.evidence_size,
+            "evidence_range": self.profile.evidence_range,
             "chance": {kind: c.to_dict() for kind, c in self.profile.chance.items()},
             "held_out": None if self.held_out is None else self.held_out.to_dict(),
             "stability": None if self.stability is None else self.stability.to_dict(),
@@ -229,6 +228,11 @@ def _p_value(profile: Profile, size: int | None) -> float | None:
     if size is None:
         return profile.main.p_value
     return float(profile.main.p_values[np.flatnonzero(profile.sizes == size)[0]])
+
+
+def _nearly(profile: Profile) -> str:
+    low, high = profile.evidence_range or (0, 0)
+    return f" (nearly as much from {low:,} to {high:,})" if low < high else ""
 
 
 def _about_held_out(found: HeldOut) -> str:
