@@ -65,7 +65,7 @@ def test_never_below_when_few_rows_may_be_touched(monkeypatch, seed, limit):
     problem = pose(X, 2, "excess", "global", 1, None).problem
     for size in (3, 5):
         best = naive.best_of_all_partitions(X, 2, 1, size)
-        assert best - 1e-12 <= certified_bound(problem, size) <= problem.bound(size) + 1e-9
+        assert best - 1e-12 <= certified_bound(problem, size) <= problem.bound(size) + 1e-7
 
 
 def test_answers_to_the_formula(mixed):

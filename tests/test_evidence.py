@@ -84,14 +84,85 @@ def test_parts_can_be_left_out(planted):
 
 
 def test_what_cannot_be_judged_is_said():
-    """Half of the rows have a lower rank than the table."""
+    X = np.random.default_rng(0).standard_normal((31, 20))
+    search = MaxDisparityPartition(17, min_group_size=5, random_state=0)
+    found = trust(search, X, sizes=3, chance=4, kinds="gaussian", runs=2, splits=2)
+    assert found.held_out is None
+    assert "could not be judged. Half of the rows, 15, have too few dim" in found.summary()
+
+
+def test_unlucky_halves_are_passed_over():
+    """Both ones of a rare column may be in the other half, and its dimension with them."""
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.standard_normal((30, 3)), np.zeros((1, 3))])
-    X = np.hstack([X, np.zeros((31, 2))])
-    X[0, 3], X[1, 4] = 5.0, 5.0
-    search = MaxDisparityPartition(4, min_group_size=5, random_state=0)
-    found = trust(search, X, sizes=3, chance=4, kinds=["copula"], runs=2, splits=8)
-    assert found.held_out is None and "Held-out rows: could not be judged" in found.summary()
+    X = np.hstack([rng.standard_normal((60, 3)), np.zeros((60, 1))])
+    X[:2, 3] = 5.0
+    search = MaxDisparityPartition(3, min_group_size=5, random_state=0)
+    found = trust(search, X, sizes=3, chance=4, kinds="copula", runs=0, splits=12)
+    assert 2 <= len(found.held_out.disparities) < 12
+
+
+def test_few_chance_tables_cannot_tell(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
+    found = trust(search, planted[0], sizes=3, chance=18, kinds="copula", runs=0, splits=1)
+    assert found.p_value == 1 / 19 and found.beyond_chance is None
+    assert "cannot be told from 18 copula chance tables" in found.summary()
+    assert "one split, so with no interval" in found.summary()
+
+
+def test_seeds_of_a_part_do_not_depend_on_the_others(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
+    options = {"sizes": 3, "chance": 3}
+    alone = leftout.chance.profile(search, planted[0], kinds="gaussian", **options)
+    found = trust(search, planted[0], runs=3, splits=2, **options)
+    assert np.array_equal(alone.chance["gaussian"].curves, found.profile.chance["gaussian"].curves)
+
+
+def test_chance_that_is_no_fair_comparison_is_doubted():
+    """Nearly equal columns that are not gaussian: their difference is lost in redrawing."""
+    rng = np.random.default_rng(0)
+    Z = np.round(np.exp(rng.standard_normal((300, 4))), 1)
+    X = np.hstack([Z, Z + 0.02 * rng.exponential(size=(300, 4))])
+    search = MaxDisparityPartition(4, solver=Alternating(n_starts=5), random_state=0)
+    found = trust(search, X, sizes=3, chance=4, kinds="copula", runs=0, splits=0)
+    assert abs(found.profile.main.residual - 1) > 0.1 and "with care" in found.summary()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_noise_is_chance(seed):
+    X = np.random.default_rng(seed).standard_normal((40, 60))
+    search = MaxDisparityPartition(
+        8, min_group_size=8, solver=Alternating(n_starts=8), random_state=seed
+    )
+    found = trust(search, X, sizes=3, chance=19, kinds="copula", runs=0, splits=0)
+    assert found.p_value > 0.05 and found.profile.main.residual == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_estimators_own_size(planted):
+    search = MaxDisparityPartition(2, group_size=50, solver=Alternating(n_starts=5), random_state=0)
+    options = {"sizes": 3, "chance": 2, "runs": 0, "splits": 0}
+    assert trust(search, planted[0], **options).group_size == 50
+    assert trust(search, planted[0], group_size="evidence", **options).chosen == "evidence"
+
+
+AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "error", "text"),
+    [
+        (AT_LEAST_50, {"group_size": 20}, ValueError, "at least 50"),
+        (AT_LEAST_50, {"sizes": [20, 60]}, ValueError, "at least 50"),
+        (MaxDisparityPartition(2, solver="greedy"), {}, ValueError, "chooses the size itself"),
+        (MaxDisparityPartition(0.0), {}, ValueError, "n_components=0.0 is neither"),
+        (MaxDisparityPartition(2), {"group_size": 300}, ValueError, "asks for 300 of 300 rows"),
+        ("search", {}, TypeError, "where a MaxDisparityPartition is needed"),
+    ],
+)
+def test_refusals_come_first(planted, estimator, options, error, text):
+    told = []
+    with pytest.raises(error, match=text):
+        trust(estimator, planted[0], progress=lambda *step: told.append(step), **options)
+    assert told == []
 
 
 def test_evidence_needs_chance(planted):

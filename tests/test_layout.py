@@ -29,8 +29,10 @@ MAY_IMPORT = {
     "partition": {"moments", "losses", "checks", "problem", "bounds", "solvers", "threads"},
     "surrogates": {"losses"},
     "progress": set(),
+    "profiles": {"losses"},
     "files": set(),
     "chance": {
+        "profiles",
         "losses",
         "checks",
         "problem",
@@ -42,6 +44,7 @@ MAY_IMPORT = {
         "threads",
     },
     "holdout": {
+        "profiles",
         "losses",
         "checks",
         "measure",
@@ -54,6 +57,7 @@ MAY_IMPORT = {
     },
     "stability": {"losses", "checks", "partition", "progress", "threads"},
     "evidence": {
+        "profiles",
         "checks",
         "partition",
         "surrogates",
@@ -62,8 +66,9 @@ MAY_IMPORT = {
         "stability",
         "progress",
         "files",
+        "threads",
     },
-    "plots": {"partition", "chance", "stability", "evidence"},
+    "plots": {"profiles", "stability"},
     "cli": {"datasets", "partition", "evidence", "plots", "files", "progress"},
     "__main__": {"cli"},
 }

@@ -100,6 +100,6 @@ def test_epochs_of_greedy(planted):
 
 
 def test_too_few_runs(planted):
-    for runs, text in ((1, "nothing to compare"), (0, "not a count"), ("x", "not a count")):
+    for runs, text in ((1, "nothing to compare"), (0, "at least 2"), ("x", "not a whole number")):
         with pytest.raises(ValueError, match=text):
             stability.agreement(MaxDisparityPartition(2), planted, runs=runs)

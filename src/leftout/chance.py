@@ -26,129 +26,18 @@ from leftout.checks import check_choice, check_sizes, check_whole, group_sizes
 from leftout.losses import Array
 from leftout.partition import MaxDisparityPartition, Posed, generator, pose, prepare
 from leftout.problem import Problem
+from leftout.profiles import Chance, Profile, overall_p_value, p_value
 from leftout.progress import Report, Steps, in_turn
-from leftout.solvers import Means, SearchResult, Solver
+from leftout.solvers import Annealing, Greedy, Means, SearchResult, Solver, Sorting
 from leftout.surrogates import SURROGATES, Surrogate, correlations
-from leftout.threads import one_thread
+from leftout.threads import clean_interrupts, one_thread
 
 KINDS = tuple(SURROGATES)
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
 _REFINED = 9
-# Sizes have nearly as much evidence as the best when they lack less than this share of it.
-_NEARLY = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chance:
-    """What the same search finds on chance tables of one kind.
-
-    Attributes
-    ----------
-    kind : {"copula", "gaussian"}
-    curves : array of shape (n_surrogates, n_sizes)
-        Best disparity on each surrogate, at each size.
-    mean, low, high : arrays of shape (n_sizes,)
-        Mean and 5 to 95 % band of the curves.
-    p_values : array of shape (n_sizes,)
-        How often chance reaches the table's disparity, size by size.
-    p_value : float
-        The same for the table's profile as a whole: it accounts for the many sizes looked at.
-    miss : float
-        Largest difference between a correlation of the table and its mean over the surrogates.
-    """
-
-    kind: str
-    curves: Array
-    p_values: Array
-    p_value: float
-    miss: float
-
-    @property
-    def mean(self) -> Array:
-        return self.curves.mean(axis=0)
-
-    @property
-    def low(self) -> Array:
-        return np.quantile(self.curves, 0.05, axis=0)
-
-    @property
-    def high(self) -> Array:
-        return np.quantile(self.curves, 0.95, axis=0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, without what is given size by size."""
-        return {"surrogates": len(self.curves), "p_value": self.p_value, "miss": self.miss}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    """Best disparity at several sizes of the left-out group, and at chance.
-
-    Attributes
-    ----------
-    sizes : array of shape (n_sizes,)
-    disparities : array of shape (n_sizes,)
-    bounds : array of shape (n_sizes,)
-        Certified: no group of that size has a larger disparity.
-    chance : dict of Chance
-        By kind.
-    evidence_size : int or None
-        The size with the largest total loss beyond chance; None without chance tables.
-    evidence : array of shape (n_sizes,) or None
-        That total, ``k (D(k) - N(k))``, at each size.
-    evidence_range : (int, int) or None
-        The smallest and the largest size within a tenth of the most evidence.
-    n_rows, n_components : int
-    """
-
-    sizes: NDArray[np.intp]
-    disparities: Array
-    bounds: Array
-    chance: dict[str, Chance]
-    evidence_size: int | None
-    n_rows: int
-    n_components: int
-
-    @property
-    def main(self) -> Chance | None:
-        """The chance that findings rest on: of the first kind asked for."""
-        return next(iter(self.chance.values()), None)
-
-    @property
-    def evidence(self) -> Array | None:
-        """Total loss beyond chance at each size, ``k (D(k) - N(k))``."""
-        return None if self.main is None else self.sizes * (self.disparities - self.main.mean)
-
-    @property
-    def evidence_range(self) -> tuple[int, int] | None:
-        """Smallest and largest size of the grid with nearly as much evidence as the most."""
-        if self.evidence is None:
-            return None
-        most = self.evidence.max()
-        near = self.sizes[self.evidence >= most - _NEARLY * abs(most)]
-        return int(near[0]), int(near[-1])
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """Plain data, an entry a size."""
-        return [
-            {
-                "size": int(size),
-                "disparity": float(self.disparities[i]),
-                "bound": float(self.bounds[i]),
-                "chance": {
-                    kind: {
-                        "mean": float(c.mean[i]),
-                        "low": float(c.low[i]),
-                        "high": float(c.high[i]),
-                        "p_value": float(c.p_values[i]),
-                    }
-                    for kind, c in self.chance.items()
-                },
-            }
-            for i, size in enumerate(self.sizes)
-        ]
-
-
+@clean_interrupts()
 def profile(
     estimator: MaxDisparityPartition,
     X: Any,
@@ -216,11 +105,12 @@ class Task:
     solver: Solver
     smallest: int
     n_components: int
-    rng: np.random.Generator
+    rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
 
     @classmethod
     def of(cls, estimator: MaxDisparityPartition, X: Any) -> Task:
         solver, matrix = prepare(estimator, X)
+        _check_takes_sizes(solver)
         smallest, _ = group_sizes(estimator.min_group_size, None, *matrix.shape)
         task = cls(
             X=matrix,
@@ -228,29 +118,32 @@ class Task:
             solver=solver,
             smallest=smallest,
             n_components=0,
-            rng=generator(estimator.random_state),
+            rngs=generator(estimator.random_state).spawn(3),
         )
         # The number of components is settled once, on the table.
         return replace(task, n_components=task.pose(matrix, estimator.n_components).problem.d)
 
     def pose(self, X: Array, n_components: Any = None) -> Posed:
-        wanted = n_components or self.n_components
+        wanted = self.n_components if n_components is None else n_components
         e = self.estimator
         return pose(X, wanted, e.loss, e.centering, self.smallest, None)
 
     def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
-        return check_sizes(sizes, self.smallest, len(self.X))
+        grid = check_sizes(sizes, self.smallest, len(self.X))
+        for size in (grid[0], grid[-1]):  # held to a minimum that was asked for
+            group_sizes(self.estimator.min_group_size, int(size), *self.X.shape)
+        return grid
 
     def profile(
         self, sizes: NDArray[np.intp], chance: int, kinds: Sequence[str], steps: Steps
     ) -> Profile:
         """Search the table and its chance tables at each size."""
         smallest = min(self.smallest, int(sizes[0]), len(self.X) - int(sizes[-1]))
-        if smallest < self.smallest:  # asked for by name
+        if smallest < self.smallest:  # a size asked for by name is not held to the default
             return replace(self, smallest=smallest).profile(sizes, chance, kinds, steps)
         laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
-        # The same seeds whatever is asked for besides: one for the table, one for each surrogate.
-        of_table, *of_kinds = self.rng.spawn(1 + len(laws))
+        # The same seeds whatever is asked for besides: one for the table, one for each kind.
+        of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
         with one_thread():
             problem = self.pose(self.X).problem
             steps.tell("table")
@@ -258,8 +151,10 @@ class Task:
             disparities = disparities_at(self.solver, problem, sizes, own)
             steps.tell("table", 1)
             found = {
-                kind: self._chance(kind, law, sizes, disparities, rng.spawn(chance), steps)
-                for (kind, law), rng in zip(laws.items(), of_kinds, strict=True)
+                kind: self._chance(
+                    kind, law, sizes, disparities, of_kinds[KINDS.index(kind)].spawn(chance), steps
+                )
+                for kind, law in laws.items()
             }
             result = Profile(
                 sizes=sizes,
@@ -283,11 +178,13 @@ class Task:
         rngs: Sequence[np.random.Generator],
         steps: Steps,
     ) -> Chance:
-        curves, mean = [], np.zeros((self.X.shape[1],) * 2)
+        curves, residuals, mean = [], [], np.zeros((self.X.shape[1],) * 2)
         tasks = ((law, sizes, rng) for rng in rngs)
         what = f"{kind} chance"
-        for curve, R in in_turn(self._surrogate, tasks, self.estimator.n_jobs, steps, what):
+        n_jobs = self.estimator.n_jobs
+        for curve, residual, R in in_turn(self._surrogate, tasks, n_jobs, steps, what):
             curves.append(curve)
+            residuals.append(residual)
             mean += R / len(rngs)
         table = np.vstack([disparities, *curves])
         return Chance(
@@ -296,13 +193,16 @@ class Task:
             p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
             p_value=overall_p_value(table),
             miss=float(np.abs(mean - correlations(self.X)).max()),
+            residual=float(np.mean(residuals) / _residual(self.pose(self.X))),
         )
 
     def _surrogate(
         self, law: Surrogate, sizes: NDArray[np.intp], rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, float, Array]:
         X = law.draw(rng)
-        return disparities_at(self.solver, self.pose(X).problem, sizes, rng), correlations(X)
+        posed = self.pose(X)
+        curve = disparities_at(self.solver, posed.problem, sizes, rng)
+        return curve, _residual(posed), correlations(X)
 
     def _evidence_size(
         self, found: Profile, problem: Problem, rng: np.random.Generator
@@ -327,6 +227,22 @@ class Task:
         return int(sizes[peak])
 
 
+def _residual(posed: Posed) -> float:
+    """Share of a table's variance that its shared components leave."""
+    return 1.0 - float(posed.explained[: posed.problem.d].sum())
+
+
+def _check_takes_sizes(solver: Solver) -> None:
+    if isinstance(solver, Greedy | Annealing) or (
+        isinstance(solver, Sorting) and solver.split != "matched"
+    ):
+        raise ValueError(
+            f"Chance is judged size by size, but {solver!r} chooses the size itself. Use "
+            "solver='alternating' or Sorting(split='matched'). (The agreement of its runs alone: "
+            "leftout.stability.agreement.)"
+        )
+
+
 def disparities_at(
     solver: Solver, problem: Problem, sizes: NDArray[np.intp], rng: np.random.Generator
 ) -> Array:
@@ -348,19 +264,3 @@ def search_sizes(
     else:
         for size in sizes:
             yield solver.maximise(replace(problem, group_size=size), means)
-
-
-def p_value(value: float, at_chance: Array) -> float:
-    """Share of the values, this one and those at chance, that reach this one."""
-    return float((1 + np.sum(at_chance >= value)) / (1 + len(at_chance)))
-
-
-def overall_p_value(curves: Array) -> float:
-    """Rank of the first curve's largest standardised value among all curves' largest ones.
-
-    All curves, the first included, enter the means and deviations alike: were they drawn from the
-    same law, each would be the highest with the same probability.
-    """
-    spread = curves.std(axis=0)
-    highest = ((curves - curves.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
-    return p_value(highest[0], highest[1:])

@@ -17,6 +17,8 @@ from leftout.tables import column_names, to_matrix
 
 # Eigenvalues closer than this share of the largest cannot be told apart.
 _TIE = 1e-10
+# Squares of larger sums of squares overflow.
+_LARGEST = 1e150
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
@@ -189,9 +191,10 @@ def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
             raise ValueError(f"sizes={sizes!r} is not a number of sizes; give an int from 1.")
         spaced = np.geomspace(smallest, max(smallest, half), int(sizes))
         return np.unique(np.round(spaced).astype(np.intp))
-    given = np.unique(np.asarray(sizes))
+    given = np.asarray(sizes)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
         raise ValueError(f"sizes={sizes!r} is neither a number of sizes nor a list of ints.")
+    given = np.unique(given)
     if given[0] < 1 or given[-1] >= n_rows:
         raise ValueError(
             f"sizes go from {given[0]} to {given[-1]}, but a group is a part of the {n_rows} rows. "
@@ -226,7 +229,7 @@ def check_components(
     m, n = int(moments.count.sum()), moments.total.shape[1]
     full = shared_pca(loss, moments, n)
     values = full.eigenvalues
-    if not np.finfo(float).tiny < values[0] < np.inf:
+    if not np.finfo(float).tiny < values[0] < _LARGEST:
         raise ValueError(
             f"There is no variance to represent: all {n} columns are constant, or vary too little "
             "or too much for their squares. Pass a table whose rows differ, on a common scale."

@@ -82,6 +82,10 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, out: Path | None) -
     """
     from rich.console import Console
 
+    if size == "evidence" and not chance:
+        raise InputError(
+            "--size evidence compares with chance tables; give --chance 39, or a size."
+        )
     with _interruptible(), _reported(Console(stderr=True)) as report:
         report("loading libraries", 0, 1)
         from sklearn.impute import SimpleImputer
@@ -109,9 +113,12 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, out: Path | None) -
                 splits=_DEMO_SPLITS if chance else 0,
                 progress=report,
             )
-            files = [] if out is None else _written(found, out)
-        except (ImportError, ValueError, OSError) as error:
+        except (ImportError, ValueError) as error:
             raise InputError(str(error)) from error
+    try:
+        files = [] if out is None else _written(found, out)
+    except (ImportError, OSError) as error:
+        raise InputError(str(error)) from error
     console = Console()
     _show(console, table, encoded, found.partition)
     console.print("\n[bold]Is it real?[/bold]\n" + found.summary(), highlight=False)

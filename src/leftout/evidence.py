@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from leftout.chance import KINDS, Profile, Task, check_kinds, profile_steps
-from leftout.checks import check_size, check_whole
+from leftout.chance import KINDS, Task, check_kinds, profile_steps
+from leftout.checks import check_whole, group_sizes
 from leftout.files import write_whole
 from leftout.holdout import HeldOut, judge
 from leftout.partition import MaxDisparityPartition
+from leftout.profiles import Profile
 from leftout.progress import Report, Steps
 from leftout.stability import Stability, compare
 from leftout.surrogates import SURROGATES
+from leftout.threads import clean_interrupts
 
 EVIDENCE = "evidence"
 LEVEL = 0.05
+# A correlation, or the residual variance, that is further off makes chance doubtful.
+_FAR = 0.1
 _SHARED = {
     "copula": "the columns' values and correlations",
     "gaussian": "the means and covariances",
@@ -49,7 +53,8 @@ class Trust:
         How often chance does as well: over all sizes where the size was chosen by the evidence, at
         the size where it was given. None without chance tables.
     beyond_chance : bool or None
-        ``p_value <= 0.05``. If not, ``partition`` is still the best found, and no more than that.
+        ``p_value <= 0.05``. If not, ``partition`` is a good partition, and no more than that. None
+        with fewer than 19 chance tables, which cannot tell.
     notes : list of str
         What could not be done, and why.
     """
@@ -65,7 +70,10 @@ class Trust:
 
     @property
     def beyond_chance(self) -> bool | None:
-        return None if self.p_value is None else self.p_value <= LEVEL
+        main = self.profile.main
+        if self.p_value is None or main is None or not _can_tell(len(main.curves)):
+            return None
+        return self.p_value <= LEVEL
 
     def summary(self) -> str:
         """The evidence in plain words, a line a question."""
@@ -91,10 +99,15 @@ class Trust:
         main = self.profile.main
         if main is None or self.p_value is None:
             return "Chance: not asked for, so this says nothing about whether the group is real."
-        tables = f"{len(main.curves)} {main.kind} chance tables"
-        over = (
-            f"over {len(self.profile.sizes)} sizes" if self.chosen == EVIDENCE else "at this size"
-        )
+        tables = _count(len(main.curves), f"{main.kind} chance table")
+        if self.beyond_chance is None:
+            return (
+                f"Chance: cannot be told from {tables}, with which p is never below "
+                f"{1 / (1 + len(main.curves)):.2g}. Ask for 19 or more."
+            )
+        over = "at this size"
+        if self.chosen == EVIDENCE:
+            over = f"over {_count(len(self.profile.sizes), 'size')}"
         if self.beyond_chance:
             return f"Chance: beyond it (p = {self.p_value:.3g}, {tables}, {over})."
         return (
@@ -131,11 +144,12 @@ class Trust:
         return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
 
 
+@clean_interrupts()
 def trust(
     estimator: MaxDisparityPartition,
     X: Any,
     *,
-    group_size: int | float | str = EVIDENCE,
+    group_size: int | float | str | None = None,
     sizes: int | Sequence[int] = 15,
     chance: int = 99,
     kinds: str | Sequence[str] = KINDS,
@@ -148,10 +162,11 @@ def trust(
     Parameters
     ----------
     estimator : MaxDisparityPartition
-        What to search with. Its ``group_size`` is not used: give it here.
+        What to search with.
     X : table of shape (m, n)
-    group_size : "evidence", int or float, default="evidence"
-        The size with the largest total loss beyond chance, or a number or share of the rows.
+    group_size : "evidence", int, float or None, default=None
+        ``"evidence"``: the size with the largest total loss beyond chance. Else a number or share
+        of the rows. None: the estimator's ``group_size`` or, if that is free, ``"evidence"``.
     sizes : int or list of int, default=15
         Sizes of the profile, log-spaced from the smallest allowed to half of the rows.
     chance : int, default=99
@@ -183,8 +198,11 @@ def trust(
     task = Task.of(estimator, X)
     grid = task.grid(sizes)
     size = None
+    if group_size is None:
+        group_size = EVIDENCE if estimator.group_size is None else estimator.group_size
     if group_size != EVIDENCE:
-        size = check_size("group_size", group_size, len(task.X))
+        _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
+        assert size is not None
         grid = task.grid([*grid.tolist(), size])
     elif not (chance and kinds):
         raise ValueError(
@@ -196,7 +214,7 @@ def trust(
         profile_steps(chance, kinds) + (runs if runs > 1 else 0) + (1 + on_chance) * (splits > 0)
     )
     steps = Steps(total, progress)
-    of_runs = task.rng.spawn(runs)
+    of_runs = task.rngs[2].spawn(runs)
     profile = task.profile(grid, chance, kinds, steps)
     chosen = profile.evidence_size if size is None else size
     assert chosen is not None
@@ -208,6 +226,7 @@ def trust(
             held_out = judge(task, chosen, splits, law, on_chance, steps)
         except ValueError as error:
             notes.append(f"Held-out rows: could not be judged. {error}")
+    notes += _doubts(profile)
     search = clone(estimator).set_params(group_size=chosen)
     stability = compare(search, task.X, of_runs, steps) if runs > 1 else None
     return Trust(
@@ -230,24 +249,59 @@ def _p_value(profile: Profile, size: int | None) -> float | None:
     return float(profile.main.p_values[np.flatnonzero(profile.sizes == size)[0]])
 
 
+def _can_tell(n_surrogates: int) -> bool:
+    """Whether a p-value from so many surrogates can come down to the level."""
+    return 1.0 / (1 + n_surrogates) <= LEVEL
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + "s" * (number != 1)
+
+
 def _nearly(profile: Profile) -> str:
+    if profile.evidence is not None and profile.evidence.max() <= 0.0:
+        return ", though no size has more loss than chance gives"
     low, high = profile.evidence_range or (0, 0)
     return f" (nearly as much from {low:,} to {high:,})" if low < high else ""
+
+
+def _doubts(profile: Profile) -> list[str]:
+    """Where the first kind of chance table is not like the table in what it should share."""
+    main = profile.main
+    if main is None:
+        return []
+    doubts = []
+    if main.miss > _FAR:
+        doubts.append(
+            f"Chance tables: a correlation is off by {main.miss:.2f} on average, so read the "
+            "p-value with care."
+        )
+    if abs(main.residual - 1.0) > _FAR:
+        doubts.append(
+            f"Chance tables: {profile.n_components} components leave {main.residual:.2f} times the "
+            "variance that they leave of the table, so read the p-value with care."
+        )
+    return doubts
 
 
 def _about_held_out(found: HeldOut) -> str:
     text = (
         f"Held-out rows: found on half of the rows, the group's disparity on the other half is "
-        f"{found.disparity:.4g} (95 % interval {found.low:.4g} to {found.high:.4g}, "
-        f"{len(found.disparities)} splits)"
+        f"{found.disparity:.4g}"
     )
-    if found.p_value is None:
-        return text + "."
+    if len(found.disparities) == 1:
+        return f"{text} (one split, so with no interval)."
     above = "above" if found.low > 0 else "not clearly above"
+    text += (
+        f" (95 % interval {found.low:.4g} to {found.high:.4g}, {len(found.disparities)} splits): "
+        f"{above} zero"
+    )
+    if found.p_value is None or not _can_tell(len(found.chance)):
+        return text + "."
     beyond = "beyond" if found.p_value <= LEVEL else "not beyond"
     return (
-        f"{text}: {above} zero, and {beyond} the {found.chance.mean():.4g} that groups found in "
-        f"chance tables keep (p = {found.p_value:.3g})."
+        f"{text}, and {beyond} the {found.chance.mean():.4g} that groups found in chance tables "
+        f"keep (p = {found.p_value:.3g})."
     )
 
 
@@ -258,7 +312,7 @@ def _about_stability(found: Stability) -> str:
     )
     if found.n_nearly_equal > 1:
         text += (
-            f" They fall into {found.n_nearly_equal} distinct groups of nearly equal disparity: "
-            "this table has more than one left-out group."
+            f" They found {found.n_nearly_equal} distinct groups of nearly equal disparity, so "
+            "this is one of several."
         )
     return text

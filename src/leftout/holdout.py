@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from leftout.chance import Task, p_value, search_sizes
-from leftout.checks import check_choice, check_count, check_size, check_whole
+from leftout.chance import Task, search_sizes
+from leftout.checks import check_choice, check_count, check_whole, group_sizes
 from leftout.losses import Array, side_losses
 from leftout.measure import group_losses
 from leftout.partition import MaxDisparityPartition
+from leftout.profiles import p_value
 from leftout.progress import Report, Steps, in_turn
 from leftout.solvers import Alternating, Means
 from leftout.surrogates import SURROGATES, Surrogate
-from leftout.threads import one_thread
+from leftout.threads import clean_interrupts, one_thread
 
 # Starts of each of the many searches, on the table and on surrogates alike.
 _STARTS = 60
@@ -41,7 +42,7 @@ class HeldOut:
     group_size : int
         Size of the group looked for, in half of the rows.
     disparities : array of shape (n_splits,)
-        On the held-out half.
+        On the held-out half. Splits are passed over where half of the rows has too few dimensions.
     shares : array of shape (n_splits,)
         Share of the held-out rows that are assigned to the group.
     disparity, low, high : float
@@ -99,6 +100,7 @@ class HeldOut:
         return float(stats.t.ppf(0.5 + _CONFIDENCE / 2.0, splits - 1) * spread)
 
 
+@clean_interrupts()
 def held_out(
     estimator: MaxDisparityPartition,
     X: Any,
@@ -137,7 +139,8 @@ def held_out(
     task = Task.of(estimator, X)
     law = SURROGATES[kind].of(task.X) if chance else None
     steps = Steps(1 + chance, progress)
-    size = check_size("group_size", group_size, len(task.X))
+    _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
+    assert size is not None
     return judge(task, size, splits, law, chance, steps)
 
 
@@ -155,18 +158,25 @@ def judge(
     if isinstance(task.solver, Alternating) and task.solver.n_starts is None:
         task = replace(task, solver=replace(task.solver, n_starts=_STARTS))
     task = replace(task, smallest=min(task.smallest, size, half - size))
-    of_table, *of_chance = task.rng.spawn(1 + chance)
+    of_table, *of_chance = task.rngs[1].spawn(1 + chance)
     laws = [None, *(law for _ in of_chance)]
     rngs = [of_table, *of_chance]
     tasks = [(task, splits, size, *each) for each in zip(laws, rngs, strict=True)]
     with one_thread():
         n_jobs = task.estimator.n_jobs
         table, *others = in_turn(_over_splits, tasks, n_jobs, steps, "held-out rows")
+    judged = np.isfinite(table[0])
+    if not judged.any():
+        raise ValueError(
+            f"Half of the rows, {half}, have too few dimensions for {task.n_components} "
+            "components. Use fewer components, or more rows."
+        )
+    at_chance = [np.nanmean(other[0]) for other in others if np.isfinite(other[0]).any()]
     return HeldOut(
         group_size=size,
-        disparities=table[0],
-        shares=table[1],
-        chance=np.array([other[0].mean() for other in others]),
+        disparities=table[0][judged],
+        shares=table[1][judged],
+        chance=np.array(at_chance),
     )
 
 
@@ -179,7 +189,10 @@ def _over_splits(
     results = []
     for _ in range(splits):
         order = rng.permutation(len(X))
-        results.append(_one_split(task, X[order[:half]], X[order[half:]], size, rng))
+        try:
+            results.append(_one_split(task, X[order[:half]], X[order[half:]], size, rng))
+        except ValueError:  # rare values are all in the other half, and their dimensions with them
+            results.append((np.nan, np.nan))
     return np.array(results).T
 
 

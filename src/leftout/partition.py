@@ -28,7 +28,7 @@ from leftout.moments import build
 from leftout.problem import Problem
 from leftout.solvers import SOLVERS, Means, SearchResult, Solver
 from leftout.solvers.base import silent
-from leftout.threads import one_thread
+from leftout.threads import clean_interrupts, one_thread
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
 _SMALL = 1 << 22
@@ -137,6 +137,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @clean_interrupts()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Search the rows of ``X`` for the left-out group.
 
@@ -264,6 +265,11 @@ class MaxDisparityPartition(BaseEstimator):
 
 def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
+    if not isinstance(estimator, MaxDisparityPartition):
+        raise TypeError(
+            f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "
+            "search first, then the table."
+        )
     return estimator._check_names(), check_matrix(X)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.chance import Profile
+from leftout.profiles import Profile
 from leftout.stability import Stability
 
 if TYPE_CHECKING:
@@ -32,24 +32,14 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
         ax.plot(found.sizes, chance.mean, color=color, lw=1.5, ls="--", label=label)
     ax.plot(found.sizes, found.disparities, color=_TABLE, lw=2, marker="o", ms=4, label="table")
     if found.evidence_size is not None:
-        ax.axvline(found.evidence_size, color=_TABLE, lw=1, ls=":")
-        ax.annotate(
-            f"most evidence:\n{found.evidence_size:,} rows",
-            (found.evidence_size, 0.97),
-            xycoords=("data", "axes fraction"),
-            # beside the line, on the side with more room
-            xytext=(6 if _left_half(found) else -6, 0),
-            textcoords="offset points",
-            ha="left" if _left_half(found) else "right",
-            va="top",
-            color=_TABLE,
-        )
+        label = f"most evidence: {found.evidence_size:,} rows"
+        ax.axvline(found.evidence_size, color=_TABLE, lw=1, ls=":", label=label)
     _log_sizes(ax, found.sizes)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("rows in the left-out group")
     ax.set_ylabel("disparity")
     ax.set_title("Best disparity, beside chance")
-    ax.legend(frameon=False, loc="lower left")
+    ax.legend(frameon=False, loc="upper right")  # disparities fall with size
     return ax
 
 
@@ -120,11 +110,6 @@ def _axis(ax: Axes | None) -> Axes:
             "Figures need matplotlib, which is not installed. Run: pip install 'leftout[plots]'"
         ) from error
     return pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
-
-
-def _left_half(found: Profile) -> bool:
-    middle = np.sqrt(float(found.sizes[0]) * float(found.sizes[-1]))
-    return found.evidence_size is not None and found.evidence_size < middle
 
 
 def _log_sizes(ax: Axes, sizes: np.ndarray) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 # Called with what is being done, how many steps are done, and how many there are.
 Report = Callable[[str, int, int], None]
@@ -47,19 +47,16 @@ def in_turn(
 ) -> Iterator[T]:
     """Results of ``function(*task)``, in the order of the tasks, each as soon as it is there.
 
-    Threads, since the kernels let go of the interpreter lock: no table is copied, nothing is
-    started, and an interrupt leaves nobody behind.
+    Threads, since the kernels let go of the interpreter lock: no table is copied and nothing has to
+    be started. After an interrupt, or when nobody wants further results, tasks that have not begun
+    are dropped, and nobody waits for those that have.
     """
     steps.tell(what)
-    work = (delayed(function)(*task) for task in tasks)
-    # One task at a time is handed out: what an interrupt has to wait for is short.
-    parallel = Parallel(n_jobs, prefer="threads", return_as="generator", batch_size=1)
-    results = parallel(work)
+    pool = ThreadPoolExecutor(effective_n_jobs(n_jobs))
     try:
-        for result in results:
+        for future in [pool.submit(function, *task) for task in tasks]:
+            result = future.result()
             steps.tell(what, 1)
             yield result
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tasks that are not needed any more were cancelled
-            results.close()
+        pool.shutdown(wait=False, cancel_futures=True)

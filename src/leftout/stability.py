@@ -11,11 +11,11 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from sklearn.base import clone
 
-from leftout.checks import check_count, check_matrix
+from leftout.checks import check_whole, group_sizes
 from leftout.losses import Array
-from leftout.partition import MaxDisparityPartition, generator
+from leftout.partition import MaxDisparityPartition, generator, pose, prepare
 from leftout.progress import Report, Steps, in_turn
-from leftout.threads import one_thread
+from leftout.threads import clean_interrupts, one_thread
 
 # Runs whose groups share more than this (Jaccard, on average) found the same group.
 _SAME = 0.5
@@ -42,7 +42,7 @@ class Stability:
     disparities : array of shape (runs,)
     jaccard : array of shape (runs, runs)
         Rows that two runs both leave out, over the rows that either does; the better of the two
-        labellings of a partition.
+        labellings of a partition, as in the paper.
     mean, low, high : float
         Mean and range of ``jaccard`` over pairs of runs.
     consensus : array of shape (m,)
@@ -112,6 +112,7 @@ class Stability:
         return result
 
 
+@clean_interrupts()
 def agreement(
     estimator: MaxDisparityPartition,
     X: Any,
@@ -140,18 +141,24 @@ def agreement(
     >>> agreement(MaxDisparityPartition(2, group_size=60, random_state=0), X, runs=4).mean
     1.0
     """
-    check_count("runs", runs)
+    check_whole("runs", runs)
     if runs < 2:
         raise ValueError(f"runs={runs} leaves nothing to compare; give at least 2.")
+    _, matrix = prepare(estimator, X)
     rngs = generator(estimator.random_state).spawn(runs)
-    return compare(estimator, check_matrix(X), rngs, Steps(runs, progress))
+    return compare(estimator, matrix, rngs, Steps(runs, progress))
 
 
 def compare(
     estimator: MaxDisparityPartition, X: Array, rngs: list[np.random.Generator], steps: Steps
 ) -> Stability:
     """:func:`agreement` on a checked matrix, with the runs' randomness given."""
-    search = clone(estimator).set_params(n_jobs=1, verbose=0)
+    # Settled once, with at most one warning.
+    smallest, size = group_sizes(estimator.min_group_size, estimator.group_size, *X.shape)
+    posed = pose(X, estimator.n_components, estimator.loss, estimator.centering, smallest, size)
+    search = clone(estimator).set_params(
+        n_components=posed.problem.d, min_group_size=smallest, n_jobs=1, verbose=0
+    )
     tasks = ((search, X, rng) for rng in rngs)
     with one_thread():
         found = list(in_turn(_run, tasks, estimator.n_jobs, steps, "runs"))
@@ -162,7 +169,7 @@ def compare(
         labels=labels,
         disparities=disparities,
         jaccard=J,
-        groups=_distinct(labels, disparities, J),
+        groups=_distinct(labels, disparities),
     )
     if not hasattr(found[0], "epoch_labels_"):
         return result
@@ -182,17 +189,19 @@ def _run(
     return clone(search).set_params(random_state=rng).fit(X)
 
 
-def pairwise_jaccard(labels: NDArray[Any]) -> Array:
+def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:
     """Jaccard similarity of left-out groups, each row of ``labels`` a partition.
 
-    Which side of a partition is called left out is a convention: of the labellings, the one under
-    which two partitions agree best counts.
+    With ``either``, of the two ways to name a partition's sides the one counts under which two
+    partitions agree better.
     """
     A = (np.asarray(labels) == 1).astype(np.float64)
     m, sizes = A.shape[1], A.sum(axis=1)
     both = A @ A.T
     only = sizes[:, None] - both  # left out by the first, not by the second
     same = _ratio(both, sizes[:, None] + sizes - both)
+    if not either:
+        return same
     swapped = _ratio(only, m - sizes + both)
     return np.maximum(same, np.maximum(swapped, swapped.T))
 
@@ -202,9 +211,12 @@ def _ratio(part: Array, whole: Array) -> Array:
     return np.where(whole > 0.0, part, 1.0) / np.where(whole > 0.0, whole, 1.0)
 
 
-def _distinct(labels: NDArray[np.int8], disparities: Array, J: Array) -> list[DistinctGroup]:
-    """Cluster the runs by average linkage; a cluster's best run stands for it."""
-    distance = np.clip(1.0 - J, 0.0, 1.0)
+def _distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup]:
+    """Cluster the runs by average linkage; a cluster's best run stands for it.
+
+    Here it matters who is left out: a group and its complement are distinct.
+    """
+    distance = np.clip(1.0 - pairwise_jaccard(labels, either=False), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
     tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
     cluster = hierarchy.fcluster(tree, 1.0 - _SAME, criterion="distance")

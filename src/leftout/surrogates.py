@@ -8,13 +8,15 @@ the p-values it leads to are exact.
 with correlation ``R``, orders each column's values like it, and chooses ``R`` so that correlations
 come out as in the table. With ``f_i`` the step function that turns a standard normal into column
 ``i`` (standardised) and ``c_ik`` its coefficients in normalised Hermite polynomials, the
-correlation of columns ``i`` and ``j`` is the power series ``sum_k c_ik c_jk R_ij^k``, rising in
-``R_ij`` (Mehler's formula): each ``R_ij`` is found by itself, with no simulation.
+correlation of columns ``i`` and ``j`` is the power series ``sum_k c_ik c_jk R_ij^k`` (Mehler's
+formula), which rises with ``R_ij`` since the ``f_i`` do: each ``R_ij`` is found by itself, with no
+simulation.
 
 Some tables have correlations that no gaussian ``R`` gives, since all ``R_ij`` together must be a
-correlation matrix. There, columns are redrawn in turn: each is ordered like a linear function of
-the others, as they stand, plus gaussian noise, with the coefficients corrected until the
-correlations match.
+correlation matrix, and a single draw has accidents of its own. Where a draw misses, its columns are
+redrawn in turn: each is ordered like a linear function of the others, as they stand, plus gaussian
+noise, with the coefficients corrected towards the table's correlations, for a few sweeps. (Tables
+with as many columns as rows are not redrawn.)
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ class Copula:
     values: Array  # (n, m): each column's values, sorted
     scaled: Array  # the same, standardised
     target: Array  # (n, n): the table's correlations
-    root: Array  # (n, n), times its transpose the gaussian's correlations
+    root: Array  # (n, rank), times its transpose the gaussian's correlations
     miss: float  # largest difference to expect of the gaussian's correlations, once mapped
 
     @classmethod
@@ -109,9 +111,11 @@ class Copula:
         scaled = np.sort(_standardised(X).T, axis=1)
         target = correlations(X)
         series = _Series.of(scaled)
-        R = series.solve(target)
-        values, vectors = linalg.eigh(R, check_finite=False)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        # With as many columns as rows, only the table's own correlations have as low a rank.
+        wide = len(target) >= len(X)
+        values, vectors = linalg.eigh(target if wide else series.solve(target), check_finite=False)
+        keep = values > 1e-9 * values[-1]
+        root = vectors[:, keep] * np.sqrt(values[keep])
         root /= np.linalg.norm(root, axis=1, keepdims=True)
         misses = series(np.clip(root @ root.T, -1.0, 1.0)) - target
         np.fill_diagonal(misses, 0.0)
@@ -119,8 +123,9 @@ class Copula:
 
     def draw(self, rng: np.random.Generator) -> Array:
         n, m = self.values.shape
-        latent = self.root @ _frame(m, n, rng).T
-        order = self._redrawn(np.argsort(latent, axis=1), rng)
+        order = np.argsort(self.root @ _frame(m, self.root.shape[1], rng).T, axis=1)
+        if n < m:
+            order = self._redrawn(order, rng)
         X = np.empty((n, m))
         np.put_along_axis(X, order, self.values, axis=1)
         return np.ascontiguousarray(X.T)
@@ -137,6 +142,8 @@ class Copula:
         np.put_along_axis(X, order, self.scaled, axis=1)
         best, least = order.copy(), _largest_miss(X, self.target)
         for _ in range(_SWEEPS):
+            if least <= _GOOD_ENOUGH:
+                break
             for j in range(n):
                 b, c = coefficients[j], correction[j]
                 # the inverse without row and column j, by a Schur complement
@@ -151,8 +158,6 @@ class Copula:
             miss = _largest_miss(X, self.target)
             if miss < least:
                 best, least = order.copy(), miss
-            if least <= _GOOD_ENOUGH:
-                break
         return best
 
 
@@ -206,9 +211,11 @@ class _Series:
     def solve(self, target: Array) -> Array:
         """The gaussians' correlations for which columns have these, pair by pair, by bisection."""
         R, step = np.zeros_like(target), 0.5
+        varies = self.coefficients.any(axis=0)
         for _ in range(_BISECTIONS):
             R += np.where(self(R) < target, step, -step)
             step /= 2.0
+        R *= np.outer(varies, varies)
         np.fill_diagonal(R, 1.0)
         return R
 
