@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import MaxDisparityPartition, chance, datasets
-from leftout.chance import profile
+from leftout.chance import Task, profile
 from leftout.partition import pose
-from leftout.profiles import overall_p_value, p_value
-from leftout.solvers import Alternating, Means, Sorting
+from leftout.profiles import Chance, Profile, overall_p_value, p_value
+from leftout.solvers import Alternating, Means, Sorting, alternating
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,49 @@ def test_evidence_is_total_loss_beyond_chance(found):
     peak = int(np.argmax(beyond))
     low, high = found.sizes[max(peak - 1, 0)], found.sizes[min(peak + 1, 5)]
     assert low <= found.evidence_size <= high
+
+
+def test_evidence_weighs_loss_by_rows(monkeypatch):
+    """Disparity beyond chance is largest for few rows, the total at 45 of them."""
+
+    def beyond(k):
+        return 1.0 / (1.0 + (np.asarray(k) / 45.0) ** 2)  # k times this peaks at 45
+
+    sizes = np.array([10, 20, 40, 60, 80])
+    flat = Chance(
+        kind="copula", curves=np.ones((3, 5)), p_values=np.ones(5), p_value=1, miss=0, residual=1
+    )
+    found = Profile(
+        sizes=sizes,
+        disparities=1.0 + beyond(sizes),
+        bounds=np.full(5, 9.0),
+        chance={"copula": flat},
+        evidence_size=None,
+        n_rows=200,
+        n_components=2,
+    )
+    monkeypatch.setattr(chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k))
+    task = Task(X=None, estimator=None, solver=None, smallest=1, n_components=2, rngs=[])
+    assert task._evidence_size(found, None, None) in range(42, 49)
+    # a better group on the second look may move the peak
+    monkeypatch.setattr(
+        chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k) + (k > 79)
+    )
+    assert task._evidence_size(found, None, None) == 80
+
+
+def test_a_size_takes_what_its_neighbour_offers(planted):
+    X, labels = planted
+    problem = pose(X, 2, "excess", "global", 20, None).problem
+    own = problem.losses(labels.astype(np.int8))[1]
+    rng = np.random.default_rng(0)
+    poor = np.zeros(300, dtype=np.int8)
+    poor[rng.choice(300, 50, replace=False)] = 1
+    found = alternating._evaluated(problem, poor, None)
+    means = Means(rng=rng)
+    better = alternating._offered(problem, found, own, means)
+    assert better.size == 50 and better.value > 2 * found.value
+    assert alternating._offered(problem, better, found.own, means).value >= better.value
 
 
 def test_jobs_and_repeats_change_nothing(planted):
