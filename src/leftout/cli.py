@@ -142,10 +142,10 @@ def _reported(console: Console) -> Iterator[Report]:
     """A progress bar on the standard error stream, as a function that moves it; in a log, lines."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from leftout.progress import to_stderr
+    from leftout.progress import ToStderr
 
     if not console.is_terminal:
-        yield to_stderr
+        yield ToStderr()
         return
     text = TextColumn("{task.description}")
     with Progress(

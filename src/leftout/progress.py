@@ -20,7 +20,11 @@ class Steps:
 
     def __init__(self, total: int, report: Report | bool | None) -> None:
         self.done, self.total = 0, total
-        self.report = {True: to_stderr, False: None}[report] if isinstance(report, bool) else report
+        self.report: Report | None = None
+        if not isinstance(report, bool):
+            self.report = report
+        elif report:
+            self.report = ToStderr()
 
     def tell(self, what: str, steps: int = 0) -> None:
         self.done += steps
@@ -28,14 +32,20 @@ class Steps:
             self.report(what, self.done, self.total)
 
 
-def to_stderr(what: str, done: int, total: int) -> None:
-    """One line on the standard error stream, rewritten as work goes on; in a log, ten lines."""
-    line = f"leftout: {what}, {done} of {total} steps"
-    if sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
-    elif done % max(1, total // 10) == 0 or done == total:
-        print(line, file=sys.stderr, flush=True)
+class ToStderr:
+    """One line on the standard error stream, rewritten as work goes on; in a log, a few lines."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        line = f"leftout: {what}, {done} of {total} steps"
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
+        elif what != self.last or done % max(1, total // 10) == 0 or done == total:
+            print(line, file=sys.stderr, flush=True)
+        self.last = what
 
 
 def in_turn(
