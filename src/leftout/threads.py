@@ -22,7 +22,7 @@ def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
     return _controller().limit(limits=1, user_api="blas") if wanted else nullcontext()
 
 
-class clean_interrupts(ContextDecorator):  # noqa: N801, a context like one_thread
+class clean_interrupts(ContextDecorator):  # named like one_thread, since it is used like it
     """Let Ctrl-C be a KeyboardInterrupt, also when it comes while a kernel is running.
 
     Numba then finds the interrupt after the kernel has returned, and reports a SystemError.

@@ -1,4 +1,7 @@
-"""Searches for the partition with the largest gap; each has one method, ``maximise``."""
+"""Searches for the partition with the largest gap, each by its method ``maximise``.
+
+A solver may also have ``profile``, for groups of several sizes at once.
+"""
 
 from leftout.solvers.alternating import Alternating
 from leftout.solvers.annealing import Annealing
