@@ -17,20 +17,18 @@ def to_matrix(table: Any) -> Any:
     Takes whatever narwhals knows (pandas, polars, pyarrow and others). Booleans count as numbers,
     missing values become NaN.
     """
-    if not nw.dependencies.is_into_dataframe(table):
-        _refuse_lazy(table)
+    frame = as_frame(table)
+    if frame is None:
         return table
-    _check_names(column_names(table))
-    frame = nw.from_native(table, eager_only=True)
     # Column by column: frames mix dtypes, and a missing integer must become NaN.
     result = np.empty(frame.shape, order="F")
     text = []
     for position, series in enumerate(frame.iter_columns()):
-        numbers = _numbers(series)
-        if numbers is None:
+        values = numbers(series)
+        if values is None:
             text.append(series.name)
         else:
-            result[:, position] = numbers
+            result[:, position] = values
     if text:
         shown = ", ".join(repr(name) for name in text[:_SHOWN])
         more = f" and {len(text) - _SHOWN} more" if len(text) > _SHOWN else ""
@@ -39,6 +37,15 @@ def to_matrix(table: Any) -> Any:
             "for example with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
         )
     return result
+
+
+def as_frame(table: Any) -> Any:
+    """A data frame of whatever kind as narwhals sees it; None for anything else."""
+    if nw.dependencies.is_into_dataframe(table):
+        _check_names(column_names(table))
+        return nw.from_native(table, eager_only=True)
+    _refuse_lazy(table)
+    return None
 
 
 def column_names(table: Any) -> list[Any]:
@@ -69,15 +76,17 @@ def _refuse_lazy(table: Any) -> None:
         )
 
 
-def _numbers(series: Any) -> np.ndarray | None:
+def numbers(series: Any) -> np.ndarray | None:
     """A column as floats, missing values as NaN; None if it holds anything but numbers."""
+    values = series.to_numpy()
+    if values.dtype.kind in "iufb":  # missing integers have become floats
+        return values.astype(np.float64, copy=False)
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
         return None
     # Python objects, sparse columns, columns of nothing but missing values
-    values = series.to_numpy()
     if values.dtype.kind == "O":
         values = np.where(series.is_null().to_numpy(), np.nan, values)
     try:

@@ -1,0 +1,46 @@
+"""Sets of rows as bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leftout import bits
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(1, 9))
+def test_bits_are_sets(seed, m, n):
+    rng = np.random.default_rng(seed)
+    A = rng.random((n, m)) < rng.random((n, 1))
+    B = rng.random((3, m)) < 0.4
+    packed, others = (np.concatenate([bits.of_mask(row) for row in M]) for M in (A, B))
+    assert np.array_equal(bits.meet(packed, others), A.astype(int) @ B.T.astype(int))
+    assert all(
+        np.array_equal(bits.to_mask(row, m), mask) for row, mask in zip(packed, A, strict=True)
+    )
+
+
+def test_long_sets_cross_the_stretches():
+    rng = np.random.default_rng(0)
+    A = rng.random((4, 40_000)) < 0.3
+    packed = np.concatenate([bits.of_mask(row) for row in A])
+    assert np.array_equal(bits.meet(packed, packed), A.astype(int) @ A.T.astype(int))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 150))
+def test_repeats_are_equal_intersections(seed, m):
+    rng = np.random.default_rng(seed)
+    A = rng.random((5, m)) < 0.5
+    A[3] = A[0]
+    packed = np.concatenate([bits.of_mask(row) for row in A])
+    first, second = rng.integers(0, 5, 30), rng.integers(-1, 5, 30)
+    sets = [A[i] if j < 0 else A[i] & A[j] for i, j in zip(first, second, strict=True)]
+    kin = np.array([rows.sum() for rows in sets])
+    order = np.argsort(kin, kind="stable")
+    again = bits.repeats(packed, first[order], second[order], kin[order])
+    seen, want = set(), []
+    for place in order:
+        want.append(sets[place].tobytes() in seen)
+        seen.add(sets[place].tobytes())
+    assert again.tolist() == want

@@ -1,0 +1,142 @@
+"""Raw columns of any kind of table, and text that shows every character."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from leftout.columns import (
+    column_of,
+    columns_of,
+    find,
+    names_of,
+    shortest,
+    shown,
+    tabulate,
+    unambiguous,
+)
+
+CELLS = {
+    "age": [18, 40, None, 65],
+    "colour": ["red", None, "blue", "red"],
+    "member": [True, False, True, None],
+    "score": [0.5, float("nan"), 2.25, 7.0],
+    "code": [1, 0, 1, 1],
+    "joined": [dt.date(2020, 1, 31), None, dt.date(2021, 2, 1), dt.date(2019, 5, 5)],
+}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pd.DataFrame(CELLS).assign(joined=pd.to_datetime(CELLS["joined"])),
+        lambda: pl.DataFrame(CELLS, strict=False),
+        lambda: pa.table(CELLS),
+        lambda: pd.DataFrame(CELLS).convert_dtypes().assign(joined=pd.to_datetime(CELLS["joined"])),
+    ],
+    ids=["pandas", "polars", "pyarrow", "nullable pandas"],
+)
+def test_every_kind_of_frame_gives_the_same_columns(make):
+    age, colour, member, score, code, joined = columns_of(make())
+    assert [c.name for c in (age, colour, member)] == ["age", "colour", "member"]
+    assert age.categories is None and np.isnan(age.values[2]) and age.values[1] == 40
+    assert colour.categories == ("blue", "red") and colour.values.tolist() == [1, -1, 0, 1]
+    assert member.categories == ("False", "True") and member.values.tolist() == [1, 0, 1, -1]
+    assert score.categories is None and score.missing.tolist() == [False, True, False, False]
+    assert code.categories == ("0", "1") and code.values.tolist() == [1, 0, 1, 1]
+    assert joined.dates and joined.missing.tolist() == [False, True, False, False]
+    assert joined.show(joined.values[0]) == "2020-01-31"
+
+
+def test_arrays_lists_and_mixed_objects():
+    assert [c.name for c in columns_of([[1, 2.5], [3, 4.5], [5, 6.0]])] == ["x0", "x1"]
+    mixed = np.array([[1, "a"], [None, "b"], [3.5, None], [4, "a"]], dtype=object)
+    number, text = columns_of(mixed)
+    assert number.categories is None and number.missing.tolist() == [False, True, False, False]
+    assert text.categories == ("a", "b") and text.values.tolist() == [0, 1, -1, 0]
+    dates = columns_of(np.array([["2020-01-01"], ["NaT"], ["2021-06-01"]], dtype="datetime64[D]"))
+    assert dates[0].dates and dates[0].missing.tolist() == [False, True, False]
+    assert columns_of(np.array([[True], [False]]))[0].categories == ("False", "True")
+    odd = pd.DataFrame({"o": [1, "z", None, float("nan")]}, dtype=object)
+    assert columns_of(odd)[0].categories == ("1", "z")
+
+
+def test_numbers_that_are_codes():
+    table = pd.DataFrame({"course": [33, 171, 9, 33, np.nan], "x": [1.5, 2, 3, 4, 5]})
+    course, x = columns_of(table, categorical=["course"])
+    assert course.categories == ("9", "33", "171") and course.values.tolist() == [1, 2, 0, 1, -1]
+    assert course.codes().tolist() == [1, 2, 0, 1, 3] and x.categories is None
+    assert x.codes().tolist() == [0, 1, 2, 3, 4]
+    only = columns_of(table, drop=["x"])
+    assert [c.name for c in only] == ["course"] and only[0].categories is None
+
+
+def test_names_that_are_numbers_and_names_that_are_not_there():
+    table = pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 9]], columns=[0, 1, "1"])
+    assert names_of(table) == ["0", "1", "1"]
+    assert columns_of(table, categorical=[1])[1].categories == ("2", "5", "8")
+    assert find([0, 1], "1", "drop") == 1
+    with pytest.raises(ValueError, match="drop names the column 'aeg'.*Did you mean 'age'"):
+        columns_of(pd.DataFrame({"age": [1, 2]}), drop=["aeg"])
+    with pytest.raises(ValueError, match="where a table is needed"):
+        columns_of(np.arange(3))
+    with pytest.raises(TypeError, match="lazy frame"):
+        columns_of(pl.LazyFrame({"a": [1]}))
+    with pytest.raises(ValueError, match="where one column is needed"):
+        column_of(np.eye(2))
+
+
+def test_one_column_from_a_series():
+    assert column_of(pd.Series(["a", None], name="y")).name == "y"
+    assert column_of(pl.Series("z", [1, 2, 3])).values.tolist() == [1, 2, 3]
+    assert column_of([True, False], "w").categories == ("False", "True")
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        st.integers(0, 40),
+        elements=st.one_of(
+            st.sampled_from([0.0, 1.0, 2.0, -3.0, np.nan, np.inf, -np.inf, 1e300, 0.1]),
+            st.floats(allow_nan=True),
+            st.integers(-5, 70_000).map(float),
+        ),
+    )
+)
+def test_tabulate_is_unique(values):
+    distinct, counts, codes = tabulate(values)
+    known = values[~np.isnan(values)]
+    want, inverse, times = np.unique(known, return_inverse=True, return_counts=True)
+    assert np.array_equal(distinct, want) and np.array_equal(counts, times)
+    assert (
+        np.array_equal(codes[~np.isnan(values)], inverse) and (codes[np.isnan(values)] == -1).all()
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1"), (-0.5, "-0.5"), (0.1, "0.1"), (np.float64(np.float32(0.8)), "0.8"),
+     (1e20, "1e+20"), (1e300, "1e+300"), (np.inf, "inf"), (123456.789, "123456.789")],
+)  # fmt: skip
+def test_numbers_are_short(value, text):
+    assert shortest(value) == text
+
+
+def test_text_shows_every_character():
+    assert shown("a\nb\x1b[31m\u202e\u200b") == "a\\nb\\x1b[31m\\u202e\\u200b"
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert shown(family) == family
+    assert shown("<script>alert('x')</script>, \"y\"") == "<script>alert('x')</script>, \"y\""
+    assert unambiguous("Mother's qualification") == "Mother's qualification"
+    assert unambiguous("a and b") == "'a and b'" and unambiguous("") == "''"
+    assert unambiguous("x >= 3") == "'x >= 3'" and unambiguous("brand") == "brand"
+    assert unambiguous('it\'s = "q"') == "'it\\'s = \"q\"'"
+    assert unambiguous("n" * 200) == "n" * 200
