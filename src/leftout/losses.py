@@ -107,6 +107,25 @@ def basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
     return kept + own - 2.0 * float(np.sum((WS @ V.T) * (W @ V.T)))
 
 
+def basis_loss_by_feature(loss: Loss, S: Array, V: Array, W: Array) -> Array:
+    """:func:`basis_loss`, split over the columns: what each adds to the squared errors.
+
+    ``excess`` compares the residuals of a column under the shared and the group's own components,
+    the diagonals of ``(I - P) S (I - P)``; ``projection_gap`` the two reconstructions.
+    """
+    P, P_own = V.T @ V, W.T @ W
+    if loss.kind == EXCESS:
+        # diag((I - P) S (I - P)) = diag(S) - 2 diag(PS) + diag(PSP); the first cancels
+        return _kept(S, P) - _kept(S, P_own)
+    gap = P - P_own
+    return np.einsum("ij,ij->i", gap @ S, gap)
+
+
+def _kept(S: Array, P: Array) -> Array:
+    PS = P @ S
+    return np.einsum("ij,ij->i", PS, P) - 2.0 * np.diagonal(PS)
+
+
 def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
     """What each row of ``X`` adds to the total loss of a group whose components are ``W``.
 

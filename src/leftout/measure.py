@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_choice, check_components, check_groups, check_matrix
 from leftout.losses import CENTERINGS, LOSSES, Array, Loss, evaluate, origin_of
-from leftout.moments import build
+from leftout.moments import Moments, build
 
 
 def group_losses(
@@ -51,6 +51,21 @@ def group_losses(
     >>> group_losses(X, ["along", "along", "across", "across"], 1)
     array([1., 0.])
     """
+    return evaluate(*measured(X, labels, n_components, loss, centering))
+
+
+class Measured(NamedTuple):
+    """What every number about known groups is computed from."""
+
+    rule: Loss
+    moments: Moments  # one row a group, in the order of the sorted labels
+    V: Array  # the shared components
+
+
+def measured(
+    X: Any, labels: ArrayLike, n_components: int | float, loss: str, centering: str
+) -> Measured:
+    """Check what users pass in, and take the moments of each group."""
     check_choice("loss", loss, LOSSES)
     check_choice("centering", centering, CENTERINGS)
     X = check_matrix(X)
@@ -58,7 +73,7 @@ def group_losses(
     rule = Loss.named(loss, centering)
     moments = build(X, index, n_groups=len(names), origin=origin_of(X, centering))
     shared = check_components(rule, moments, n_components, below_rank=False)
-    return evaluate(rule, moments, shared.components)
+    return Measured(rule, moments, shared.components)
 
 
 def disparity(

@@ -1,0 +1,171 @@
+"""Which features: exact shares of a disparity, and the paper's scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from leftout.checks import check_left_out, check_matrix
+from leftout.losses import Array, basis_loss_by_feature, own_components, scatter
+from leftout.measure import measured
+from leftout.moments import pooled
+
+
+def feature_losses(
+    X: Any,
+    labels: ArrayLike,
+    n_components: int | float,
+    *,
+    loss: str = "excess",
+    centering: str = "global",
+) -> Array:
+    r"""Split every group's loss over the features, exactly.
+
+    Under ``excess``, feature j's part of a group's loss is
+
+    .. math:: (\|(G - GP)_j\|^2 - \|(G - G P_G)_j\|^2) / |G|,
+
+    what the feature's reconstruction errors under the shared PCA exceed those under the group's own
+    by. A part can be negative: the group's own PCA trades one feature for another.
+
+    Parameters
+    ----------
+    X, labels, n_components, loss, centering
+        As for :func:`leftout.group_losses`.
+
+    Returns
+    -------
+    array of shape (n_groups, n)
+        Each row sums to the group's entry in :func:`leftout.group_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> feature_losses(X, [0, 0, 1, 1], 1)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    rule, moments, V = measured(X, labels, n_components, loss, centering)
+    own = own_components(rule, moments, len(V))
+    return np.stack(
+        [
+            basis_loss_by_feature(rule, S, V, W) / count
+            for S, W, count in zip(moments.second, own, moments.count, strict=True)
+        ]
+    )
+
+
+def disparity_by_feature(
+    X: Any,
+    labels: ArrayLike,
+    n_components: int | float,
+    *,
+    loss: str = "excess",
+    centering: str = "global",
+) -> Array:
+    """Split a disparity over the features: parts of either sign that sum to it.
+
+    Parameters
+    ----------
+    X, labels, n_components, loss, centering
+        As for :func:`leftout.disparity`.
+
+    Returns
+    -------
+    array of shape (n,)
+        Sums to :func:`leftout.disparity`.
+
+    Examples
+    --------
+    >>> from leftout import datasets, disparity
+    >>> X, planted = datasets.make_planted(200, 6, 2, 50, random_state=0)
+    >>> parts = disparity_by_feature(X, planted, 2)
+    >>> bool(abs(parts.sum() - disparity(X, planted, 2)) < 1e-12)
+    True
+    """
+    parts = feature_losses(X, labels, n_components, loss=loss, centering=centering)
+    total = parts.sum(axis=1)
+    return parts[np.argmax(total)] - parts[np.argmin(total)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureScores:
+    """The paper's scores: percentages that sum to 100 over the features.
+
+    Attributes
+    ----------
+    total, left_out, rest : arrays of shape (n,)
+        Of all rows, of the left-out group, and of the rest.
+    difference : array of shape (n,)
+        Absolute difference of the groups' scores.
+    runs : int
+        How many partitions they are averages of.
+    """
+
+    total: Array
+    left_out: Array
+    rest: Array
+    difference: Array
+    runs: int
+
+
+def feature_scores(
+    X: Any, labels: ArrayLike, n_components: int | float, *, centering: str = "global"
+) -> FeatureScores:
+    r"""How much each feature counts in the components: the paper's scores.
+
+    Feature i's score is :math:`s_i = \sum_j \lambda_j v_{ij}^2` over the leading components of
+    the rows in question, as a percentage of the sum over all features. Scores say what a group's
+    components are made of; which features the *disparity* is made of is the question of
+    :func:`disparity_by_feature`.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+    labels : array of shape (m,) or (n_runs, m)
+        1 where a row is left out, else 0; with several runs, scores are averaged over them, and so
+        are the absolute differences (as in the paper's tables).
+    n_components : int or float
+    centering : {"global", "none", "paper"}
+        Moments about the column means, about zero, or about each group's own mean.
+
+    Returns
+    -------
+    FeatureScores
+
+    Examples
+    --------
+    >>> from leftout import datasets
+    >>> X, planted = datasets.make_planted(200, 6, 2, 50, random_state=0)
+    >>> scores = feature_scores(X, planted, 2)
+    >>> round(float(scores.left_out.sum()), 9)
+    100.0
+    """
+    X = check_matrix(X)
+    found = []
+    for run in np.atleast_2d(np.asarray(labels)):
+        left_out = check_left_out(run, len(X))
+        rule, moments, V = measured(X, left_out, n_components, "excess", centering)
+        both, whole = scatter(rule, moments), scatter(rule, pooled(moments))
+        found.append([_percentages(S, len(V)) for S in (*whole, *both)])
+    total, rest, group = np.transpose(found, (1, 0, 2))
+    return FeatureScores(
+        total=total.mean(axis=0),
+        left_out=group.mean(axis=0),
+        rest=rest.mean(axis=0),
+        difference=np.abs(group - rest).mean(axis=0),
+        runs=len(found),
+    )
+
+
+def _percentages(S: Array, d: int) -> Array:
+    """Scores of the rows with scatter ``S``; nan where these do not vary at all."""
+    values, vectors = linalg.eigh(S, check_finite=False)
+    scores = vectors[:, -d:] ** 2 @ np.maximum(values[-d:], 0.0)
+    with np.errstate(invalid="ignore"):
+        return 100.0 * scores / scores.sum()
