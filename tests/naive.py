@@ -99,3 +99,52 @@ def greedy(M, d, min_size, rng, seeds, epochs=15, loss="excess", centering="glob
         if len(moves) == before:
             break
     return labels, moves
+
+
+def feature_losses(M, labels, d, loss="excess", centering="global"):
+    """Each group's loss, column by column, from reconstructed rows."""
+    X, V = seen_by_pca(M, centering), shared_basis(M, d, centering)
+    parts = []
+    for g in np.unique(labels):
+        G = X[labels == g]
+        W = components(G, d, about_mean=centering == "paper")
+        shared, own = G @ V @ V.T, G @ W @ W.T
+        if loss == "excess":
+            errors = (G - shared) ** 2 - (G - own) ** 2
+        else:
+            errors = (shared - own) ** 2
+        parts.append(errors.sum(axis=0) / len(G))
+    return np.array(parts)
+
+
+def feature_scores(rows, d, about_mean=False):
+    """The paper's percentages: squared loadings weighted by the variance of their component."""
+    if about_mean:
+        rows = rows - rows.mean(axis=0)
+    _, singular, loadings = np.linalg.svd(rows, full_matrices=False)
+    scores = (singular[:d] ** 2) @ loadings[:d] ** 2
+    return 100 * scores / scores.sum()
+
+
+def f1(covered, group):
+    return 2 * np.sum(covered & group) / (np.sum(covered) + np.sum(group))
+
+
+def best_f1(conditions, group, length):
+    """The best F1 of so many conditions (arrays of truth), joined from the left by and or or."""
+    best = max(f1(rows, group) for rows in conditions)
+    found = list(conditions)
+    for _ in range(length - 1):
+        found = [joined for a in found for b in conditions for joined in (a & b, a | b)]
+        best = max(best, max(f1(rows, group) for rows in found))
+    return best
+
+
+def holm(p_values):
+    """Step by step: the smallest times n, the next times n - 1, never falling, at most 1."""
+    n, last = len(p_values), 0.0
+    corrected = [0.0] * n
+    for rank, place in enumerate(sorted(range(n), key=lambda i: p_values[i])):
+        last = max(last, min(1.0, p_values[place] * (n - rank)))
+        corrected[place] = last
+    return corrected

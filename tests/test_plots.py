@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import io
 import sys
+from dataclasses import replace
 
 import matplotlib
+import numpy as np
+import pandas as pd
 import pytest
 
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
-from leftout import MaxDisparityPartition, chance, datasets, plots, stability  # noqa: E402
+from leftout import MaxDisparityPartition, chance, datasets, explain, plots, stability  # noqa: E402
 from leftout.solvers import Alternating  # noqa: E402
 
 
@@ -64,3 +68,64 @@ def test_without_matplotlib_it_says_what_to_install(runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'leftout\[plots\]'"):
         plots.jaccard(runs)
+
+
+@pytest.fixture(scope="module")
+def table(X):
+    names = ["$x_1^2$", "<b>", "\U0001f984", "n" * 200, "_hidden", "plain"]
+    return pd.DataFrame(X, columns=names)
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return MaxDisparityPartition(2, group_size=40, random_state=0).fit(table)
+
+
+@pytest.fixture(scope="module")
+def told(found, table):
+    hidden = (table["plain"] > 0).to_numpy()
+    return explain.group(found, table, table.assign(secret=hidden), sensitive=["secret"], what_if=0)
+
+
+def drawn(ax):
+    """Draw it all, with warnings as errors: a glyph that the font lacks is one."""
+    ax.figure.savefig(io.BytesIO(), format="png")
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_bars_of_the_disparity_add_up_to_it(told, found, ax):
+    plots.disparity_by_feature(told, ax, top=3)
+    names = drawn(ax)
+    assert len(names) == 4 and names[-1] == "3 others together"
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(found.disparity_)
+    assert all(not label.get_parse_math() for label in ax.get_yticklabels())
+    whole = plots.disparity_by_feature(told, Figure().subplots())
+    assert {"$x_1^2$", "<b>", ":unicorn face:"} <= set(drawn(whole))
+    assert any("\u2026" in name and len(name) == 36 for name in drawn(whole))
+
+
+def test_scores_alignment_rules_and_plane(told, found, table):
+    axes = [Figure().subplots() for _ in range(4)]
+    plots.feature_scores(told, axes[0])
+    assert len(axes[0].patches) == 12 and len(drawn(axes[0])) == 6
+    plots.alignment(told, axes[1], top=1)
+    assert drawn(axes[1])[-1] == "secret" and len(axes[1].patches) == 2
+    plots.rules(told, axes[2], top=4)
+    drawn(axes[2])
+    cells = axes[2].tables[0].get_celld()
+    best = told.rules.of(1)[0]
+    assert len(cells) == 4 * 5 and cells[1, 0].get_text().get_text() == plots.drawable(
+        best.text, 70
+    )
+    assert cells[1, 3].get_text().get_text() == f"{best.lift:.1f}"
+    plots.plane(found, table, axes[3])
+    drawn(axes[3])
+    rest, group = (points.get_offsets() for points in axes[3].collections)
+    assert (len(rest), len(group)) == (160, 40)
+    # what the shared PCA drops: the group spreads along it, the rest does not
+    assert group[:, 1].std() > 3 * rest[:, 1].std()
+
+
+def test_no_rule_is_said(told, ax):
+    plots.rules(replace(told, rules=told.rules.take(np.arange(0))), ax)
+    assert ax.texts[0].get_text() == "no rule"

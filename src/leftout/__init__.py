@@ -17,7 +17,7 @@ _HOME = {
     "disparity": "leftout.measure",
     "group_losses": "leftout.measure",
 }
-_MODULES = ("chance", "datasets", "holdout", "plots", "solvers", "stability")
+_MODULES = ("chance", "datasets", "explain", "holdout", "plots", "solvers", "stability")
 
 __all__ = [
     "MaxDisparityPartition",
@@ -26,6 +26,7 @@ __all__ = [
     "chance",
     "datasets",
     "disparity",
+    "explain",
     "group_losses",
     "holdout",
     "plots",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from leftout import chance, datasets, holdout, plots, solvers, stability
+    from leftout import chance, datasets, explain, holdout, plots, solvers, stability
     from leftout.evidence import Trust, trust
     from leftout.measure import disparity, group_losses
     from leftout.partition import MaxDisparityPartition

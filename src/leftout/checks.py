@@ -140,6 +140,29 @@ def _is_share(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < float(value) < 1.0
 
 
+def check_floor(name: str, value: Any) -> None:
+    """Refuse anything but a share from 0 to 1."""
+    if not (isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1):
+        raise ValueError(f"{name}={value!r} is not a share; give a number from 0 to 1.")
+
+
+def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
+    """Which rows are left out, from labels that are 1 there and 0 elsewhere."""
+    names, place = check_groups(labels, n_rows)
+    if names.dtype.kind not in "biuf" or not np.isin(names, (0, 1)).all():
+        shown = ", ".join(map(repr, names[:3].tolist()))
+        raise ValueError(
+            f"Found labels such as {shown}; explanations need 1 (or True) for the rows of the "
+            "left-out group and 0 for the rest. For a group you name: labels == name."
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"All {n_rows} rows have the label {names[0]!r}; a left-out group (1) and a rest (0) "
+            "are needed."
+        )
+    return place == 1
+
+
 def check_size(name: str, value: Any, n_rows: int) -> int:
     """A number of rows from an int, or from a share of the rows."""
     if _is_int(value) and int(value) >= 1:

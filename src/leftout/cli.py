@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from leftout.evidence import Trust
-    from leftout.partition import MaxDisparityPartition
+    from leftout.explain import Explanation
     from leftout.progress import Report
 
 _DEMO_SIZE, _DEMO_LARGEST = 200, 994
-_DEMO_ROWS = 8
-_DEMO_SIZES, _DEMO_RUNS, _DEMO_SPLITS = 8, 10, 5
+_DEMO_SIZES, _DEMO_RUNS, _DEMO_SPLITS, _DEMO_WHAT_IF = 8, 10, 5, 3
 _INTERRUPTED = 130
 
 
@@ -70,15 +70,23 @@ def main() -> None:
 )
 @click.option("--jobs", default=-1, show_default=True, type=int, help="Threads; -1 for all cores.")
 @click.option(
+    "--rows",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Actual applications to show of either side; a row may be a person.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for trust.json and the figures.",
+    help="Folder for trust.json, explanation.json and the figures.",
 )
-def demo(seed: int, size: int | str, chance: int, jobs: int, out: Path | None) -> None:
+def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Path | None) -> None:
     """Search 1,989 real mortgage applications for the people PCA represents worst.
 
     The search sees 55 columns of each application and not the decision. Then the same search runs
-    on chance tables, on half of the rows, and with other seeds: is the group real?
+    on chance tables, on half of the rows, and with other seeds: is the group real? And who are
+    they?
     """
     from rich.console import Console
 
@@ -92,7 +100,8 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, out: Path | None) -
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import MinMaxScaler
 
-        from leftout.datasets import load_demo
+        from leftout import explain
+        from leftout.datasets import DEMO_COLUMNS, load_demo
         from leftout.evidence import trust
         from leftout.partition import MaxDisparityPartition
 
@@ -113,17 +122,25 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, out: Path | None) -
                 splits=_DEMO_SPLITS if chance else 0,
                 progress=report,
             )
+            told = explain.group(
+                found, encoded, table, target="approve", what_if=_DEMO_WHAT_IF, shuffles=1,
+                rows=rows, progress=report,
+            )  # fmt: skip
         except (ImportError, ValueError) as error:
             raise InputError(str(error)) from error
     try:
-        files = [] if out is None else _written(found, out)
+        files = [] if out is None else _written(found, told, encoded, out)
     except (ImportError, OSError) as error:
         raise InputError(str(error)) from error
+    from leftout import terminal
+
     console = Console()
-    _show(console, table, encoded, found.partition)
-    console.print("\n[bold]Is it real?[/bold]\n" + found.summary(), highlight=False)
+    terminal.show_group(console, found.partition, told, "applicants", DEMO_COLUMNS)
+    terminal.show_trust(console, found)
+    if told.rows is not None:
+        terminal.show_rows(console, told.rows)
     for path in files:
-        console.print(f"Written: {path}", highlight=False, soft_wrap=True)
+        console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -159,7 +176,7 @@ def _reported(console: Console) -> Iterator[Report]:
         yield report
 
 
-def _written(found: Trust, folder: Path) -> list[Path]:
+def _written(found: Trust, told: Explanation, X: pd.DataFrame, folder: Path) -> list[Path]:
     """Everything is made before anything is written, and each file appears whole."""
     from io import BytesIO
 
@@ -177,6 +194,13 @@ def _written(found: Trust, folder: Path) -> list[Path]:
     if found.stability is not None:
         figures.append(("agreement", plots.jaccard, found.stability))
         figures.append(("consensus", plots.consensus, found.stability))
+    figures += [
+        ("features", plots.disparity_by_feature, told),
+        ("scores", plots.feature_scores, told),
+        ("rules", plots.rules, told),
+        ("alignment", plots.alignment, told),
+        ("plane", partial(plots.plane, found.partition), X),
+    ]
     images = {}
     for name, draw, data in figures:
         figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
@@ -184,52 +208,8 @@ def _written(found: Trust, folder: Path) -> list[Path]:
         figure.savefig(buffer, format="png", dpi=150)
         images[f"{name}.png"] = buffer.getvalue()
     folder.mkdir(parents=True, exist_ok=True)
-    return [found.to_json(folder / "trust.json")] + [
-        write_whole(folder / name, image) for name, image in images.items()
+    return [
+        found.to_json(folder / "trust.json"),
+        told.to_json(folder / "explanation.json"),
+        *(write_whole(folder / name, image) for name, image in images.items()),
     ]
-
-
-def _show(
-    console: Console, table: pd.DataFrame, encoded: pd.DataFrame, found: MaxDisparityPartition
-) -> None:
-    from rich.table import Table
-
-    from leftout.datasets import DEMO_COLUMNS
-
-    group = found.labels_ == 1
-    approved = [100.0 * table["approve"][side].mean() for side in (group, ~group)]
-    kept, own = 100.0 * found.retained_, 100.0 * found.retained_own_
-    share = 100.0 * found.explained_variance_ratio_.sum()
-    console.print(
-        f"[bold]{group.sum()} of {len(table):,} mortgage applicants are left out.[/bold] "
-        f"A shared PCA with {found.n_components_} components keeps {share:.0f} % of the table's "
-        f"variance but {kept[1]:.0f} % of this group's; its own PCA would keep {own[1]:.0f} %. "
-        f"The search never saw the decision: {approved[0]:.0f} % of the left-out group were "
-        f"approved, {approved[1]:.0f} % of the rest.\n",
-        highlight=False,
-    )
-    sides = Table("", "left-out group", "rest", title="The two sides", title_justify="left")
-    for name, values, form in (
-        ("applicants", found.sizes_, "{:,}"),
-        ("average loss", found.losses_, "{:.3f}"),
-        ("variance kept by the shared PCA", kept, "{:.0f} %"),
-        ("variance its own PCA would keep", own, "{:.0f} %"),
-        ("approved", approved[::-1], "{:.0f} %"),
-    ):
-        sides.add_row(name, form.format(values[1]), form.format(values[0]))
-    console.print(sides)
-
-    gap = (encoded[group].mean() - encoded[~group].mean()) / encoded.std()
-    differing = gap.abs().sort_values(ascending=False).index[:_DEMO_ROWS]
-    columns = Table(
-        "column", "meaning", "left out", "rest", title="\nWhere they differ most (means)",
-        title_justify="left",
-    )  # fmt: skip
-    for name in differing:
-        means = (f"{table[name][side].mean():.2f}" for side in (group, ~group))
-        columns.add_row(name, DEMO_COLUMNS.get(name, ""), *means)
-    console.print(columns)
-    console.print(
-        "\nA large disparity alone proves nothing: a search finds some on any table.",
-        highlight=False,
-    )

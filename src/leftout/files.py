@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -31,6 +34,17 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
         os.unlink(temporary)
         raise
     return path
+
+
+def plain(data: Any) -> Any:
+    """Data as JSON knows it: NumPy's numbers become Python's, what is not finite becomes None."""
+    if isinstance(data, dict):
+        return {key: plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [plain(value) for value in data]
+    if isinstance(data, np.generic):
+        data = data.item()
+    return None if isinstance(data, float) and not np.isfinite(data) else data
 
 
 def _umask() -> int:

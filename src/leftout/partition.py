@@ -293,6 +293,24 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     return estimator._check_names(), check_matrix(X)
 
 
+def fitted(found: Any, n_rows: int | None = None) -> MaxDisparityPartition:
+    """A fitted estimator, or the one that a companion such as ``Trust`` holds, checked."""
+    held = getattr(found, "partition", None)
+    found = held if isinstance(held, MaxDisparityPartition) else found
+    if not isinstance(found, MaxDisparityPartition):
+        raise TypeError(
+            f"Found {type(found).__name__} where a fitted MaxDisparityPartition (or what trust "
+            "returns) is needed; give the finding first, then the table."
+        )
+    check_is_fitted(found)
+    if n_rows is not None and len(found.labels_) != n_rows:
+        raise ValueError(
+            f"The group was found in a table of {len(found.labels_):,} rows, but this one has "
+            f"{n_rows:,}. Pass the table that it was found in."
+        )
+    return found
+
+
 class Posed(NamedTuple):
     """A table's problem, and the way from its coordinates back to the table's columns."""
 

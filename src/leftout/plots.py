@@ -5,15 +5,21 @@ Needs matplotlib: ``pip install 'leftout[plots]'``.
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leftout.checks import check_matrix
+from leftout.columns import shown
+from leftout.partition import fitted
 from leftout.profiles import Profile
 from leftout.stability import Stability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from leftout.explain import Explanation
 
 _TABLE, _COPULA, _GAUSSIAN, _QUIET = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc"
 _CHANCE = {"copula": _COPULA, "gaussian": _GAUSSIAN}
@@ -98,6 +104,146 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("disparity")
     ax.set_title("Disparity by epoch")
     return ax
+
+
+def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
+    """What each feature adds to the disparity or takes from it; the others together."""
+    ax = _axis(ax)
+    parts = found.disparity_by_feature
+    order = np.argsort(-np.abs(parts), kind="stable")[:top]
+    names = [found.features[place] for place in order]
+    values = parts[order].tolist()
+    if len(parts) > len(order):
+        names.append(f"{len(parts) - len(order)} others together")
+        values.append(float(parts.sum() - sum(values)))
+    places = np.arange(len(values))
+    ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
+    ax.axvline(0.0, color="black", lw=0.8)
+    _named(ax, names)
+    ax.set_xlabel("part of the disparity")
+    ax.set_title(f"A disparity of {parts.sum():.4g}, by feature")
+    return ax
+
+
+def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
+    """The paper's scores of the left-out group and of the rest, largest difference first."""
+    ax = _axis(ax)
+    scores = found.feature_scores
+    order = np.argsort(-scores.difference, kind="stable")[:top]
+    places = np.arange(len(order))
+    ax.barh(places - 0.2, scores.left_out[order], 0.38, color=_TABLE, label="left-out group")
+    ax.barh(places + 0.2, scores.rest[order], 0.38, color=_COPULA, label="rest")
+    ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
+    _named(ax, [found.features[place] for place in order])
+    ax.set_xlabel("score, % of all features")
+    ax.set_title("What the components are made of" + _over(scores.runs))
+    ax.legend(loc="best", fontsize="small")
+    return ax
+
+
+def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
+    """How far raw columns agree with the left-out group; those the search did not see in blue."""
+    ax = _axis(ax)
+    hidden = [line for line in found.alignment[top:] if not line.searched]
+    lines = found.alignment[:top] + hidden[:3]
+    for searched, color, label in (
+        (True, _TABLE, "searched"),
+        (False, _COPULA, "kept out of the search"),
+    ):
+        places = [place for place, line in enumerate(lines) if line.searched == searched]
+        if places:
+            ax.barh(places, [lines[p].strength for p in places], color=color, label=label)
+    _named(ax, [line.text for line in lines])
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("strength (1: the column is the group)")
+    ax.set_title("Which columns the group looks like")
+    if not all(line.searched for line in lines):
+        ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
+    """The leading rules of the left-out group, as text."""
+    ax = _axis(ax)
+    ax.axis("off")
+    heads = ["left out, if", "rows", "share left out", "lift"]
+    cells = [
+        [drawable(r.text, 70), f"{r.covered:,}", f"{100 * r.confidence:.0f} %", f"{r.lift:.1f}"]
+        for r in found.rules.of(1).take(np.arange(min(top, len(found.rules.of(1)))))
+    ]
+    if not cells:
+        ax.text(0.5, 0.5, "no rule", ha="center", va="center")
+        return ax
+    table = ax.table(
+        cells, colLabels=heads, colWidths=[0.64, 0.1, 0.16, 0.1], cellLoc="left", loc="upper left"
+    )
+    table.auto_set_font_size(False)
+    table.set_fontsize(7)
+    for cell in table.get_celld().values():
+        cell.set_linewidth(0.3)
+        cell.get_text().set_parse_math(False)
+    ax.set_title("Rules with the highest lift")
+    return ax
+
+
+def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
+    """The two groups in the plane of the first component and the leading residual direction.
+
+    The latter is the direction, among those that the shared PCA drops, along which the left-out
+    group varies most.
+    """
+    ax = _axis(ax)
+    matrix = check_matrix(X)
+    partition = fitted(found, len(matrix))
+    rows = matrix - partition.mean_
+    V = partition.components_
+    group = partition.labels_ == 1
+    residual = rows - rows @ V.T @ V
+    direction = np.linalg.svd(residual[group], full_matrices=False)[2][0]
+    direction *= np.sign(direction[np.abs(direction).argmax()])
+    for side, color, label in ((~group, _COPULA, "rest"), (group, _TABLE, "left-out group")):
+        ax.scatter(
+            rows[side] @ V[0], residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
+            label=label,
+        )  # fmt: skip
+    ax.set_xlabel("first component of the shared PCA")
+    ax.set_ylabel("what it drops: leading residual direction")
+    ax.set_title("The two groups")
+    ax.legend(frameon=False, markerscale=2)
+    return ax
+
+
+def drawable(text: Any, width: int = 36) -> str:
+    """Text that a figure's font can draw, cut in the middle where it is long.
+
+    A character that the font lacks is spelt out, as in ``:unicorn face:``.
+    """
+    from matplotlib import font_manager
+
+    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
+    known = font.get_charmap()
+    parts = []
+    for char in shown(text):
+        if ord(char) in known:
+            parts.append(char)
+        elif unicodedata.category(char) not in ("Cf", "Mn"):  # joiners and variants of emoji
+            parts.append(f":{unicodedata.name(char, f'U+{ord(char):04X}').lower()}:")
+    drawn = "".join(parts)
+    if len(drawn) <= width:
+        return drawn
+    return f"{drawn[: width - width // 3 - 1]}\u2026{drawn[len(drawn) - width // 3 :]}"
+
+
+def _named(ax: Axes, names: list[str]) -> None:
+    """Horizontal bars from the top, named as they are: a dollar sign starts no formula."""
+    ax.set_yticks(np.arange(len(names)), [drawable(name) for name in names])
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)
+    ax.invert_yaxis()
+
+
+def _over(runs: int) -> str:
+    return f" (mean of {runs} runs)" if runs > 1 else ""
 
 
 def _axis(ax: Axes | None) -> Axes:

@@ -1,0 +1,49 @@
+"""Who is left out, in words a person can use.
+
+:func:`group` tells the whole; every part can be had alone. Parts that speak of features take the
+matrix ``X`` that was searched, parts that speak of people take the raw table, with its names,
+categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
+"""
+
+from leftout.explain.alignment import Alignment, align
+from leftout.explain.explanation import Explanation, group
+from leftout.explain.items import Condition
+from leftout.explain.mining import Rule, Rules
+from leftout.explain.outcome import Interval, Outcome, compare_outcome
+from leftout.explain.rules import Frequency, find_rules, rule_frequency
+from leftout.explain.scores import (
+    FeatureScores,
+    disparity_by_feature,
+    feature_losses,
+    feature_scores,
+)
+from leftout.explain.sensitivity import WhatIf, what_if
+from leftout.explain.sentence import Sentence, describe
+from leftout.explain.typical import Typical, example_rows, typical_values
+
+__all__ = [
+    "Alignment",
+    "Condition",
+    "Explanation",
+    "FeatureScores",
+    "Frequency",
+    "Interval",
+    "Outcome",
+    "Rule",
+    "Rules",
+    "Sentence",
+    "Typical",
+    "WhatIf",
+    "align",
+    "compare_outcome",
+    "describe",
+    "disparity_by_feature",
+    "example_rows",
+    "feature_losses",
+    "feature_scores",
+    "find_rules",
+    "group",
+    "rule_frequency",
+    "typical_values",
+    "what_if",
+]

@@ -1,0 +1,214 @@
+"""Which known attribute does the left-out group look like?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from leftout.checks import check_left_out
+from leftout.columns import Column, columns_of, find, unambiguous
+from leftout.explain.items import Mask
+
+# Cells with a smaller expected count are too few for the chi-square distribution.
+_FEW = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """How far one column agrees with the left-out group.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"category", "number", "missing"}
+        ``"missing"``: whether a column of numbers has a value at all.
+    strength : float
+        From 0 to 1, on one scale for all kinds: the correlation of the group with the column (the
+        multiple correlation with its categories), corrected for what chance gives. Lines are sorted
+        by it.
+    cramers_v : float or None
+        Of categories and of missing values.
+    difference : float or None
+        Of numbers: difference of the means, left-out group minus rest, over the mean standard
+        deviation of the two.
+    ks : float or None
+        Of numbers: Kolmogorov-Smirnov statistic, the largest gap between the two distributions.
+    p_value, corrected : float
+        Of the chi-square or Kolmogorov-Smirnov test, alone and corrected for the number of columns
+        (Holm).
+    searched : bool
+        Whether the search saw the column. If so, the group was chosen to differ in it, and its
+        p-value is no test; the p-values of columns kept out of the search are.
+    """
+
+    column: str
+    kind: str
+    strength: float
+    p_value: float
+    corrected: float
+    searched: bool
+    cramers_v: float | None = None
+    difference: float | None = None
+    ks: float | None = None
+
+    @property
+    def text(self) -> str:
+        name = unambiguous(self.column)
+        return f"{name} is missing" if self.kind == "missing" else name
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "text": self.text,
+            "strength": self.strength,
+            "cramers_v": self.cramers_v,
+            "difference": self.difference,
+            "ks": self.ks,
+            "p_value": self.p_value,
+            "corrected": self.corrected,
+            "searched": self.searched,
+        }
+
+
+def align(
+    table: Any,
+    labels: ArrayLike,
+    *,
+    categorical: Collection[Any] = (),
+    drop: Collection[Any] = (),
+    sensitive: Collection[Any] = (),
+) -> list[Alignment]:
+    """Compare the group with every raw column, those most alike first.
+
+    Parameters
+    ----------
+    table : raw table of m rows
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    categorical : names of columns of numbers that are codes
+    drop : names of columns to leave aside
+    sensitive : names of columns that were kept out of the search
+        Their p-values are tests; those of columns that the search saw are not.
+
+    Returns
+    -------
+    list of Alignment
+        Columns that never change have no line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.integers(0, 2, (200, 3)).astype(str)
+    >>> first = align(table, table[:, 1] == "1", categorical=[])[0]
+    >>> first.column, round(first.strength, 6), first.cramers_v
+    ('x1', 1.0, 1.0)
+    """
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    group = check_left_out(labels, len(columns[0]))
+    names = [column.name for column in columns]
+    return aligned(columns, group, {find(names, name, "sensitive") for name in sensitive})
+
+
+def aligned(columns: list[Column], group: Mask, sensitive: Collection[str]) -> list[Alignment]:
+    """:func:`align` on columns and a mask that are checked."""
+    found = []
+    for column in columns:
+        searched = column.name not in sensitive
+        if column.categories is not None:
+            found.append(_category(column.name, "category", column.values + 1, group, searched))
+            continue
+        found.append(_number(column, group, searched))
+        if column.missing.any():
+            codes = column.missing.astype(np.intp)
+            found.append(_category(column.name, "missing", codes, group, searched))
+    lines = [line for line in found if line is not None]
+    corrected = holm(np.array([line.p_value for line in lines]))
+    lines = [replace(line, corrected=float(p)) for line, p in zip(lines, corrected, strict=True)]
+    return sorted(lines, key=lambda line: -line.strength)
+
+
+def _category(
+    name: str, kind: str, codes: NDArray[Any], group: Mask, searched: bool
+) -> Alignment | None:
+    counts = np.stack([np.bincount(codes[s], minlength=codes.max() + 1) for s in (~group, group)])
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if counts.shape[1] < 2:
+        return None
+    statistic = stats.chi2_contingency(counts, correction=False).statistic
+    phi2 = statistic / len(group)
+    p = _p_value(counts)
+    return Alignment(
+        column=name,
+        kind=kind,
+        strength=_strength(phi2, counts.shape[1], len(group)),
+        p_value=p,
+        corrected=p,
+        searched=searched,
+        cramers_v=float(np.sqrt(phi2)),
+    )
+
+
+def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
+    known = ~column.missing & np.isfinite(column.values)
+    a, b = (column.values[known & side].astype(np.float64) for side in (group, ~group))
+    if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
+        return None
+    spread = np.sqrt((a.var() + b.var()) / 2.0)
+    gap = a.mean() - b.mean()
+    both = len(a) + len(b)
+    # the correlation of the values with membership
+    explained = gap**2 * len(a) * len(b) / both**2
+    phi2 = explained / (explained + (len(a) * a.var() + len(b) * b.var()) / both)
+    test = stats.ks_2samp(a, b, method="asymp")
+    return Alignment(
+        column=column.name,
+        kind="number",
+        strength=_strength(float(phi2), 2, both),
+        p_value=float(test.pvalue),
+        corrected=float(test.pvalue),
+        searched=searched,
+        difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
+        ks=float(test.statistic),
+    )
+
+
+def _strength(phi2: float, k: int, m: int) -> float:
+    """Cramer's V of a group and k categories, less what independence would give (Bergsma 2013).
+
+    Without the correction, a column whose every value is unique agrees with any group.
+    """
+    if m < 2:
+        return 0.0
+    free = max(0.0, phi2 - (k - 1) / (m - 1))
+    levels = min(k - (k - 1) ** 2 / (m - 1), 2 - 1 / (m - 1)) - 1
+    return float(np.sqrt(min(1.0, free / levels))) if levels > 0.0 else 0.0
+
+
+def _p_value(counts: NDArray[Any]) -> float:
+    """Chi-square test of two rows of counts; rare categories together, few rows by Fisher's."""
+    smallest = counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
+    rare = smallest < _FEW
+    if rare.sum() > 1:
+        counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+        smallest = counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
+    if counts.shape[1] == 1:
+        return 1.0
+    if counts.shape[1] == 2 and smallest.min() < _FEW:
+        return float(stats.fisher_exact(counts).pvalue)
+    return float(stats.chi2_contingency(counts, correction=False).pvalue)
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Holm's correction: the chance of even one false claim, however columns depend."""
+    order = np.argsort(p_values)
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected

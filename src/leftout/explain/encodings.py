@@ -1,0 +1,84 @@
+"""Did the target reach the search? The outcome's gap under encodings that know less of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import minmax_scale
+
+from leftout.columns import Column
+from leftout.explain.items import Mask
+from leftout.explain.outcome import Outcome, levels_of, outcomes
+from leftout.losses import Array
+from leftout.partition import MaxDisparityPartition, generator
+from leftout.progress import Steps
+
+ENCODINGS = ("cross-fitted", "target-free")
+# Folds of cross-fitting, and rows with the overall mean that every category gets on top.
+_FOLDS, _PRIOR = 5, 1.0
+
+
+def other_encodings(
+    search: MaxDisparityPartition,
+    X: Array,
+    places: dict[int, Column],
+    target: Column,
+    group: Mask,
+    positive: Any,
+    steps: Steps,
+) -> list[Outcome]:
+    """Search again with the target kept further away, and compare the outcome anew.
+
+    ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
+    made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:
+    categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
+    of a number.
+    """
+    found = []
+    for encoding in ENCODINGS:
+        steps.tell(f"searching again, {encoding} encoding")
+        if encoding == "target-free":
+            encoded = _target_free(X, places)
+        else:
+            encoded = _cross_fitted(X, places, target, positive, search.random_state)
+        other = clone(search).fit(encoded).labels_ == 1
+        overlap = float((other & group).sum() / (other | group).sum())
+        found += [
+            replace(outcome, encoding=encoding, overlap=overlap)
+            for outcome in outcomes(target, other, positive)
+        ]
+        steps.tell(f"searching again, {encoding} encoding", 1)
+    return found
+
+
+def _cross_fitted(
+    X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
+) -> Array:
+    """A row's encoding never saw its own target (scikit-learn's encoder differs by version)."""
+    levels = levels_of(target, positive)
+    y = target.values if levels is None else (target.values == levels[-1]).astype(np.float64)
+    y = np.where(target.missing, y[~target.missing].mean(), y)
+    fold = generator(random_state).permutation(len(y)) % _FOLDS
+    result = X.copy()
+    for place, column in places.items():
+        codes = column.codes()
+        means = np.empty(len(y))
+        for held in range(_FOLDS):
+            others = fold != held
+            # a category that the other folds lack has the mean of all rows
+            counts = np.bincount(codes[others], minlength=codes.max() + 1) + _PRIOR
+            sums = np.bincount(codes[others], y[others], minlength=codes.max() + 1)
+            means[~others] = ((sums + _PRIOR * y.mean()) / counts)[codes[~others]]
+        result[:, place] = minmax_scale(means)
+    return result
+
+
+def _target_free(X: Array, places: dict[int, Column]) -> Array:
+    parts = [np.delete(X, list(places), axis=1)]
+    for column in places.values():
+        codes = column.codes()
+        parts.append(np.eye(codes.max() + 1)[codes] / np.sqrt(2.0))
+    return np.column_stack(parts)

@@ -1,0 +1,239 @@
+"""Items: the conditions that a raw table's columns are cut into, and how often they meet.
+
+A numeric column becomes intervals, a category one item a value, and what is missing an item of its
+own, so that every row has exactly one item of every column. The rows of an item are kept as bits;
+rules and descriptions count how many rows sets of items share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from leftout.bits import Bits, n_words, pack
+from leftout.columns import Column, shortest, unambiguous
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
+
+    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
+    may be None), ``"missing"`` or ``"known"``. ``text`` says it in words.
+    """
+
+    column: str
+    op: str
+    text: str
+    value: str | float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def holds(self, column: Column) -> Mask:
+        """The rows of a column, of this table or another, for which the condition holds."""
+        if self.op in ("missing", "known"):
+            return column.missing == (self.op == "missing")
+        if self.op == "range":
+            low = -np.inf if self.low is None else self.low
+            high = np.inf if self.high is None else self.high
+            upper = ~column.missing if self.high is None else column.values < high
+            return (column.values >= low) & upper
+        if column.categories is None:
+            return (column.values == _number(self.value)) == (self.op == "=")
+        known = {name: code for code, name in enumerate(column.categories)}
+        name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
+        return (column.values == known.get(name, -2)) == (self.op == "=")
+
+    def to_dict(self) -> dict[str, Any]:
+        given = {"value": self.value, "low": self.low, "high": self.high}
+        return {"column": self.column, "op": self.op, "text": self.text} | {
+            key: value for key, value in given.items() if value is not None
+        }
+
+
+def _number(value: str | float | None) -> float:
+    """A value as a number: what two values make a category may be a number in another table."""
+    try:
+        return float(value or 0.0)
+    except ValueError:
+        return np.nan
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A column cut into bins: a number's are intervals in rising order, a category's its values.
+
+    Rows where the column is missing are in a bin after all others, if there are any.
+    """
+
+    column: Column
+    codes: NDArray[np.int32]  # the bin of each row
+    n_known: int
+    has_missing: bool
+    firsts: NDArray[np.float64]  # of a number: the smallest value of each bin
+    lasts: NDArray[np.float64]  # and the largest
+
+    @property
+    def n_bins(self) -> int:
+        return self.n_known + self.has_missing
+
+    def condition(self, start: int, stop: int | None = None) -> Condition:
+        """What holds for the rows in the bins from ``start`` to before ``stop``."""
+        stop = start + 1 if stop is None else stop
+        column, name = self.column, unambiguous(self.column.name)
+        if start == self.n_known:
+            return Condition(column.name, "missing", f"{name} is missing")
+        if start == 0 and stop == self.n_known and stop > 1:
+            return Condition(column.name, "known", f"{name} is known")
+        if column.categories is not None:
+            value = column.show(start)
+            return Condition(column.name, "=", f"{name} = {value}", column.categories[start])
+        if self.firsts[start] == self.lasts[stop - 1]:
+            only = float(self.firsts[start])
+            return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
+        low = self._threshold(start) if start else None
+        high = self._threshold(stop) if stop < self.n_known else None
+        return interval(column, low, high)
+
+    def other_than(self, code: int) -> Condition:
+        """What holds for all rows but a category's, or a single value's."""
+        only = self.condition(code)
+        name = unambiguous(self.column.name)
+        if only.op == "missing":
+            return Condition(only.column, "known", f"{name} is known")
+        text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
+        return Condition(only.column, "!=", text, only.value)
+
+    def _threshold(self, code: int) -> float:
+        return between(float(self.lasts[code - 1]), float(self.firsts[code]))
+
+
+def interval(column: Column, low: float | None, high: float | None) -> Condition:
+    """The condition ``low <= x < high``, in words."""
+    name = unambiguous(column.name)
+    below = None if high is None else column.show(high)
+    above = None if low is None else column.show(low)
+    if above is None:
+        text = f"{name} < {below}"
+    elif below is None:
+        text = f"{name} >= {above}"
+    else:
+        text = f"{above} <= {name} < {below}"
+    return Condition(column.name, "range", text, low=low, high=high)
+
+
+def between(low: float, high: float) -> float:
+    """A number above ``low`` and not above ``high``: it cuts just as ``high`` does but reads well.
+
+    Whole numbers stay what they are; of others, the one with the fewest digits.
+    """
+    if not np.isfinite(low) or not np.isfinite(high) or high == int(high):
+        return high
+    exact = Decimal(repr(high))
+    for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):
+        # of the numbers with so many digits, the largest that is not above
+        short = float(exact.quantize(Decimal(1).scaleb(place), ROUND_FLOOR))
+        if low < short <= high:
+            return short
+    return high
+
+
+def cut(column: Column, n_bins: int, group: Mask | None = None) -> Cut:
+    """Cut a column; numbers into at most ``n_bins`` intervals of about equally many rows.
+
+    A value that fills an interval by itself gets one; the others share what is left. With a
+    ``group``, its rows weigh as much as all the others, so that cuts are dense where it lives.
+    """
+    if column.categories is not None:
+        place, n, ends = column.values, len(column.categories), np.empty((2, 0))
+    else:
+        distinct, counts, place = column.tabulated
+        weights = counts / max(1, counts.sum())
+        if group is not None:
+            weights += _shares(place[group], len(counts))
+        starts = _starts(weights, n_bins)
+        n = len(starts)
+        stops = np.append(starts[1:], len(distinct))[:n]
+        ends = np.stack([distinct[starts], distinct[stops - 1]])
+        if n < len(distinct):
+            place = np.append(np.repeat(np.arange(n, dtype=np.int32), stops - starts), -1)[place]
+    has_missing = bool(len(place)) and bool(place.min() < 0)
+    if has_missing:
+        place = np.where(place < 0, n, place)
+    return Cut(column, place.astype(np.int32, copy=False), n, has_missing, *ends)
+
+
+def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
+    counts = np.bincount(place[place >= 0], minlength=n)
+    return counts / max(1, counts.sum())
+
+
+@njit(cache=True, nogil=True)
+def _starts(weights: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    """Where bins begin among the distinct values: equal parts of the weight not yet in a bin."""
+    n = len(weights)
+    if n <= n_bins:
+        return np.arange(n)
+    starts = np.zeros(n_bins, dtype=np.intp)
+    left, stop, made = weights.sum(), 0, 0
+    while made < n_bins and stop < n:
+        starts[made] = stop
+        made += 1
+        goal = left / (n_bins - made + 1)
+        taken = weights[stop]
+        stop += 1
+        while stop < n and taken + weights[stop] - goal <= goal - taken:
+            taken += weights[stop]
+            stop += 1
+        left -= taken
+    return starts[:made]
+
+
+class Items:
+    """All items of a table, numbered from 0, column after column."""
+
+    def __init__(self, columns: list[Column], n_bins: int, group: Mask | None = None) -> None:
+        self.cuts = [cut(column, n_bins, group) for column in columns]
+        self.starts = np.concatenate([[0], np.cumsum([c.n_bins for c in self.cuts])]).astype(int)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.cuts[0].codes)
+
+    @cached_property
+    def column_of(self) -> NDArray[np.intp]:
+        """The place of the column that each item belongs to."""
+        return np.repeat(np.arange(len(self.cuts)), np.diff(self.starts))
+
+    def condition(self, item: int) -> Condition:
+        place = int(self.column_of[item])
+        return self.cuts[place].condition(int(item - self.starts[place]))
+
+    def rows_with(self, item: int) -> Mask:
+        place = int(self.column_of[item])
+        return self.cuts[place].codes == item - self.starts[place]
+
+    def count(self) -> Counts:
+        """In how many rows each item occurs."""
+        return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
+
+    def bits(self, chosen: NDArray[np.intp]) -> Bits:
+        """The rows of the chosen items, as bits."""
+        place = np.full(len(self), -1)
+        place[chosen] = np.arange(len(chosen))
+        bits = np.zeros((len(chosen), n_words(self.n_rows)), dtype=np.uint64)
+        for start, c in zip(self.starts, self.cuts, strict=False):
+            pack(c.codes, place[start : start + c.n_bins], bits)
+        return bits

@@ -1,0 +1,226 @@
+"""The outcome: how a target that the search never saw differs between the group and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from leftout.checks import check_left_out
+from leftout.columns import Column, column_of, unambiguous
+from leftout.explain.items import Mask
+
+_LEVEL = 0.95
+_SHOWN = 5
+
+
+class Interval(NamedTuple):
+    """A figure and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A target's rate, or mean, in the left-out group and in the rest.
+
+    Attributes
+    ----------
+    target : str
+    kind : {"rate", "mean"}
+    positive : str or None
+        The value whose rate it is.
+    left_out, rest, gap : Interval
+        ``gap`` is the group's minus the rest's.
+    missing : int
+        Rows without a value, which are not counted.
+    encoding : str or None
+        How categories became numbers for the search that found this group; None for the one asked
+        about.
+    overlap : float or None
+        Under another encoding: the share of rows left out by either search that both leave out.
+    """
+
+    target: str
+    kind: str
+    positive: str | None
+    left_out: Interval
+    rest: Interval
+    gap: Interval
+    missing: int
+    encoding: str | None = None
+    overlap: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What it is a rate or a mean of."""
+        name = unambiguous(self.target)
+        return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"
+
+    def sides(self) -> tuple[str, str]:
+        """The figures of the left-out group and of the rest, as text."""
+        if self.kind == "mean":
+            return f"{self.left_out.value:.4g}", f"{self.rest.value:.4g}"
+        return f"{100 * self.left_out.value:.0f} %", f"{100 * self.rest.value:.0f} %"
+
+    def __str__(self) -> str:
+        a, b = self.sides()
+        if self.kind == "mean":
+            low, high = f"{self.gap.low:+.4g}", f"{self.gap.high:+.4g}"
+            sides, gap = f"{a} on average in the group, {b} in the rest", f"{self.gap.value:+.4g}"
+        else:
+            low, high = f"{100 * self.gap.low:+.0f}", f"{100 * self.gap.high:+.0f}"
+            sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.0f} points"
+        return f"{self.text}: {sides}: {gap} (95 % interval {low} to {high})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "kind": self.kind,
+            "positive": self.positive,
+            "left_out": self.left_out.to_dict(),
+            "rest": self.rest.to_dict(),
+            "gap": self.gap.to_dict(),
+            "missing": self.missing,
+            "encoding": self.encoding,
+            "overlap": self.overlap,
+        }
+
+
+def compare_outcome(
+    target: ArrayLike, labels: ArrayLike, *, positive: Any = None, name: str = "target"
+) -> list[Outcome]:
+    """Compare a target between the left-out group and the rest.
+
+    Parameters
+    ----------
+    target : array of shape (m,)
+        Numbers of more than two values are compared by their means, anything else by its rates.
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    positive : value or None
+        The value whose rate to compare. None: the larger of two numbers, or every category in turn
+        (of two, the second).
+    name : str
+        What the target is called.
+
+    Returns
+    -------
+    list of Outcome
+        Rates have Wilson's intervals and Newcombe's for their difference; means have Student's and
+        Welch's.
+
+    Examples
+    --------
+    >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
+    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="approved")
+    >>> print(found)
+    approved = 1: 25 % of the group, 100 % of the rest: -75 points (95 % interval -95 to -9)
+    """
+    column = column_of(target, name)
+    return outcomes(column, check_left_out(labels, len(column)), positive)
+
+
+def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
+    """:func:`compare_outcome` on a column and a mask that are checked."""
+    if target.dates:
+        raise ValueError(
+            f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
+            "turn it into yes and no first."
+        )
+    levels = levels_of(target, positive)
+    if levels is None:
+        return [_means(target, group)]
+    return [_rates(target, level, group) for level in levels]
+
+
+def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
+    """The values of a target whose rates count; None if its mean does."""
+    if target.categories is None:
+        known: list[Any] = target.tabulated[0].tolist()
+        names = [target.show(value) for value in known[:_SHOWN]]
+    else:
+        known = list(range(len(target.categories)))
+        names = list(target.categories[:_SHOWN])
+    if len(known) < 2:
+        raise ValueError(
+            f"The target {target.name!r} takes {len(known)} value(s); at least two are needed to "
+            "compare the group with the rest. Choose another target."
+        )
+    if positive is not None:
+        for value in known:
+            same = value == positive if target.categories is None else False
+            if same or _named(target, value) == str(positive):
+                return [value]
+        raise ValueError(
+            f"positive={positive!r} is not a value of the target {target.name!r}; it takes "
+            f"{', '.join(names)}{' and others' if len(known) > _SHOWN else ''}."
+        )
+    if len(known) == 2:
+        return known[1:]
+    return None if target.categories is None else known
+
+
+def _named(target: Column, value: Any) -> str:
+    return target.show(value) if target.categories is None else target.categories[value]
+
+
+def _rates(target: Column, level: Any, group: Mask) -> Outcome:
+    known = ~target.missing
+    sides = []
+    for side in (known & group, known & ~group):
+        n, hits = int(side.sum()), int((target.values[side] == level).sum())
+        if n:
+            around = stats.binomtest(hits, n).proportion_ci(_LEVEL, method="wilson")
+            sides.append(Interval(hits / n, float(around.low), float(around.high)))
+        else:
+            sides.append(Interval(np.nan, np.nan, np.nan))
+    a, b = sides
+    gap = a.value - b.value
+    # Newcombe (1998), method 10: from the two intervals
+    below = np.hypot(a.value - a.low, b.high - b.value)
+    above = np.hypot(a.high - a.value, b.value - b.low)
+    return Outcome(
+        target=target.name,
+        kind="rate",
+        positive=_named(target, level),
+        left_out=a,
+        rest=b,
+        gap=Interval(gap, float(gap - below), float(gap + above)),
+        missing=int((~known).sum()),
+    )
+
+
+def _means(target: Column, group: Mask) -> Outcome:
+    known = ~target.missing
+    a, b = target.values[known & group], target.values[known & ~group]
+    if min(len(a), len(b)) > 1:
+        around = stats.ttest_ind(a, b, equal_var=False).confidence_interval(_LEVEL)
+        low, high = float(around.low), float(around.high)
+    else:
+        low = high = np.nan
+    return Outcome(
+        target=target.name,
+        kind="mean",
+        positive=None,
+        left_out=_mean(a),
+        rest=_mean(b),
+        gap=Interval(_mean(a).value - _mean(b).value, low, high),
+        missing=int((~known).sum()),
+    )
+
+
+def _mean(values: NDArray[np.float64]) -> Interval:
+    if len(values) < 2:
+        return Interval(float(values[0]) if len(values) else np.nan, np.nan, np.nan)
+    mean = float(values.mean())
+    half = float(stats.t.ppf(0.5 + _LEVEL / 2, len(values) - 1) * stats.sem(values))
+    return Interval(mean, mean - half, mean + half)

@@ -1,0 +1,195 @@
+"""Rules: conditions on one or two raw columns under which rows are left out, or not."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leftout.checks import check_count, check_left_out
+from leftout.columns import columns_of
+from leftout.explain.items import Items
+from leftout.explain.mining import GROUPS, LEFT_OUT, REST, Floors, Rules, mine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequency:
+    """How often columns, and pairs of columns, are among the leading rules of several runs.
+
+    Attributes
+    ----------
+    variables : list of dict
+        ``variable`` and, for each group, the number of runs in which it is an antecedent of one of
+        the leading rules with one antecedent (the paper's first table).
+    pairs : list of dict
+        ``group``, ``pair``, the number of ``runs`` in which the two are the antecedents of one of
+        the leading rules with two, and the range of ``lift`` (the paper's second table).
+    runs, top : int
+    """
+
+    variables: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+    runs: int
+    top: int
+
+
+def find_rules(
+    table: Any,
+    labels: ArrayLike,
+    *,
+    categorical: Collection[Any] = (),
+    drop: Collection[Any] = (),
+    bins: int = 5,
+    min_support: float = 0.01,
+    min_confidence: float | None = None,
+    antecedents: int = 2,
+    group: int | None = None,
+    prune: bool = True,
+    limit: int | None = None,
+) -> Rules:
+    """Find the rules "if this holds (and that), the row is left out", and the same for the rest.
+
+    Exact: all rules at or above the floors are found.
+
+    Parameters
+    ----------
+    table : raw table of m rows
+        A pandas, polars or pyarrow table or an array. Numbers are cut into intervals, categories
+        keep their names, and missing is a value.
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    categorical : names of columns of numbers that are codes
+    drop : names of columns to leave aside (the target, for example)
+    bins : int, default=5
+        Intervals a column of numbers is cut into at most; one with no more distinct values than
+        this is not cut.
+    min_support : float, default=0.01
+        Least share of all rows that satisfy the antecedents and are in the group.
+    min_confidence : float or None, default=None
+        Least share of the rows satisfying the antecedents that are in the group. None: the group's
+        share of all rows, that is a lift of 1.
+    antecedents : {2, 1}
+    group : {1, 0} or None
+        Only the rules of the left-out group (1), or of the rest (0); None for both.
+    prune : bool, default=True
+        Drop a pair that is no better than one of its halves, and a rule that covers the same rows
+        as a rule before it.
+    limit : int or None
+        Keep this many rules of each group, those of highest lift.
+
+    Returns
+    -------
+    Rules
+        By falling lift, then count.
+
+    Notes
+    -----
+    The rows of an item are bits, so with I items (a few a column) all pairs cost O(m I^2 / 64)
+    operations on words, and m I / 8 bytes.
+
+    References
+    ----------
+    Agrawal, Imielinski and Swami (1993), Mining association rules between sets of items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = np.array([["red", 1], ["red", 9], ["blue", 9], ["blue", 1]], dtype=object)
+    >>> best = find_rules(table, [0, 1, 0, 0])[0]
+    >>> best.text, best.confidence, best.lift
+    ('x0 = red and x1 = 9', 1.0, 4.0)
+    """
+    for name, value in (("bins", bins), *((("limit", limit),) if limit is not None else ())):
+        check_count(name, value)
+    if antecedents not in (1, 2):
+        raise ValueError(f"antecedents={antecedents!r} is not available; give 1 or 2.")
+    if group not in (None, REST, LEFT_OUT):
+        raise ValueError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
+    items = Items(columns_of(table, categorical=categorical, drop=drop), max(2, bins))
+    mask = check_left_out(labels, items.n_rows)
+    floors = Floors.checked(min_support, min_confidence)
+    groups = (REST, LEFT_OUT) if group is None else (group,)
+    return mine(items, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit)[0]
+
+
+def rule_frequency(
+    table: Any,
+    runs: ArrayLike,
+    *,
+    categorical: Collection[Any] = (),
+    drop: Collection[Any] = (),
+    bins: int = 5,
+    min_support: float = 0.01,
+    min_confidence: float | None = None,
+    top: int = 10,
+) -> Frequency:
+    """Count how often columns lead the rules of several runs: the paper's two tables.
+
+    In every run the rules of each group are found and ranked by lift; the ``top`` rules with one
+    antecedent, and the ``top`` with two, count.
+
+    Parameters
+    ----------
+    table : raw table of m rows
+    runs : array of shape (n_runs, m)
+        The labels of each run, for example ``found.stability.labels``.
+    categorical, drop, bins, min_support, min_confidence
+        As for :func:`find_rules`.
+    top : int, default=10
+
+    Returns
+    -------
+    Frequency
+    """
+    check_count("bins", bins)
+    check_count("top", top)
+    items = Items(columns_of(table, categorical=categorical, drop=drop), max(2, bins))
+    masks = np.stack([check_left_out(run, items.n_rows) for run in np.atleast_2d(runs)])
+    floors = Floors.checked(min_support, min_confidence)
+    return tally(mine(items, masks, floors), top)
+
+
+def tally(found: list[Rules], top: int) -> Frequency:
+    """The frequency tables of the rules of several runs."""
+    singles = {group: Counter[str]() for group in (REST, LEFT_OUT)}
+    pairs: dict[int, dict[tuple[str, ...], list[list[float]]]]
+    pairs = {group: defaultdict(list) for group in singles}
+    for run in found:
+        for group in singles:
+            of_group = run.of(group)
+            alone = np.flatnonzero(of_group.second < 0)[:top]
+            singles[group].update({of_group.variables(place)[0] for place in alone})
+            lifts = defaultdict(list)
+            for place in np.flatnonzero(of_group.second >= 0)[:top]:
+                lifts[of_group.variables(place)].append(float(of_group.lift[place]))
+            for pair, values in lifts.items():
+                pairs[group][pair].append(values)
+    names = sorted(
+        set(singles[LEFT_OUT]) | set(singles[REST]),
+        key=lambda name: (-singles[LEFT_OUT][name], -singles[REST][name], name),
+    )
+    return Frequency(
+        variables=[
+            {"variable": name, "left_out_runs": singles[LEFT_OUT][name], "rest_runs": rest}
+            for name in names
+            for rest in [singles[REST][name]]
+        ],
+        pairs=[
+            {
+                "group": GROUPS[group],
+                "pair": list(pair),
+                "runs": len(lifts),
+                "lift": [min(map(min, lifts)), max(map(max, lifts))],
+            }
+            for group in (LEFT_OUT, REST)
+            for pair, lifts in sorted(
+                pairs[group].items(), key=lambda entry: (-len(entry[1]), entry[0])
+            )
+        ],
+        runs=len(found),
+        top=top,
+    )

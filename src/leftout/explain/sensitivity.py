@@ -1,0 +1,170 @@
+"""What if a feature were not there? Sensitivity of the disparity, not causes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from leftout.checks import check_count, check_matrix, check_whole
+from leftout.columns import names_of
+from leftout.explain.scores import feature_losses
+from leftout.losses import Array
+from leftout.partition import MaxDisparityPartition, fitted, generator
+from leftout.progress import Report, Steps, in_turn
+from leftout.threads import clean_interrupts, one_thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """The best disparity that a search finds when one feature is changed.
+
+    Attributes
+    ----------
+    feature : str
+    disparity : float
+        With the feature as it is.
+    without, shuffled : float
+        When it is left out, and when its values are dealt to the rows anew (the mean of several
+        deals; nan if there were none).
+    gone, gone_shuffled : float
+        The share of the disparity that goes; negative where it grows.
+    overlap : float
+        Without the feature: the share of rows left out by either search that both leave out.
+    """
+
+    feature: str
+    disparity: float
+    without: float
+    shuffled: float
+    overlap: float
+
+    @property
+    def gone(self) -> float:
+        return 1.0 - self.without / self.disparity
+
+    @property
+    def gone_shuffled(self) -> float:
+        return 1.0 - self.shuffled / self.disparity
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "feature": self.feature,
+            "disparity": self.disparity,
+            "without": self.without,
+            "gone": self.gone,
+            "overlap": self.overlap,
+            "shuffled": self.shuffled,
+            "gone_shuffled": self.gone_shuffled,
+        }
+
+
+@clean_interrupts()
+def what_if(
+    found: Any,
+    X: Any,
+    *,
+    features: int = 5,
+    shuffles: int = 3,
+    progress: Report | bool | None = None,
+) -> list[WhatIf]:
+    """Leave out each of the leading features, and apart from that shuffle it, and search again.
+
+    Sensitivity, not causation: a feature may matter for the search without mattering for why people
+    are as they are, and features that say the same stand in for each other.
+
+    Parameters
+    ----------
+    found : MaxDisparityPartition or Trust
+        Fitted on ``X``; searched again with the same settings, components and group size.
+    X : table of shape (m, n)
+    features : int, default=5
+        How many: those that add most to the disparity.
+    shuffles : int, default=3
+        How often each is shuffled.
+    progress : callable, bool or None
+
+    Returns
+    -------
+    list of WhatIf
+        In the order of what the features add to the disparity.
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, datasets
+    >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    >>> found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
+    >>> first = what_if(found, X, features=1)[0]
+    >>> first.feature, 0.0 < first.gone < 1.0
+    ('x7', True)
+    """
+    check_count("features", features)
+    check_whole("shuffles", shuffles)
+    matrix = check_matrix(X)
+    found = fitted(found, len(matrix))
+    parts = feature_losses(
+        matrix, found.labels_, found.n_components_, loss=found.loss, centering=found.centering
+    )
+    leading = np.argsort(parts[0] - parts[1], kind="stable")[:features]
+    steps = Steps(len(leading) * (1 + shuffles), progress)
+    return search_without(found, matrix, names_of(X), leading, shuffles, steps)
+
+
+def search_without(
+    found: MaxDisparityPartition,
+    X: Array,
+    names: list[str],
+    leading: NDArray[np.intp],
+    shuffles: int,
+    steps: Steps,
+) -> list[WhatIf]:
+    """:func:`what_if` for the features at given places."""
+    search = clone(found).set_params(
+        n_components=found.n_components_, group_size=int(found.sizes_[1]), n_jobs=1, verbose=0
+    )
+    rngs = generator(found.random_state).spawn(len(leading))
+    tasks = []
+    for place, rng in zip(leading, rngs, strict=True):
+        seeds = rng.spawn(1 + shuffles)
+        tasks.append((search, X, int(place), False, seeds[0]))
+        tasks += [(search, X, int(place), True, seed) for seed in seeds[1:]]
+    with one_thread():
+        results = list(in_turn(_again, tasks, found.n_jobs, steps, "what if"))
+    lines = []
+    group = found.labels_ == 1
+    for number, place in enumerate(leading):
+        (without, labels), *shuffled = results[
+            number * (1 + shuffles) : (number + 1) * (1 + shuffles)
+        ]
+        other = labels == 1
+        lines.append(
+            WhatIf(
+                feature=names[place],
+                disparity=found.disparity_,
+                without=without,
+                shuffled=float(np.mean([value for value, _ in shuffled])) if shuffled else np.nan,
+                overlap=float((other & group).sum() / (other | group).sum()),
+            )
+        )
+    return lines
+
+
+def _again(
+    search: MaxDisparityPartition,
+    X: Array,
+    place: int,
+    shuffle: bool,
+    rng: np.random.Generator,
+) -> tuple[float, NDArray[np.intp]]:
+    """Disparity and labels of a search on the table with one column shuffled, or without it."""
+    if shuffle:
+        X = X.copy()
+        X[:, place] = rng.permutation(X[:, place])
+    else:
+        X = np.delete(X, place, axis=1)
+    d = min(search.n_components, X.shape[1] - 1)
+    again = clone(search).set_params(n_components=d, random_state=rng).fit(X)
+    return again.disparity_, again.labels_

@@ -1,0 +1,143 @@
+"""What is typical of the left-out group and of the rest, and single rows on request."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leftout.checks import check_count, check_left_out, check_matrix
+from leftout.columns import Column, columns_of
+from leftout.explain.items import Mask
+from leftout.partition import fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typical:
+    """A column's median, or most frequent category, on either side.
+
+    ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
+    much of a side has that value. ``missing`` is the most frequent category where it is.
+    """
+
+    column: str
+    kind: str  # "median" or "most frequent"
+    left_out: str
+    rest: str
+    left_out_share: float | None = None
+    rest_share: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def typical_values(
+    table: Any,
+    labels: ArrayLike,
+    *,
+    categorical: Collection[Any] = (),
+    drop: Collection[Any] = (),
+) -> list[Typical]:
+    """Medians and most frequent categories of the left-out group and of the rest, side by side.
+
+    Parameters
+    ----------
+    table : raw table of m rows
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    categorical : names of columns of numbers that are codes
+    drop : names of columns to leave aside
+
+    Returns
+    -------
+    list of Typical
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> line = typical_values(np.array([[1.0], [2.0], [9.0], [7.0]]), [0, 0, 1, 1])[0]
+    >>> line.left_out, line.rest
+    ('8', '1.5')
+    """
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    group = check_left_out(labels, len(columns[0]))
+    return [typical_of(column, group) for column in columns]
+
+
+def typical_of(column: Column, group: Mask) -> Typical:
+    """One column's line."""
+    if column.categories is None:
+        left_out, rest = (_median(column, side) for side in (group, ~group))
+        return Typical(column=column.name, kind="median", left_out=left_out, rest=rest)
+    (left_out, a), (rest, b) = (_most_frequent(column, side) for side in (group, ~group))
+    return Typical(
+        column=column.name,
+        kind="most frequent",
+        left_out=left_out,
+        rest=rest,
+        left_out_share=a,
+        rest_share=b,
+    )
+
+
+def _median(column: Column, side: Mask) -> str:
+    values = column.values[side & ~column.missing]
+    if not len(values):
+        return "missing"
+    return column.show(float(f"{np.median(values):.6g}") if not column.dates else np.median(values))
+
+
+def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
+    counts = np.bincount(column.values[side] + 1, minlength=2)  # missing first
+    most = int(counts.argmax()) - 1
+    return "missing" if most < 0 else column.show(most), float(counts.max() / counts.sum())
+
+
+def example_rows(
+    found: Any, X: Any, table: Any = None, *, rows: int = 3
+) -> dict[str, list[dict[str, Any]]]:
+    """Actual rows: the deepest in the left-out group, and the most typical of the rest.
+
+    A row may be a person: ask for rows only where you may show them.
+
+    Parameters
+    ----------
+    found : MaxDisparityPartition or Trust
+        Fitted on ``X``.
+    X : table of shape (m, n)
+    table : raw table of m rows, or None
+        Where to take the values from; None: ``X``.
+    rows : int, default=3
+        How many of each.
+
+    Returns
+    -------
+    dict
+        ``"left_out"``: rows of the group with the highest scores; ``"rest"``: rows of the rest
+        nearest to its mean. Each is ``{"row": number, "values": {column: text}}``.
+    """
+    check_count("rows", rows)
+    matrix = check_matrix(X)
+    found = fitted(found, len(matrix))
+    columns = columns_of(X if table is None else table)
+    group = found.labels_ == 1
+    depth = np.where(group, found.score_samples(X), -np.inf)
+    distance = np.sum((matrix - matrix[~group].mean(axis=0)) ** 2, axis=1)
+    distance[group] = np.inf
+    deepest = np.argsort(-depth, kind="stable")[: min(rows, int(group.sum()))]
+    nearest = np.argsort(distance, kind="stable")[: min(rows, int((~group).sum()))]
+    return {
+        name: [
+            {"row": int(row), "values": {c.name: _cell(c, int(row)) for c in columns}}
+            for row in chosen
+        ]
+        for name, chosen in (("left_out", deepest), ("rest", nearest))
+    }
+
+
+def _cell(column: Column, row: int) -> str | None:
+    return None if column.missing[row] else column.show(column.values[row])

@@ -1,0 +1,176 @@
+"""Alignment with known attributes, outcomes, and typical values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import naive
+from leftout import MaxDisparityPartition, datasets, explain
+from leftout.explain.alignment import holm
+from test_items import raw_tables
+
+
+@given(raw_tables(least=10), st.integers(0, 2**32 - 1))
+def test_numbers_are_those_of_scipy(table, seed):
+    group = np.random.default_rng(seed).permutation(np.arange(len(table)) % 3 == 0)
+    lines = explain.align(table, group)
+    for line in lines:
+        cells = table[line.column]
+        assert 0.0 <= line.strength <= 1.0 and 0.0 <= line.p_value <= line.corrected <= 1.0
+        if line.kind == "number":
+            a, b = cells[group].dropna(), cells[~group].dropna()
+            gap = (a.mean() - b.mean()) / np.sqrt((a.var(ddof=0) + b.var(ddof=0)) / 2)
+            assert line.difference == pytest.approx(gap, rel=1e-9, nan_ok=True) or len(a) == 1
+            assert line.ks == pytest.approx(stats.ks_2samp(a, b, method="asymp").statistic)
+        else:
+            if line.kind == "missing":
+                cells = cells.isna()
+            counts = pd.crosstab(cells.astype(object).where(cells.notna(), "?"), group)
+            v = stats.contingency.association(counts.to_numpy(), method="cramer")
+            assert line.cramers_v == pytest.approx(v, abs=1e-12)
+    strengths = [line.strength for line in lines]
+    assert strengths == sorted(strengths, reverse=True)
+    want = naive.holm([line.p_value for line in lines])
+    assert [line.corrected for line in lines] == pytest.approx(want)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm(p_values):
+    assert holm(np.array(p_values)) == pytest.approx(naive.holm(p_values))
+
+
+def test_yes_or_no_has_one_strength_as_number_and_as_category():
+    rng = np.random.default_rng(0)
+    yes = rng.random(500) < 0.3
+    group = rng.random(500) < 0.2 + 0.5 * yes
+    as_text = explain.align(pd.DataFrame({"v": np.where(yes, "y", "n")}), group)[0]
+    # a third value makes it a number; it is given to nobody who counts
+    as_number = explain.align(
+        pd.DataFrame({"v": np.append(yes.astype(float), [np.nan, 5.0])}), np.append(group, [0, 0])
+    )[0]
+    assert as_text.cramers_v == pytest.approx(abs(np.corrcoef(yes, group)[0, 1]))
+    assert as_text.strength == pytest.approx(as_text.cramers_v, abs=0.01)
+    assert as_number.kind == "number"
+
+
+def test_a_column_of_identifiers_does_not_look_like_every_group():
+    table = pd.DataFrame({"id": np.arange(400).astype(str), "k": np.arange(400) % 4 == 0})
+    group = np.arange(400) % 4 == 0
+    group[:8] = ~group[:8]
+    lines = explain.align(table, group)
+    assert [line.column for line in lines] == ["k", "id"]
+    assert lines[1].cramers_v == pytest.approx(1.0) and lines[1].strength < 0.05
+    assert lines[1].p_value == 1.0
+
+
+def test_columns_kept_out_of_the_search_are_marked_and_their_p_values_hold():
+    """Under independence, 5 % of the p-values of a hidden column are below 5 %."""
+    rng = np.random.default_rng(0)
+    below = {"t": 0, "n": 0, "r": 0}
+    for _ in range(300):
+        table = pd.DataFrame(
+            {
+                "t": rng.choice(list("abc"), 200),
+                "n": rng.standard_normal(200),
+                "r": np.where(rng.random(200) < 0.02, "rare", rng.choice(list("xyz"), 200)),
+            }
+        )
+        group = rng.permutation(np.arange(200) < 40)
+        for line in explain.align(table, group, sensitive=["t"]):
+            below[line.column] += line.p_value <= 0.05
+            assert line.searched == (line.column != "t")
+    assert all(2 <= times <= 27 for times in below.values())
+
+
+def test_constant_columns_have_no_line_and_a_perfect_one_has_strength_1():
+    table = pd.DataFrame({"c": [1] * 20, "g": [3.0] * 10 + [4.0] * 10, "m": [None] * 20})
+    lines = explain.align(table, np.arange(20) >= 10)
+    assert [line.column for line in lines] == ["g"] and lines[0].strength == pytest.approx(1.0)
+
+
+def test_rates_and_their_intervals():
+    rng = np.random.default_rng(0)
+    group = np.arange(300) < 100
+    approved = np.where(group, rng.random(300) < 0.6, rng.random(300) < 0.9).astype(float)
+    approved[:3] = np.nan
+    (found,) = explain.compare_outcome(approved, group, name="approved")
+    known = ~np.isnan(approved)
+    a, b = approved[group & known], approved[~group]
+    assert found.kind == "rate" and found.positive == "1" and found.missing == 3
+    assert (found.left_out.value, found.rest.value) == pytest.approx((a.mean(), b.mean()))
+    for side, values in ((found.left_out, a), (found.rest, b)):
+        p, n, z = values.mean(), len(values), stats.norm.ppf(0.975)
+        middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        assert (side.low, side.high) == pytest.approx((middle - half, middle + half))
+    assert found.gap.low < found.gap.value < found.gap.high < 0
+    assert str(found).startswith("approved = 1: ") and "points (95 % interval" in str(found)
+
+
+def test_the_interval_of_a_gap_covers_the_truth():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        y = np.append(rng.random(40) < 0.6, rng.random(160) < 0.9)
+        (found,) = explain.compare_outcome(y, np.arange(200) < 40, positive=True)
+        covered += found.gap.low <= -0.3 <= found.gap.high
+    assert covered >= 370
+
+
+def test_means_categories_and_positive_values():
+    group = np.array([1] * 5 + [0] * 5)
+    income = np.array([1.0, 2, 3, 4, 5, 11, 12, 13, 14, 16])
+    (found,) = explain.compare_outcome(income, group, name="income")
+    welch = stats.ttest_ind(income[:5], income[5:], equal_var=False).confidence_interval()
+    assert found.kind == "mean" and found.gap[1:] == pytest.approx((welch.low, welch.high))
+    assert str(found).startswith("income: 3 on average in the group, 13.2 in the rest: -10.2")
+    status = ["Graduate", "Dropout", "Enrolled", "Dropout", "Dropout"] + ["Graduate"] * 5
+    each = explain.compare_outcome(status, group)
+    assert [o.positive for o in each] == ["Dropout", "Enrolled", "Graduate"]
+    assert each[0].left_out.value == pytest.approx(0.6) and each[0].rest.value == 0.0
+    (one,) = explain.compare_outcome(pd.Series(status), group, positive="Graduate")
+    assert one.rest.value == 1.0
+    (equal,) = explain.compare_outcome(income, group, positive=5)
+    assert equal.kind == "rate" and equal.left_out.value == pytest.approx(0.2)
+    for target, options, words in (
+        (["a"] * 10, {}, "takes 1 value"),
+        (status, {"positive": "graduate"}, "'graduate' is not a value of the target"),
+        (np.arange("2020-01", "2020-11", dtype="datetime64[M]"), {}, "is a date"),
+        (status[:4], {}, "one label a row"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            explain.compare_outcome(target, group, **options)
+
+
+def test_typical_values():
+    table = pd.DataFrame(
+        {
+            "age": [20.0, 30, 40, 50, np.nan, 70],
+            "town": ["a", "a", "b", "b", "b", None],
+            "day": pd.date_range("2020-01-01", periods=6),
+            "empty": [np.nan] * 6,
+        }
+    )
+    age, town, day, empty = explain.typical_values(table, [0, 0, 0, 1, 1, 1])
+    assert (age.kind, age.left_out, age.rest) == ("median", "60", "30")
+    assert (town.kind, town.left_out, town.rest) == ("most frequent", "b", "a")
+    assert (town.left_out_share, town.rest_share) == pytest.approx((2 / 3, 2 / 3))
+    assert day.rest == "2020-01-02" and empty.left_out == "missing"
+
+
+def test_rows_are_the_deepest_and_the_most_typical():
+    X, _ = datasets.make_planted(200, 6, 2, 40, random_state=0)
+    found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(X)
+    rows = explain.example_rows(found, X, rows=2)
+    scores = found.score_samples(X)
+    assert [row["row"] for row in rows["left_out"]] == np.argsort(-scores)[:2].tolist()
+    rest = np.flatnonzero(found.labels_ == 0)
+    middle = X[rest].mean(axis=0)
+    near = rest[np.argsort(np.linalg.norm(X[rest] - middle, axis=1))[:2]]
+    assert [row["row"] for row in rows["rest"]] == near.tolist()
+    assert set(rows["rest"][0]["values"]) == {f"x{j}" for j in range(6)}

@@ -1,0 +1,271 @@
+"""The whole explanation, from the public surface; hostile names are only ever text."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import paper_data
+from leftout import MaxDisparityPartition, datasets, explain, terminal, trust
+
+HOSTILE = [
+    'say "hi", <b>bold</b>',
+    "<script>alert('x')</script>",
+    "[bold red]markup[/] [/nothing]",
+    "$x_1^2$ and 50 % of it",
+    "\U0001f600 emoji \U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "n" * 200,
+    "tab\tline\nescape\x1b[2J \u202etfel-ot-thgir",
+    7,
+    "=cmd|'/c calc'!A0",
+]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return datasets.make_planted(300, 9, 2, 60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def raw(planted):
+    """A raw table beside the matrix: who they are, a hidden attribute, an outcome, gaps."""
+    X, labels = planted
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(X, columns=[f"f{j}" for j in range(9)])
+    table["town"] = np.where(labels == 1, "north", rng.choice(["south", "east"], 300))
+    table["age"] = rng.integers(18, 80, 300).astype(float)
+    table.loc[:9, "age"] = np.nan
+    table["faith"] = np.where(rng.random(300) < 0.3 + 0.5 * labels, "a", "b")
+    table["passed"] = (rng.random(300) < 0.9 - 0.5 * labels).astype(int)
+    return table
+
+
+@pytest.fixture(scope="module")
+def found(planted):
+    return MaxDisparityPartition(2, group_size=60, random_state=0).fit(planted[0])
+
+
+@pytest.fixture(scope="module")
+def told(found, planted, raw):
+    return explain.group(
+        found, planted[0], raw, target="passed", sensitive=["faith"], what_if=2, shuffles=2, rows=1
+    )
+
+
+def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted, raw):
+    X, _ = planted
+    labels = found.labels_
+    searched = raw.drop(columns=["passed", "faith"])
+    assert told.sentence.text == "town = north" and told.sentence.f1 > 0.9
+    assert told.sentence == explain.describe(searched, labels)
+    assert told.disparity_by_feature.sum() == pytest.approx(found.disparity_, rel=1e-12)
+    assert told.losses_by_feature.sum(axis=1) == pytest.approx(found.losses_, rel=1e-9)
+    assert told.features == [f"x{j}" for j in range(9)]
+    alone = explain.find_rules(searched, labels, limit=50)
+    assert [r.text for r in told.rules] == [r.text for r in alone]
+    assert told.feature_scores.runs == 1 and told.rule_frequency.runs == 1
+    names = {line.column for line in told.alignment}
+    assert "faith" in names and "passed" not in names
+    assert [line.column for line in told.alignment if not line.searched] == ["faith"]
+    assert told.alignment == explain.align(raw, labels, drop=["passed"], sensitive=["faith"])
+    assert told.typical[0].column == told.alignment[0].column
+    assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
+    assert told.outcome == explain.compare_outcome(raw["passed"], labels, name="passed")
+    assert told.outcome[0].gap.high < 0 and told.other_outcomes == []
+    assert told.rows["left_out"][0]["values"]["town"] == "north"
+
+
+def test_the_summary_says_it_in_words(told):
+    text = told.summary()
+    for words in (
+        "Who: town = north: covers ",
+        "Features: the disparity of ",
+        " and 6 others (",
+        "Looks like: town (",
+        "of the columns kept out of the search, most like faith",
+        "Outcome: passed = 1: ",
+        "This is sensitivity, not causation.",
+    ):
+        assert words in text
+    assert "%" in text and "nan" not in text
+
+
+def test_plain_data_and_json(told, tmp_path):
+    data = told.to_dict()
+    for key in (
+        "sentence", "feature_scores", "disparity_by_feature", "rules", "rule_frequency",
+        "interactions", "alignment", "what_if", "outcome", "typical", "rows",
+    ):  # fmt: skip
+        assert key in data
+    path = told.to_json(tmp_path / "explanation.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == data
+    parts = data["disparity_by_feature"]
+    assert sum(part["share"] for part in parts) == pytest.approx(1.0, abs=1e-12)
+    assert sum(line["total"] for line in data["feature_scores"]) == pytest.approx(100.0, abs=1e-9)
+
+
+def test_trust_brings_its_runs(planted, raw):
+    search = MaxDisparityPartition(2, random_state=0)
+    verdict = trust(search, planted[0], group_size=60, sizes=3, chance=0, runs=4, splits=0)
+    told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
+    assert told.feature_scores.runs == told.rule_frequency.runs == 4
+    alone = explain.feature_scores(planted[0], verdict.stability.labels, 2)
+    assert np.allclose(told.feature_scores.left_out, alone.left_out)
+    assert told.what_if == [] and "What if" not in told.summary()
+    given = explain.group(verdict, planted[0], what_if=0, runs=verdict.stability.labels[:2])
+    assert given.feature_scores.runs == 2 and given.outcome == []
+
+
+def test_what_if_searches_again(found, planted):
+    X, _ = planted
+    lines = explain.what_if(found, X, features=3, shuffles=2)
+    parts = explain.feature_losses(X, found.labels_, 2)
+    order = np.argsort(-(parts[1] - parts[0]))[:3]
+    assert [line.feature for line in lines] == [f"x{j}" for j in order]
+    for line, place in zip(lines, order, strict=True):
+        without = np.delete(X, place, axis=1)
+        again = MaxDisparityPartition(2, group_size=60, random_state=3).fit(without)
+        assert line.without == pytest.approx(again.disparity_, rel=0.02)
+        assert line.gone == 1 - line.without / found.disparity_
+        assert 0 < line.overlap <= 1 and np.isfinite(line.shuffled)
+    assert np.isnan(explain.what_if(found, X, features=1, shuffles=0)[0].shuffled)
+    same = explain.what_if(found, X, features=3, shuffles=2)
+    assert same == lines
+    two = MaxDisparityPartition(2, group_size=60, random_state=0, n_jobs=2).fit(X)
+    assert explain.what_if(two, X, features=3, shuffles=2) == lines
+
+
+def test_a_feature_that_carries_the_group_takes_its_disparity_along():
+    """Forty rows vary along the last column, which the shared PCA drops."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5)) * [5, 4, 0.1, 0.1, 0.1]
+    X[:40, 4] = rng.choice([-3, 3], 40)
+    found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(X)
+    first = explain.what_if(found, X, features=1)[0]
+    assert first.feature == "x4" and first.gone > 0.9
+    assert first.gone_shuffled < 0.3  # the values are still somewhere
+
+
+def test_progress_counts_to_the_end(found, planted):
+    calls = []
+    explain.group(
+        found, planted[0], what_if=2, shuffles=1, progress=lambda *step: calls.append(step)
+    )
+    assert calls[-1][1] == calls[-1][2] == 8 and {total for _, _, total in calls} == {8}
+
+
+def encoded_students():
+    if reason := paper_data.missing():
+        pytest.skip(reason)
+    raw = paper_data.sample("students", rows=800)
+    return raw, paper_data.encode("students", raw)
+
+
+def test_target_encoding_is_said_and_undone():
+    raw, X = encoded_students()
+    categories = paper_data.SOURCES["students"].categories
+    found = MaxDisparityPartition(9, group_size=100, random_state=0).fit(X)
+    told = explain.group(
+        found, X, raw, target="Target", positive="Graduate", categorical=categories,
+        target_encoded=categories, what_if=0,
+    )  # fmt: skip
+    assert [o.encoding for o in told.other_outcomes] == ["cross-fitted", "target-free"]
+    assert all(0 < o.overlap <= 1 for o in told.other_outcomes)
+    text = told.summary()
+    assert "were encoded by its mean, so it reached the search through them" in text
+    assert "Outcome, cross-fitted encoding: Target = Graduate: " in text
+    assert "Outcome, target-free encoding: Target = Graduate: " in text
+    # the free encoding does not change when the target does
+    shuffled = raw.assign(Target=np.random.default_rng(0).permutation(raw["Target"]))
+    other = explain.group(
+        found, X, shuffled, target="Target", positive="Graduate", categorical=categories,
+        target_encoded=categories, what_if=0,
+    )  # fmt: skip
+    assert other.other_outcomes[1].overlap == told.other_outcomes[1].overlap
+    with pytest.raises(ValueError, match="has 3 categories; say with positive"):
+        explain.group(found, X, raw, target="Target", target_encoded=categories)
+    with pytest.raises(ValueError, match="no target is given"):
+        explain.group(found, X, raw, target_encoded=categories)
+
+
+def test_hostile_names_and_values_are_text_everywhere(planted, tmp_path):
+    X, labels = planted
+    table = pd.DataFrame(X, columns=HOSTILE)
+    rng = np.random.default_rng(0)
+    for name in HOSTILE[:3]:
+        table[f"{name} (value)"] = np.where(labels == 1, rng.choice(HOSTILE[3:7], 300), name)
+    found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
+    frame = pd.DataFrame(X, columns=[str(name) for name in HOSTILE])
+    named = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
+    told = explain.group(named, frame, table, target="7", what_if=2, shuffles=1, rows=2)
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=120, force_terminal=True, color_system="truecolor")
+    terminal.show_group(console, named, told)
+    terminal.show_rows(console, told.rows)
+    text = buffer.getvalue()
+    assert "\x1b[2J" not in text and "\u202e" not in text
+    for piece in ("[bold red]markup[/]", "<b>bold</b>", "$x_1^2$", "\\x1b[2J", "\\u202e"):
+        assert piece in text.replace("\n", "") or piece in told.summary()
+    path = told.to_json(tmp_path / "told.json")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    features = {part["feature"] for part in data["disparity_by_feature"]}
+    assert features == {str(name) for name in HOSTILE}
+    assert "\x1b" not in told.summary() and "\n\n" not in told.summary()
+    # whatever it says can be applied again
+    assert told.sentence.covers(table).sum() == told.sentence.covered
+    assert found.labels_.tolist() == named.labels_.tolist()
+
+
+def test_bad_input_gets_one_sentence(found, planted, raw):
+    X, _ = planted
+    for arguments, options, kind, words in (
+        ((found, X[:50]), {}, ValueError, "found in a table of 300 rows, but this one has 50"),
+        ((X, X), {}, TypeError, "Found ndarray where a fitted MaxDisparityPartition"),
+        ((object(), X), {}, TypeError, "Found object where a fitted MaxDisparityPartition"),
+        ((found, X, raw[:20]), {}, ValueError, "raw table has 20 rows, but X has 300"),
+        ((found, X, raw), {"target": "pased"}, ValueError, "Did you mean 'passed'"),
+        ((found, X, raw), {"target": [1, 0]}, ValueError, "2 values for 300 rows"),
+        ((found, X, raw), {"sensitive": ["fait"]}, ValueError, "Did you mean 'faith'"),
+        ((found, X, raw), {"drop": list(raw.columns)}, ValueError, "Nothing is left to describe"),
+        ((found, X, raw), {"what_if": -1}, ValueError, "what_if=-1 is not a whole number"),
+        ((found, X, raw), {"rows": 0.5}, ValueError, "rows=0.5 is not a whole number"),
+    ):
+        with pytest.raises(kind, match=words):
+            explain.group(*arguments, **options)
+    with pytest.raises(Exception, match="not fitted"):
+        explain.group(MaxDisparityPartition(), X)
+
+
+def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
+    told = explain.group(found, planted[0], pd.DataFrame({"c": [1] * 300}), what_if=0)
+    assert told.sentence is None and told.alignment == []
+    assert {rule.text for rule in told.rules} == {"c = 1"}  # true of everybody, lift 1
+    assert "nothing describes them" in told.summary() and told.to_dict()["sentence"] is None
+
+
+def test_cross_fitting_never_shows_a_row_its_own_target():
+    from leftout.columns import column_of
+    from leftout.explain.encodings import _cross_fitted
+
+    rng = np.random.default_rng(0)
+    y, town = rng.integers(0, 2, 60), rng.choice(list("abc"), 60)
+    X = rng.random((60, 3))
+    places = {1: column_of(town, "town")}
+
+    def encoded(y):
+        return _cross_fitted(X, places, column_of(y, "y"), 1, 5)
+
+    before = encoded(y)
+    assert np.array_equal(before[:, [0, 2]], X[:, [0, 2]])
+    assert before[:, 1].min() == 0.0 and before[:, 1].max() == pytest.approx(1.0)
+    assert len(np.unique(before[:, 1])) <= 3 * 5  # a mean for each category and fold
+    # where every category has one value, a row that alone differs is encoded like its kin
+    y, town = np.array([0] * 30 + [1] * 30), np.array(["a"] * 30 + ["b"] * 30)
+    y[0] = 1
+    column = _cross_fitted(X, {1: column_of(town, "town")}, column_of(y, "y"), 1, 5)[:, 1]
+    assert column[0] == column[:30].min()

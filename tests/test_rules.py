@@ -1,0 +1,199 @@
+"""Rules are all of mlxtend's, and redundant ones are pruned."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlxtend.frequent_patterns import apriori, association_rules
+
+import paper_data
+from leftout import explain
+from leftout.columns import columns_of
+from leftout.explain.items import Items
+from leftout.explain.mining import Floors, mine
+from test_items import raw_tables
+
+
+def theirs(table, labels, min_support, min_confidence, *, categorical=(), low_memory=False):
+    """mlxtend's rules with a group as consequent and at most two antecedents, by their names."""
+    columns = columns_of(table, categorical=categorical)
+    items = Items(columns, 5)
+    rows = {}
+    for item in range(len(items)):
+        condition = items.condition(item)
+        column = columns[int(items.column_of[item])]
+        rows[condition.text] = condition.holds(column)
+    rows |= {1: labels == 1, 0: labels == 0}
+    frame = pd.DataFrame(rows)
+    frequent = apriori(
+        frame, min_support=min_support, use_colnames=True, max_len=3, low_memory=low_memory
+    )
+    if not len(frequent):
+        return {}
+    with np.errstate(all="ignore"):  # of metrics that nobody asked for
+        found = association_rules(frequent, metric="confidence", min_threshold=min_confidence)
+    result = {}
+    for rule in found.itertuples():
+        if rule.consequents in ({0}, {1}) and not rule.antecedents & {0, 1}:
+            key = (rule.antecedents, next(iter(rule.consequents)))
+            result[key] = (rule.support, rule.confidence, rule.lift)
+    return result
+
+
+def ours(found):
+    return {
+        (frozenset(c.text for c in r.antecedents), r.group): (r.support, r.confidence, r.lift)
+        for r in found
+    }
+
+
+def same(got, want):
+    assert set(got) == set(want)
+    for key, numbers in want.items():
+        assert np.allclose(got[key], numbers, rtol=1e-12, atol=0)
+
+
+@settings(max_examples=60)
+@given(raw_tables(least=6), st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.1, 0.3]))
+def test_all_rules_of_random_tables_are_mlxtends(table, seed, min_support):
+    labels = np.random.default_rng(seed).permutation(np.arange(len(table)) % 3 == 0).astype(int)
+    found = explain.find_rules(
+        table, labels, min_support=min_support, min_confidence=0.0, prune=False
+    )
+    same(ours(found), theirs(table, labels, min_support, 0.0))
+
+
+@pytest.fixture(scope="module")
+def raw_students():
+    if reason := paper_data.missing():
+        pytest.skip(reason)
+    return paper_data.sample("students").drop(columns="Target")
+
+
+def test_all_rules_of_students_are_mlxtends(raw_students):
+    categorical = paper_data.SOURCES["students"].categories
+    labels = (raw_students["Curricular units 1st sem (credited)"] >= 3).to_numpy().astype(int)
+    labels[np.random.default_rng(0).random(len(labels)) < 0.02] = 1
+    found = explain.find_rules(
+        raw_students, labels, categorical=categorical, min_support=0.04, min_confidence=0.05,
+        prune=False,
+    )  # fmt: skip
+    want = theirs(raw_students, labels, 0.04, 0.05, categorical=categorical)
+    assert len(want) > 1000
+    same(ours(found), want)
+
+
+def by_hand(table, labels, found):
+    """Every rule's numbers, from the rows."""
+    columns = {c.name: c for c in columns_of(table)}
+    for rule in found:
+        rows = np.all([c.holds(columns[c.column]) for c in rule.antecedents], axis=0)
+        inside = labels == rule.group
+        assert (rule.covered, rule.count) == (rows.sum(), (rows & inside).sum())
+        assert rule.lift == pytest.approx(rule.confidence / inside.mean(), rel=1e-12)
+
+
+@settings(max_examples=60)
+@given(raw_tables(least=8), st.integers(0, 2**32 - 1))
+def test_pruned_rules_are_what_is_left_of_all(table, seed):
+    labels = np.random.default_rng(seed).permutation(np.arange(len(table)) % 2)
+    everything = explain.find_rules(table, labels, min_support=0.02, prune=False)
+    pruned = explain.find_rules(table, labels, min_support=0.02)
+    by_hand(table, labels, pruned)
+    assert set(ours(pruned)) <= set(ours(everything))
+    columns = {c.name: c for c in columns_of(table)}
+
+    def rows(rule):
+        return np.all([c.holds(columns[c.column]) for c in rule.antecedents], axis=0)
+
+    def better_than_halves(rule):
+        if len(rule.antecedents) == 1:
+            return True
+        halves = [c.holds(columns[c.column]) for c in rule.antecedents]
+        inside = labels == rule.group
+        return all(rule.confidence > (h & inside).sum() / h.sum() for h in halves)
+
+    kept = [rule for rule in everything if better_than_halves(rule)]
+    covered = {(rule.group, rows(rule).tobytes()) for rule in kept}
+    seen = [(rule.group, rows(rule).tobytes()) for rule in pruned]
+    assert len(seen) == len(set(seen)) and set(seen) == covered
+    # of rules on the same rows, one with a single antecedent is kept if there is one
+    single = {(r.group, rows(r).tobytes()) for r in kept if len(r.antecedents) == 1}
+    for rule, key in zip(pruned, seen, strict=True):
+        assert len(rule.antecedents) == 1 or key not in single
+
+
+def test_rules_fall_in_lift_and_meet_the_floors():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 4, (500, 6)), columns=list("abcdef"))
+    labels = ((table["a"] == 1) & (table["b"] > 1)).to_numpy()
+    found = explain.find_rules(table, labels)
+    assert (np.diff(found.lift) <= 0).all() and (found.lift >= 1).all()
+    assert (found.support >= 0.01).all() and set(found.group) == {0, 1}
+    best = found.of(1)[0]
+    assert best.confidence == 1.0 and {c.column for c in best.antecedents} == {"a", "b"}
+    alone = explain.find_rules(table, labels, antecedents=1)
+    assert (alone.second < 0).all() and len(alone) > 0
+    of_group = explain.find_rules(table, labels, group=1)
+    assert ours(of_group) == ours(found.of(1))
+    few = explain.find_rules(table, labels, limit=3)
+    assert [r.text for r in few.of(0)] == [r.text for r in found.of(0)][:3] and len(few) == 6
+    strict = explain.find_rules(table, labels, min_confidence=0.9, min_support=0.05)
+    assert (strict.confidence >= 0.9).all() and (strict.support >= 0.05).all()
+    with pytest.raises(IndexError, match="rules"):
+        few[6]
+
+
+def test_more_items_than_a_block_are_counted_alike(monkeypatch):
+    rng = np.random.default_rng(1)
+    table, labels = rng.integers(0, 5, (200, 12)), rng.integers(0, 2, 200)
+    whole = ours(explain.find_rules(table, labels, prune=False))
+    monkeypatch.setattr("leftout.explain.mining._BLOCK", 7)
+    assert ours(explain.find_rules(table, labels, prune=False)) == whole
+
+
+def test_frequency_is_the_papers_two_tables():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.integers(0, 3, (300, 5)), columns=list("abcde"))
+    runs = np.array(
+        [((table["a"] == 1) & (table["b"] == k)).to_numpy() for k in (0, 0, 2)], dtype=int
+    )
+    counted = explain.rule_frequency(table, runs, top=1)
+    assert counted.runs == 3 and counted.top == 1
+    alone = [explain.find_rules(table, run, antecedents=1, group=1)[0] for run in runs]
+    want = Counter(rule.antecedents[0].column for rule in alone)
+    got = {line["variable"]: line["left_out_runs"] for line in counted.variables}
+    assert {name: times for name, times in got.items() if times} == want
+    assert sum(line["rest_runs"] for line in counted.variables) == 3
+    pair = counted.pairs[0]
+    assert pair["group"] == "left-out group" and pair["pair"] == ["a", "b"] and pair["runs"] == 3
+    lifts = [1 / run.mean() for run in runs]
+    assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])
+    # each run on its own gives the same
+    items = Items(columns_of(table), 5)
+    each = [mine(items, run[None] == 1, Floors(0.01, None))[0] for run in runs]
+    together = mine(items, runs == 1, Floors(0.01, None))
+    assert [ours(r) for r in each] == [ours(r) for r in together]
+
+
+def test_bad_input_gets_one_sentence():
+    table = np.arange(20.0).reshape(10, 2)
+    labels = np.arange(10) < 3
+    for options, words in (
+        ({"min_support": 2}, "min_support=2 is not a share"),
+        ({"min_confidence": -0.1}, "min_confidence=-0.1 is not a share"),
+        ({"antecedents": 3}, "antecedents=3 is not available; give 1 or 2"),
+        ({"group": 7}, "group=7 is neither the left-out group"),
+        ({"bins": 0}, "bins=0 is not a count"),
+        ({"limit": 0}, "limit=0 is not a count"),
+        ({"drop": ["x9"]}, "drop names the column 'x9'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            explain.find_rules(table, labels, **options)
+    with pytest.raises(ValueError, match="one label a row"):
+        explain.find_rules(table, labels[:5])

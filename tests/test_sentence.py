@@ -1,0 +1,172 @@
+"""The sentence is the best short description, says what it covers, and names no column too many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from leftout import explain
+from leftout.columns import columns_of
+from leftout.explain.search import _Search
+from test_items import raw_tables
+
+
+def conditions_of(table):
+    """Every condition on few-valued columns that a sentence may use, from the cells."""
+    found = []
+    for column in columns_of(table):
+        known = ~column.missing
+        if column.categories is not None:
+            bins = [column.values == code for code in range(len(column.categories))]
+            bins = [rows for rows in bins if rows.any()] + ([~known] if not known.all() else [])
+            found += bins + ([~rows for rows in bins] if len(bins) > 2 else [])
+            continue
+        values = np.unique(column.values[known])
+        found += [
+            (column.values >= low) & (column.values <= high)
+            for place, low in enumerate(values)
+            for high in values[place:]
+        ]
+        found += [~known, known] if not known.all() else []
+    return [rows for rows in found if not rows.all()] or [np.ones(len(table), dtype=bool)]
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 2))
+def test_no_description_of_one_or_two_conditions_is_better(seed, length):
+    """Columns of at most six values, where every cut point is looked at."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(12, 60))
+    table = pd.DataFrame(
+        {
+            "n": rng.integers(0, 6, m).astype(float),
+            "t": rng.choice(list("pqrs"), m),
+            "b": rng.integers(0, 2, m),
+        }
+    )
+    if seed % 2:
+        table["n"] = table["n"].where(rng.random(m) < 0.8)
+        table["t"] = table["t"].where(rng.random(m) < 0.8)
+    group = rng.permutation(np.arange(m) < max(2, m // 3))
+    found = explain.describe(table, group, conditions=length)
+    best = naive.best_f1(conditions_of(table), group, length)
+    # what it may give up for being shorter: a condition, and half of one for each second bound
+    gain = max(0.01, 2 / group.sum())
+    assert best - gain * (1.0 * (length - 1) + 0.5 * length + 0.1 * length) - 1e-12 <= found.f1
+    assert found.f1 <= best + 1e-12
+
+
+@settings(max_examples=60)
+@given(raw_tables(least=8), st.integers(0, 2**32 - 1))
+def test_what_it_covers_is_what_it_says(table, seed):
+    if all(table[name].nunique(dropna=False) < 2 for name in table):
+        return
+    group = np.random.default_rng(seed).permutation(np.arange(len(table)) % 3 == 0)
+    found = explain.describe(table, group)
+    covered = found.covers(table)
+    assert (found.covered, found.count) == (covered.sum(), (covered & group).sum())
+    assert found.size == group.sum() and found.f1 == pytest.approx(naive.f1(covered, group))
+    assert 1 <= len(found.conditions) <= 3 and len(found.joined) == len(found.conditions) - 1
+    lengths = [len(shorter.conditions) for shorter in found.shorter]
+    assert lengths == list(range(1, len(found.conditions)))
+    assert all(shorter.f1 < found.f1 for shorter in found.shorter)
+
+
+def hidden(seed, joined, noise=0.0):
+    """Thirty columns, two of which say who is in the group."""
+    rng = np.random.default_rng(seed)
+    m = 1500
+    table = pd.DataFrame(
+        rng.standard_normal((m, 22)).round(3), columns=[f"n{j}" for j in range(22)]
+    )
+    for j in range(7):
+        table[f"c{j}"] = rng.choice(list("uvwxyz")[: rng.integers(3, 6)], m)
+    table["income"] = rng.gamma(2.0, 10.0, m).round(1)
+    part = table["c3"] == "v"
+    if joined == "and":
+        rule = part & (table["income"] >= 20.0)
+    else:
+        rule = (part & (rng.random(m) < 0.3)) | (table["income"] >= 45.0)
+        table["c3"] = table["c3"].where(~part | rule, "u")
+    rule = rule.to_numpy()
+    return table, rule ^ (rng.random(m) < noise), rule
+
+
+@pytest.mark.parametrize("joined", ["and", "or"])
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_hidden_rule_is_named_and_nothing_else(joined, noise):
+    for seed in range(5):
+        table, labels, rule = hidden(seed, joined, noise)
+        found = explain.describe(table, labels)
+        assert set(found.columns) == {"c3", "income"} and found.joined == (joined,)
+        assert naive.f1(found.covers(table), rule) >= 0.99
+    if not noise:
+        assert found.f1 == 1.0 and "c3 = v" in found.text and "income >= " in found.text
+
+
+def test_three_conditions_are_joined_from_the_left():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 4, (4000, 6)), columns=list("abcdef"))
+    group = ((table["a"] == 1) & (table["b"] == 2)) | (table["c"] == 3)
+    found = explain.describe(table, group.to_numpy())
+    assert found.f1 == 1.0 and found.text == "(a = 1 and b = 2) or c = 3"
+    assert "covers 100 % of the group; 100 % of the" in str(found)
+    group = (table["a"] == 1) | (table["b"] == 2) | (table["c"] == 3)
+    text = explain.describe(table, group.to_numpy()).text
+    assert sorted(text.split(" or ")) == ["a = 1", "b = 2", "c = 3"]
+
+
+def test_thresholds_are_moved_to_the_very_value():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(3000), "y": rng.random(3000)})
+    group = (table["x"] >= 0.93713) & (table["x"] < 0.96121)
+    found = explain.describe(table, group.to_numpy())
+    assert found.f1 == 1.0 and found.columns == ("x",) and len(found.conditions) == 1
+    low, high = found.conditions[0].low, found.conditions[0].high
+    assert abs(low - 0.93713) < 0.002 and abs(high - 0.96121) < 0.002
+
+
+def test_equals_come_before_everything_but():
+    nation = np.where(np.arange(400) % 7 == 0, [f"n{k % 3}" for k in range(400)], "home")
+    table = pd.DataFrame({"nation": nation, "foreign": (nation != "home").astype(int)})
+    assert explain.describe(table, nation != "home").text == "foreign = 1"
+    assert explain.describe(table[["nation"]], nation != "home").text == "nation != home"
+
+
+def test_noise_is_described_badly_and_briefly():
+    rng = np.random.default_rng(0)
+    table, group = rng.standard_normal((600, 10)), rng.permutation(np.arange(600) < 60)
+    found = explain.describe(table, group)
+    assert found.f1 < 0.4
+
+
+def test_wide_tables_keep_the_columns_that_tell(monkeypatch):
+    monkeypatch.setattr("leftout.explain.search._COLUMNS", 4)
+    rng = np.random.default_rng(2)
+    table = rng.standard_normal((500, 30))
+    group = (table[:, 17] > 0.8) | (table[:, 5] < -1.5)
+    search = _Search(columns_of(table), group)
+    assert len(search.pools) == 4
+    assert set(explain.describe(table, group).columns) == {"x5", "x17"}
+
+
+def test_many_categories_keep_the_groups():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": np.arange(3000).astype(str), "k": rng.integers(0, 90, 3000)})
+    group = (table["k"] == 77).to_numpy()
+    found = explain.describe(table, group, categorical=["k"])
+    assert found.text == "k = 77" and found.f1 == 1.0
+
+
+def test_bad_input_gets_one_sentence():
+    with pytest.raises(ValueError, match="No column takes more than one value"):
+        explain.describe(np.ones((10, 2)), np.arange(10) < 3)
+    with pytest.raises(ValueError, match="conditions=0 is not a count"):
+        explain.describe(np.eye(10), np.arange(10) < 3, conditions=0)
+    found = explain.describe(pd.DataFrame({"a": [0, 1, 2, 3]}), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="has no column 'a'"):
+        found.covers(pd.DataFrame({"b": [0, 1]}))
