@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import scratch, trust  # noqa: E402
+from benchmarks import explain, scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -342,6 +342,31 @@ def trust_real_tables():
 @case
 def trust_interrupted():
     yield from trust.interrupted()
+
+
+@case
+def explain_sums():
+    yield from explain.sums()
+
+
+@case
+def explain_rules_equal():
+    yield from explain.rules_equal()
+
+
+@case
+def explain_rule_speed():
+    yield from explain.rule_speed()
+
+
+@case
+def explain_sentences():
+    yield from explain.sentences()
+
+
+@case
+def explain_students():
+    yield from explain.students()
 
 
 def versions():

@@ -56,6 +56,19 @@ def test_every_kind_of_frame_gives_the_same_columns(make):
     assert joined.show(joined.values[0]) == "2020-01-31"
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_of_numbers_alone(make):
+    cells = {"a": [1, None, 3, 4], "b": [1.5, 2.5, None, 4.0], "c": [1, 2, 3, 4]}
+    tables = [make(cells)]
+    if make is pd.DataFrame:
+        tables.append(tables[0].convert_dtypes())
+    for table in tables:
+        a, b, c = columns_of(table)
+        assert np.array_equal(a.values, [1, np.nan, 3, 4], equal_nan=True)
+        assert np.array_equal(b.values, [1.5, 2.5, np.nan, 4], equal_nan=True)
+        assert c.values.tolist() == [1, 2, 3, 4]
+
+
 def test_arrays_lists_and_mixed_objects():
     assert [c.name for c in columns_of([[1, 2.5], [3, 4.5], [5, 6.0]])] == ["x0", "x1"]
     mixed = np.array([[1, "a"], [None, "b"], [3.5, None], [4, "a"]], dtype=object)

@@ -37,9 +37,10 @@ def pack(codes: NDArray[np.int32], place: NDArray[np.intp], bits: Bits) -> None:
 
 def of_mask(mask: NDArray[np.bool_]) -> Bits:
     """One set of rows, shape (1, n_words)."""
-    bits = np.zeros((1, n_words(len(mask))), dtype=np.uint64)
-    pack(mask.astype(np.int32), np.array([-1, 0]), bits)
-    return bits
+    words = np.zeros(8 * n_words(len(mask)), dtype=np.uint8)
+    packed = np.packbits(mask, bitorder="little")
+    words[: len(packed)] = packed
+    return words.view("<u8").astype(np.uint64, copy=False)[None]
 
 
 def to_mask(bits: Bits, n_rows: int) -> NDArray[np.bool_]:
@@ -66,13 +67,16 @@ def _shared(a: Bits, b: Bits) -> np.int64:
 
 
 @njit(cache=True, nogil=True)
-def meet(A: Bits, B: Bits) -> NDArray[np.int64]:
-    """How many rows each set of ``A`` shares with each of ``B``: shape (len(A), len(B))."""
+def meet(A: Bits, B: Bits, upper: bool = False) -> NDArray[np.int64]:
+    """How many rows each set of ``A`` shares with each of ``B``: shape (len(A), len(B)).
+
+    With ``upper``, only those above the diagonal; the others stay zero.
+    """
     counts = np.zeros((len(A), len(B)), dtype=np.int64)
     for start in range(0, A.shape[1], _STRETCH):
         for i in range(len(A)):
             a = A[i, start : start + _STRETCH]
-            for j in range(len(B)):
+            for j in range(i + 1 if upper else 0, len(B)):
                 counts[i, j] += _shared(a, B[j, start : start + _STRETCH])
     return counts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -75,18 +75,20 @@ def columns_of(
     text, booleans and whatever else become categories, in natural order.
     """
     frame = as_frame(table)
+    make: Callable[[str, Any, bool], Column] = _column
     if frame is None:
         named = _of_array(table)
     elif all(dtype.is_numeric() for dtype in frame.schema.values()):
-        # at once, since a look at every column costs more than its numbers
-        named = dict(zip(frame.columns, np.asfortranarray(frame.to_numpy()).T, strict=True))
+        # At once, since a look at every column costs more than its numbers.
+        matrix = np.asfortranarray(frame.to_numpy(), dtype=np.float64)
+        named, make = dict(zip(frame.columns, matrix.T, strict=True)), _of_numbers
     else:
         named = {series.name: series for series in frame.iter_columns()}
     names = list(named)
     chosen = {find(names, name, "categorical") for name in categorical}
     left = {find(names, name, "drop") for name in drop}
     return [
-        _column(name, cells, name in chosen) for name, cells in named.items() if name not in left
+        make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
     ]
 
 
@@ -97,14 +99,14 @@ def column_of(values: Any, name: Any = None) -> Column:
     """
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _column(series.name if name is None else name, series, as_category=False)
+        return _column(str(series.name if name is None else name), series, as_category=False)
     cells = np.asarray(values)
     if cells.ndim != 1:
         raise ValueError(
             f"Found {type(values).__name__} of shape {cells.shape} where one column is needed. "
             "Pass a series or a one-dimensional array."
         )
-    return _column("values" if name is None else name, cells, as_category=False)
+    return _column("values" if name is None else str(name), cells, as_category=False)
 
 
 def _of_array(table: Any) -> dict[Any, NDArray[Any]]:
@@ -159,18 +161,15 @@ def shortest(value: float) -> str:
 
     What single precision holds exactly came from there, and is written with its digits.
     """
-    if not np.isfinite(value):
-        return str(float(value))
-    if value == int(value) and abs(value) < 1e16:
-        return str(int(value))
+    if value.is_integer():
+        return str(int(value)) if abs(value) < 1e16 else repr(float(value))
     with np.errstate(over="ignore", under="ignore"):
         single = np.float32(value)
     return str(single) if float(single) == value else repr(float(value))
 
 
-def _column(key: Any, cells: Any, as_category: bool) -> Column:
+def _column(name: str, cells: Any, as_category: bool) -> Column:
     """One column from a frame's series or an array's."""
-    name = str(key)
     if isinstance(cells, np.ndarray):
         kind = cells.dtype.kind
     elif cells.dtype in (nw.Datetime, nw.Date):
@@ -188,10 +187,14 @@ def _column(key: Any, cells: Any, as_category: bool) -> Column:
         values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
     if values is None:
         return _categories(name, cells)
+    return _of_numbers(name, values, as_category)
+
+
+def _of_numbers(name: str, values: Floats, as_category: bool) -> Column:
     column = Column(name, values)
     distinct, _, codes = column.tabulated
     if as_category or len(distinct) <= 2:  # yes or no is no quantity
-        return Column(name, codes, tuple(shortest(value) for value in distinct))
+        return Column(name, codes, tuple(map(shortest, distinct.tolist())))
     return column
 
 

@@ -154,22 +154,25 @@ def cut(column: Column, n_bins: int, group: Mask | None = None) -> Cut:
     ``group``, its rows weigh as much as all the others, so that cuts are dense where it lives.
     """
     if column.categories is not None:
-        place, n, ends = column.values, len(column.categories), np.empty((2, 0))
+        place, n = column.values, len(column.categories)
+        firsts = lasts = np.empty(0)
+        has_missing = bool(place.min() < 0)
     else:
         distinct, counts, place = column.tabulated
-        weights = counts / max(1, counts.sum())
-        if group is not None:
-            weights += _shares(place[group], len(counts))
-        starts = _starts(weights, n_bins)
-        n = len(starts)
-        stops = np.append(starts[1:], len(distinct))[:n]
-        ends = np.stack([distinct[starts], distinct[stops - 1]])
-        if n < len(distinct):
-            place = np.append(np.repeat(np.arange(n, dtype=np.int32), stops - starts), -1)[place]
-    has_missing = bool(len(place)) and bool(place.min() < 0)
+        n, firsts, lasts = len(distinct), distinct, distinct
+        has_missing = bool(counts.sum() < len(place))
+        if n > n_bins:
+            weights = counts / counts.sum()
+            if group is not None:
+                weights += _shares(place[group], len(counts))
+            starts = _starts(weights, n_bins)
+            stops = np.append(starts[1:], n)
+            n, firsts, lasts = len(starts), distinct[starts], distinct[stops - 1]
+            bins = np.repeat(np.arange(n + 1, dtype=np.int32), np.append(stops - starts, 1))
+            place = bins[place]  # missing, at -1, goes to the last
     if has_missing:
         place = np.where(place < 0, n, place)
-    return Cut(column, place.astype(np.int32, copy=False), n, has_missing, *ends)
+    return Cut(column, place.astype(np.int32, copy=False), n, has_missing, firsts, lasts)
 
 
 def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
@@ -181,8 +184,6 @@ def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
 def _starts(weights: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
     """Where bins begin among the distinct values: equal parts of the weight not yet in a bin."""
     n = len(weights)
-    if n <= n_bins:
-        return np.arange(n)
     starts = np.zeros(n_bins, dtype=np.intp)
     left, stop, made = weights.sum(), 0, 0
     while made < n_bins and stop < n:
@@ -227,13 +228,22 @@ class Items:
 
     def count(self) -> Counts:
         """In how many rows each item occurs."""
-        return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
+        counts = np.zeros(len(self), dtype=np.int64)
+        for start, c in zip(self.starts.tolist(), self.cuts, strict=False):
+            _tally(c.codes, counts[start:])
+        return counts
 
     def bits(self, chosen: NDArray[np.intp]) -> Bits:
         """The rows of the chosen items, as bits."""
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
         bits = np.zeros((len(chosen), n_words(self.n_rows)), dtype=np.uint64)
-        for start, c in zip(self.starts, self.cuts, strict=False):
-            pack(c.codes, place[start : start + c.n_bins], bits)
+        for start, c in zip(self.starts.tolist(), self.cuts, strict=False):
+            pack(c.codes, place[start:], bits)
         return bits
+
+
+@njit(cache=True, nogil=True)
+def _tally(codes: NDArray[np.int32], counts: Counts) -> None:
+    for code in codes:
+        counts[code] += 1

@@ -163,12 +163,16 @@ def mine(
     """
     m = items.n_rows
     covered = items.count()
-    # A rule's support is at most that of each of its items.
     chosen = np.flatnonzero(covered / m >= floors.support)
     bits, covered = items.bits(chosen), covered[chosen]
     members = [of_mask(mask) for mask in masks]
     sizes = [int(mask.sum()) for mask in masks]
     counts = [meet(bits, inside)[:, 0] for inside in members]
+    # A rule's support is at most that of each of its items.
+    most = np.max([c if g == LEFT_OUT else covered - c for c in counts for g in groups], axis=0)
+    kept = np.flatnonzero(most / m >= floors.support)
+    chosen, bits, covered = chosen[kept], bits[kept], covered[kept]
+    counts = [count[kept] for count in counts]
     alone = np.arange(len(chosen))
     parts = [
         _select(alone, np.full(len(chosen), -1), covered, count, size, m, floors, groups)
@@ -177,13 +181,11 @@ def mine(
     starts = range(0, len(chosen), _BLOCK) if antecedents == 2 else ()
     for a, b in combinations_with_replacement(starts, 2):
         left, right = bits[a : a + _BLOCK], bits[b : b + _BLOCK]
-        both = meet(left, right)
-        # Items of one column never meet, but an item meets itself.
-        enough = (both / m >= floors.support) & (both > 0)
-        i, j = np.nonzero(np.triu(enough, 1) if a == b else enough)
+        both = meet(left, right, a == b)
+        i, j = np.nonzero((both / m >= floors.support) & (both > 0))
         both = both[i, j]
         for run, (rows, count, size) in enumerate(zip(members, counts, sizes, strict=True)):
-            inside = meet(left & rows, right)[i, j]
+            inside = meet(left & rows, right, a == b)[i, j]
             found = _select(i + a, j + b, both, inside, size, m, floors, groups)
             if prune:
                 found = [_better_than_halves(part, covered, count) for part in found]
