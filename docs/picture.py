@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from leftout import MaxDisparityPartition, chance, datasets, plots
+from leftout import MaxDisparityPartition, chance, datasets, explain, plots
 
 BLUE, ORANGE = "#3b6ea5", "#d9722b"
 
@@ -65,6 +65,20 @@ def applicants():
     figure.savefig(Path(__file__).with_name("picture.png"), dpi=140)
 
 
+def explanation():
+    """What the demo's disparity is made of, and which columns the group looks like."""
+    table = datasets.load_demo()
+    features = table.drop(columns="approve")
+    encode = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
+    X = encode.set_output(transform="pandas").fit_transform(features)
+    found = MaxDisparityPartition(group_size=200, random_state=0).fit(X)
+    told = explain.group(found, X, table, target="approve", what_if=0)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    plots.disparity_by_feature(told, axes[0])
+    plots.alignment(told, axes[1])
+    figure.savefig(Path(__file__).with_name("explain.png"), dpi=140)
+
+
 def evidence():
     """A planted group of 250 rows, and a table of noise."""
     noise = np.random.default_rng(0).standard_normal((2000, 30)) * np.geomspace(1.0, 0.2, 30)
@@ -82,3 +96,4 @@ def evidence():
 if __name__ == "__main__":
     applicants()
     evidence()
+    explanation()

@@ -23,10 +23,16 @@ def test_search_example(capsys):
 
 
 def test_trust_example(capsys):
-    assert len(EXAMPLES) == 2
     lines = lines_of(EXAMPLES[1], capsys)
     assert lines[0] == "True 0.025" and abs(int(lines[1]) - 60) <= 12
     assert len(lines) == 6
+
+
+def test_explain_example(capsys):
+    assert len(EXAMPLES) == 3
+    lines = lines_of(EXAMPLES[2], capsys)
+    assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith("Who: town = ")
+    assert lines[-1].endswith("This is sensitivity, not causation.")
 
 
 def test_commands_exist():

@@ -32,8 +32,8 @@ from leftout.partition import fitted
 from leftout.progress import Report, Steps
 from leftout.threads import clean_interrupts
 
-# Below this F1 a description does not describe.
-_POOR = 0.5
+# Below this F1 a description does not describe; below this strength a column is not alike.
+_POOR, _WEAK = 0.5, 0.05
 _SHOWN = 3
 _BINS, _SUPPORT, _TOP, _RULES = 5, 0.01, 10, 50
 
@@ -115,7 +115,11 @@ class Explanation:
         return f"Features: the disparity of {total:.4g} is made up by {_listed(named)}."
 
     def _about_alignment(self) -> str:
-        strongest = [f"{line.text} ({line.strength:.2f})" for line in self.alignment[:_SHOWN]]
+        strongest = [
+            f"{line.text} ({line.strength:.2f})"
+            for line in self.alignment[:_SHOWN]
+            if line.strength >= _WEAK
+        ]
         text = f"Looks like: {_listed(strongest) or 'nothing in the table'}"
         hidden = [line for line in self.alignment if not line.searched]
         if hidden:
