@@ -18,6 +18,7 @@ demo: .venv/demo
 test: lint types
 	$(BIN)/python -m pytest
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
+	    tests/test_bits.py tests/test_columns.py tests/test_items.py \
 	    -k "not students and not papers_search"
 
 # The oldest versions that work. For another Python: make clean test PYTHON=python3.13

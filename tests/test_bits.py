@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout import bits
+
+
+@pytest.fixture(autouse=True, scope="module")
+def words_wrap_around():
+    """As they should; NumPy warns of it where kernels run uncompiled."""
+    with np.errstate(over="ignore"):
+        yield
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(1, 9))

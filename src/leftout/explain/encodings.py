@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import minmax_scale
 
 from leftout.columns import Column
-from leftout.explain.items import Mask
 from leftout.explain.outcome import Outcome, levels_of, outcomes
 from leftout.losses import Array
 from leftout.partition import MaxDisparityPartition, generator
@@ -22,11 +21,10 @@ _FOLDS, _PRIOR = 5, 1.0
 
 
 def other_encodings(
-    search: MaxDisparityPartition,
+    partition: MaxDisparityPartition,
     X: Array,
     places: dict[int, Column],
     target: Column,
-    group: Mask,
     positive: Any,
     steps: Steps,
 ) -> list[Outcome]:
@@ -35,15 +33,19 @@ def other_encodings(
     ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
     made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:
     categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
-    of a number.
+    of a number; with more columns, as many components as keep as much of the variance.
     """
+    group = partition.labels_ == 1
+    search = clone(partition).set_params(group_size=int(group.sum()), verbose=0)
+    share = float(partition.explained_variance_ratio_.sum())
     found = []
     for encoding in ENCODINGS:
         steps.tell(f"searching again, {encoding} encoding")
         if encoding == "target-free":
             encoded = _target_free(X, places)
+            search.set_params(n_components=share)
         else:
-            encoded = _cross_fitted(X, places, target, positive, search.random_state)
+            encoded = _cross_fitted(X, places, target, positive, partition.random_state)
         other = clone(search).fit(encoded).labels_ == 1
         overlap = float((other & group).sum() / (other | group).sum())
         found += [

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from leftout.checks import check_matrix, check_whole
 from leftout.columns import Column, names_of, shown, unambiguous
@@ -299,8 +298,7 @@ def group(
     steps.tell("outcome", 1)
     others = []
     if encoded and raw.target is not None:
-        search = clone(partition).set_params(group_size=int(partition.sizes_[1]), verbose=0)
-        others = other_encodings(search, matrix, encoded, raw.target, left_out, positive, steps)
+        others = other_encodings(partition, matrix, encoded, raw.target, positive, steps)
     leading = np.argsort(-parts, kind="stable")[:n_leading]
     return Explanation(
         sentence=sentence,
@@ -323,11 +321,13 @@ def group(
 def _notes(raw: Raw, encoded: dict[int, Column]) -> list[str]:
     notes = []
     if encoded and raw.target is not None:
-        names = _listed([unambiguous(column.name) for column in encoded.values()][:_SHOWN])
-        more = f" and {len(encoded) - _SHOWN} more" if len(encoded) > _SHOWN else ""
+        names = [unambiguous(column.name) for column in encoded.values()]
+        more = len(names) - _SHOWN
+        names = names[:_SHOWN] + [f"{more} more"] * (more > 0)
         notes.append(
-            f"Note: the search did not see {unambiguous(raw.target.name)}, but {names}{more} were "
-            "encoded by its mean, so it reached the search through them; hence the other encodings."
+            f"Note: the search did not see {unambiguous(raw.target.name)}, but {_listed(names)} "
+            "were encoded by its mean, so it reached the search through them; hence the other "
+            "encodings."
         )
     return notes
 
