@@ -87,6 +87,49 @@ def test_columns_kept_out_of_the_search_are_marked_and_their_p_values_hold():
     assert all(2 <= times <= 27 for times in below.values())
 
 
+def test_small_groups_have_exact_tests():
+    sex = np.where(np.arange(100) < 50, "M", "F")[:, None]
+    for k in (3, 9, 12):
+        group = np.arange(100) < k
+        counts = np.array([[k, 0], [50 - k, 50]])
+        p = explain.align(sex, group)[0].p_value
+        assert p == pytest.approx(stats.fisher_exact(counts)[1], rel=0.2 if k == 12 else 1e-9)
+    faith = pd.DataFrame({"f": ["X"] * 9 + ["A"] * 45 + ["B"] * 46})
+    assert explain.align(faith, np.arange(100) < 9)[0].p_value == pytest.approx(1e-4)
+    first = np.arange(40) == 0
+    down = (np.arange(40, 0, -1) + 0.5)[:, None]
+    assert explain.align(down, first)[0].p_value == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_tiny_groups_raise_no_more_false_alarms_than_they_should(k):
+    rng = np.random.default_rng(k)
+    below = np.zeros(3)
+    for _ in range(200):
+        table = pd.DataFrame(
+            {
+                "n": rng.standard_normal(60),
+                "t": rng.choice(list("ab"), 60),
+                "c": rng.choice(list("abcdefgh"), 60),
+            }
+        )
+        lines = {line.column: line for line in explain.align(table, np.arange(60) < k)}
+        below += [lines[name].p_value <= 0.05 for name in "ntc"]
+    assert (below <= 20).all()
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1.7e308])
+def test_huge_and_tiny_numbers_align_like_others(scale):
+    rng = np.random.default_rng(0)
+    values = rng.random(200) - 0.5
+    group = values + 0.2 * rng.standard_normal(200) > 0.2
+    line, scaled = (
+        explain.align((v * s)[:, None], group)[0] for v, s in ((values, 1.0), (values, scale))
+    )
+    assert scaled.strength == pytest.approx(line.strength)
+    assert scaled.difference == pytest.approx(line.difference)
+
+
 def test_constant_columns_have_no_line_and_a_perfect_one_has_strength_1():
     table = pd.DataFrame({"c": [1] * 20, "g": [3.0] * 10 + [4.0] * 10, "m": [None] * 20})
     lines = explain.align(table, np.arange(20) >= 10)
@@ -137,6 +180,17 @@ def test_means_categories_and_positive_values():
     assert one.rest.value == 1.0
     (equal,) = explain.compare_outcome(income, group, positive=5)
     assert equal.kind == "rate" and equal.left_out.value == pytest.approx(0.2)
+    for positive in (1, 1.0, np.float64(1.0), True, "1"):
+        (found,) = explain.compare_outcome([0, 1] * 5, group, positive=positive)
+        assert found.positive == "1"
+    (found,) = explain.compare_outcome([False, True] * 5, group, positive=1)
+    assert found.positive == "True"
+    (flat,) = explain.compare_outcome([1.0] * 5 + [2.0, 2.0, 2.0, 2.0, 3.0], group)
+    assert flat.gap.value == pytest.approx(-1.2) and flat.gap.low < -1.2
+    (alone,) = explain.compare_outcome([1.0, 2, 3], [1, 0, 0])
+    assert "too few rows for an interval" in str(alone)
+    (infinite,) = explain.compare_outcome([1.0, np.inf, 3, 4], [1, 0, 0, 1])
+    assert infinite.missing == 1 and infinite.rest.value == 3.0
     for target, options, words in (
         (["a"] * 10, {}, "takes 1 value"),
         (status, {"positive": "graduate"}, "'graduate' is not a value of the target"),
@@ -160,7 +214,10 @@ def test_typical_values():
     assert (age.kind, age.left_out, age.rest) == ("median", "60", "30")
     assert (town.kind, town.left_out, town.rest) == ("most frequent", "b", "a")
     assert (town.left_out_share, town.rest_share) == pytest.approx((2 / 3, 2 / 3))
-    assert day.rest == "2020-01-02" and empty.left_out == "missing"
+    assert day.rest == "2020-01-02" and empty.left_out == "(missing)"
+    days = pd.DataFrame({"d": np.arange(20240101, 20240107), "i": [np.inf, -np.inf, 1, 2, 3, 4]})
+    day, odd = explain.typical_values(days, [0, 0, 1, 1, 1, 0])
+    assert (day.left_out, day.rest) == ("20240104", "20240102") and odd.left_out == "2"
 
 
 def test_rows_are_the_deepest_and_the_most_typical():
@@ -174,3 +231,5 @@ def test_rows_are_the_deepest_and_the_most_typical():
     near = rest[np.argsort(np.linalg.norm(X[rest] - middle, axis=1))[:2]]
     assert [row["row"] for row in rows["rest"]] == near.tolist()
     assert set(rows["rest"][0]["values"]) == {f"x{j}" for j in range(6)}
+    with pytest.raises(ValueError, match="raw table has 20 rows, but X has 200"):
+        explain.example_rows(found, X, X[:20])

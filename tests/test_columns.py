@@ -13,16 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leftout.columns import (
-    column_of,
-    columns_of,
-    find,
-    names_of,
-    shortest,
-    shown,
-    tabulate,
-    unambiguous,
-)
+from leftout.columns import column_of, columns_of, find, names_of, tabulate
+from leftout.wording import shortest, shown, unambiguous
 
 CELLS = {
     "age": [18, 40, None, 65],
@@ -93,8 +85,10 @@ def test_numbers_that_are_codes():
 
 
 def test_names_that_are_numbers_and_names_that_are_not_there():
-    table = pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 9]], columns=[0, 1, "1"])
-    assert names_of(table) == ["0", "1", "1"]
+    table = pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 9]], columns=[0, 1, "2"])
+    assert names_of(table) == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="Several columns are named '1' when written out"):
+        columns_of(table.rename(columns={"2": "1"}))
     assert columns_of(table, categorical=[1])[1].categories == ("2", "5", "8")
     assert find([0, 1], "1", "drop") == 1
     with pytest.raises(ValueError, match="drop names the column 'aeg'.*Did you mean 'age'"):
@@ -137,7 +131,8 @@ def test_tabulate_is_unique(values):
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1.0, "1"), (-0.5, "-0.5"), (0.1, "0.1"), (np.float64(np.float32(0.8)), "0.8"),
-     (1e20, "1e+20"), (1e300, "1e+300"), (np.inf, "inf"), (123456.789, "123456.789")],
+     (4000000.25, "4000000.25"), (1e20, "1e+20"), (1e300, "1e+300"), (np.inf, "inf"),
+     (123456.789, "123456.789")],
 )  # fmt: skip
 def test_numbers_are_short(value, text):
     assert shortest(value) == text
@@ -153,3 +148,71 @@ def test_text_shows_every_character():
     assert unambiguous("x >= 3") == "'x >= 3'" and unambiguous("brand") == "brand"
     assert unambiguous('it\'s = "q"') == "'it\\'s = \"q\"'"
     assert unambiguous("n" * 200) == "n" * 200
+    assert unambiguous("a\nb") == "'a\\nb'" and unambiguous("a\\nb") == "a\\nb"
+
+
+def test_text_stays_text_and_categories_stay_categories():
+    zips = np.array([["01"], ["02"], ["10"]], dtype=object)
+    assert columns_of(zips)[0].categories == ("01", "02", "10")
+    codes = pd.DataFrame({"c": pd.Categorical([1, 2, 3, 1])})
+    assert columns_of(codes)[0].categories == ("1", "2", "3")
+    sizes = ["low", "mid", "high"]
+    ordered = pd.DataFrame({"s": pd.Categorical(sizes, categories=sizes, ordered=True)})
+    assert columns_of(pl.DataFrame({"s": pl.Series(sizes, dtype=pl.Enum(sizes))}))[
+        0
+    ].categories == tuple(sizes)
+    assert set(columns_of(ordered)[0].categories) == set(sizes)
+
+
+def test_numbers_that_floats_do_not_tell_apart_are_identifiers():
+    for table in (
+        pd.DataFrame({"id": 2**60 + np.arange(6), "x": np.arange(6.0)}),
+        (2**60 + np.arange(6))[:, None],
+    ):
+        assert len(columns_of(table)[0].categories) == 6
+    both = pd.DataFrame({"v": [0.1, float(np.float32(0.1)), 0.1, 0.3]})
+    assert len(set(columns_of(both, categorical=["v"])[0].categories)) == 3
+
+
+def test_masked_cells_and_time_zones():
+    masked = np.ma.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]], mask=[[0, 1], [0, 0], [1, 0]])
+    a, b = columns_of(masked)
+    assert a.missing.tolist() == [False, False, True] and b.missing.tolist() == [True, False, False]
+    tokyo = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=3, tz="Asia/Tokyo")})
+    column = columns_of(tokyo)[0]
+    assert column.show(column.values[0]) == "2020-01-01"
+    stamps = columns_of(
+        pd.DataFrame({"t": pd.to_datetime(["2020-01-01 15:30", "2020-01-02 00:00"])})
+    )
+    assert stamps[0].show(stamps[0].values[0]) == "2020-01-01T15:30:00"
+    named = columns_of(tokyo, categorical="t")[0]
+    assert named.categories[0].startswith("2020-01-01")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pd.DataFrame({"a": []}), "0 rows and 1 columns"),
+        (pd.DataFrame(index=range(3)), "3 rows and 0 columns"),
+        (pl.DataFrame(), "0 rows and 0 columns"),
+        ([[1, 2], [3]], "rows of different lengths"),
+        (pd.DataFrame({"a": [1j, 2j]}), "'a' holds complex numbers"),
+        (np.array([[1j], [2j]]), "'x0' holds complex numbers"),
+    ],
+)
+def test_tables_that_are_none(table, words):
+    with pytest.raises(ValueError, match=words):
+        columns_of(table)
+    with pytest.raises(ValueError, match="drop names all 1 columns"):
+        columns_of(pd.DataFrame({"a": [1, 2]}), drop=["a"])
+    with pytest.raises(ValueError, match="at least one value"):
+        column_of([])
+
+
+def test_odd_cells_are_categories():
+    nested = pl.DataFrame({"l": [[1], [2], [1]], "s": [{"k": 1}, {"k": 2}, {"k": 1}]})
+    assert [len(c.categories) for c in columns_of(nested)] == [2, 2]
+    huge = pd.DataFrame({"h": [10**400, 1, None]}, dtype=object)
+    assert len(columns_of(huge)[0].categories) == 2
+    assert columns_of(pd.DataFrame({"ab": [1, 2, 3], "c": [4, 5, 6]}), drop="ab")[0].name == "c"
+    assert len(columns_of(pd.DataFrame({"c": [4, 5, 6]}), drop=None, categorical=None)) == 1

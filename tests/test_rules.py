@@ -118,7 +118,7 @@ def test_pruned_rules_are_what_is_left_of_all(table, seed):
         inside = labels == rule.group
         return all(rule.confidence > (h & inside).sum() / h.sum() for h in halves)
 
-    kept = [rule for rule in everything if better_than_halves(rule)]
+    kept = [r for r in everything if better_than_halves(r) and r.covered < len(table)]
     covered = {(rule.group, rows(rule).tobytes()) for rule in kept}
     seen = [(rule.group, rows(rule).tobytes()) for rule in pruned]
     assert len(seen) == len(set(seen)) and set(seen) == covered
@@ -147,6 +147,7 @@ def test_rules_fall_in_lift_and_meet_the_floors():
     assert (strict.confidence >= 0.9).all() and (strict.support >= 0.05).all()
     with pytest.raises(IndexError, match="rules"):
         few[6]
+    assert [r.text for r in few[1:3]] == [few[1].text, few[2].text] and len(few[:0]) == 0
 
 
 def test_more_items_than_a_block_are_counted_alike(monkeypatch):
@@ -155,6 +156,28 @@ def test_more_items_than_a_block_are_counted_alike(monkeypatch):
     whole = ours(explain.find_rules(table, labels, prune=False))
     monkeypatch.setattr("leftout.explain.mining._BLOCK", 7)
     assert ours(explain.find_rules(table, labels, prune=False)) == whole
+
+
+def test_copies_of_columns_take_no_place_of_others():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 300))
+    table = pd.DataFrame(
+        {f"a{j}": a for j in range(30)}
+        | {f"b{j}": b for j in range(30)}
+        | {f"z{j}": rng.integers(0, 3, 300) for j in range(4)}
+    )
+    labels = (a & b) | (rng.random(300) < 0.05)
+    found = explain.find_rules(table, labels, group=1)
+    few = explain.find_rules(table, labels, group=1, limit=20)
+    assert [r.text for r in few] == [r.text for r in found][:20]
+    assert not any("a1 " in r.text for r in found)
+
+
+def test_what_holds_for_everybody_is_no_rule():
+    table = pd.DataFrame({"k": [1] * 40, "v": np.arange(40) % 4})
+    labels = np.arange(40) % 4 == 0
+    assert "k = 1" not in {r.text for r in explain.find_rules(table, labels)}
+    assert "k = 1" in {r.text for r in explain.find_rules(table, labels, prune=False)}
 
 
 def test_frequency_is_the_papers_two_tables():
@@ -190,6 +213,7 @@ def test_bad_input_gets_one_sentence():
         ({"antecedents": 3}, "antecedents=3 is not available; give 1 or 2"),
         ({"group": 7}, "group=7 is neither the left-out group"),
         ({"bins": 0}, "bins=0 is not a count"),
+        ({"bins": 1}, "bins=1 cuts nothing"),
         ({"limit": 0}, "limit=0 is not a count"),
         ({"drop": ["x9"]}, "drop names the column 'x9'"),
     ):
@@ -197,3 +221,6 @@ def test_bad_input_gets_one_sentence():
             explain.find_rules(table, labels, **options)
     with pytest.raises(ValueError, match="one label a row"):
         explain.find_rules(table, labels[:5])
+    with pytest.raises(ValueError, match="one row of 10 labels a run is needed"):
+        explain.rule_frequency(table, np.zeros((0, 10)))
+    assert len(explain.find_rules(table, labels.astype(object)))

@@ -162,6 +162,56 @@ def test_many_categories_keep_the_groups():
     assert found.text == "k = 77" and found.f1 == 1.0
 
 
+def test_it_covers_rows_of_other_tables_whatever_their_columns_are_read_as():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 80, 300), "z": rng.standard_normal(300)})
+    young = explain.describe(table, table["age"] < 40)
+    assert young.text == "age < 40"
+    assert young.covers(pd.DataFrame({"age": [50, 70], "z": [1.0, 2.0]})).tolist() == [False] * 2
+    assert young.covers(pd.DataFrame({"age": [39.0], "z": [1]})).tolist() == [True]
+    assert young.covers(pd.DataFrame({"age": [np.nan] * 2, "z": [1, 2]})).tolist() == [False] * 2
+    assert young.covers(table, categorical=["age"]).sum() == (table["age"] < 40).sum()
+    with pytest.raises(ValueError, match="compares numbers, but the column 'age'"):
+        young.covers(pd.DataFrame({"age": ["young", "old"]}))
+    days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=300)})
+    late = explain.describe(days, np.arange(300) >= 200)
+    assert late.text == "day >= 2020-07-19" and late.f1 == 1.0
+    with pytest.raises(ValueError, match="compares dates"):
+        late.covers(days.astype(str))
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ([True, False], [1, 0]),
+        ([1, 0], [True, False]),
+        ([1, 0], ["1", "0"]),
+        (["1", "0"], [1.0, 0.0]),
+        ([4000000.25, 1000000.75], [4000000.25, 5.0]),
+        (np.array([0.1, 0.2], dtype=np.float32), np.array([0.1, 0.3], dtype=np.float32)),
+    ],
+)
+@pytest.mark.parametrize("third", [False, True])
+def test_values_are_found_again_when_a_table_writes_them_differently(here, there, third):
+    group = np.arange(60) % 3 == 0
+    found = explain.describe(pd.DataFrame({"v": np.where(group, *here)}), group)
+    cells = np.where(group, *there)
+    if third:  # a third value makes numbers of what were two categories
+        cells = np.append(cells, cells.dtype.type(2) if cells.dtype.kind != "b" else True)
+    covered = found.covers(pd.DataFrame({"v": cells}))
+    assert covered[:60].tolist() == group.tolist()
+
+
+def test_what_is_known_and_what_tells_are_found_among_many():
+    rng = np.random.default_rng(0)
+    group = rng.random(1000) < 0.3
+    zips = np.where(group | (rng.random(1000) < 0.2), rng.integers(0, 60, 1000).astype(str), None)
+    assert explain.describe(pd.DataFrame({"zip": zips}), group).text == "zip is known"
+    unique = {f"id{j}": rng.permutation(1000).astype(str) for j in range(70)}
+    table = pd.DataFrame(unique | {"sex": np.where(group, "f", "m")})
+    assert explain.describe(table, group).text == "sex = f"
+
+
 def test_bad_input_gets_one_sentence():
     with pytest.raises(ValueError, match="No column takes more than one value"):
         explain.describe(np.ones((10, 2)), np.arange(10) < 3)

@@ -81,45 +81,50 @@ def meet(A: Bits, B: Bits, upper: bool = False) -> NDArray[np.int64]:
     return counts
 
 
-@njit(cache=True, nogil=True)
 def repeats(
     bits: Bits, first: NDArray[np.intp], second: NDArray[np.intp], kin: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Which intersections ``first & second`` were there before, among those of the same ``kin``.
+    """Which intersections ``first & second`` were there before.
 
-    ``kin`` are numbers that equal intersections share, in rising order. Where ``second`` is
-    negative, ``first`` stands alone.
+    ``kin`` are numbers that equal intersections share. Where ``second`` is negative, ``first``
+    stands alone.
     """
-    n = len(first)
-    digest = np.zeros(n, dtype=np.uint64)
-    again = np.zeros(n, dtype=np.bool_)
-    start = 0
-    while start < n:
-        stop = start + 1
-        while stop < n and kin[stop] == kin[start]:
-            stop += 1
-        if stop - start > 1:
-            for k in range(start, stop):
-                digest[k] = _digest(bits, first[k], second[k])
-                for before in range(start, k):
-                    if digest[before] == digest[k] and not again[before]:
-                        if _same(bits, first[k], second[k], first[before], second[before]):
-                            again[k] = True
-                            break
-        start = stop
+    digest = _digests(bits, first, second)
+    order = np.lexsort((digest, kin))  # stable, so that of equals the first leads
+    return _follow(bits, first, second, kin, digest, order)
+
+
+@njit(cache=True, nogil=True)
+def _follow(
+    bits: Bits,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    kin: NDArray[np.intp],
+    digest: Bits,
+    order: NDArray[np.intp],
+) -> NDArray[np.bool_]:
+    again = np.zeros(len(first), dtype=np.bool_)
+    leader = -1
+    for k in order:
+        if leader >= 0 and kin[k] == kin[leader] and digest[k] == digest[leader]:
+            # a digest may lie, words do not
+            again[k] = _same(bits, first[k], second[k], first[leader], second[leader])
+        if not again[k]:
+            leader = k
     return again
 
 
 @njit(cache=True, nogil=True)
-def _digest(bits: Bits, i: int, j: int) -> np.uint64:
-    total = np.uint64(0)
-    a, b = bits[i], bits[i if j < 0 else j]
-    weight = _GOLDEN
-    for place in range(len(a)):
-        word = (a[place] & b[place]) * _MIX + weight
-        total += (word ^ (word >> _HALF)) * weight
-        weight += _GOLDEN + _TWO
-    return total
+def _digests(bits: Bits, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.uint64]:
+    result = np.zeros(len(first), dtype=np.uint64)
+    for k in range(len(first)):
+        a, b = bits[first[k]], bits[first[k] if second[k] < 0 else second[k]]
+        weight = _GOLDEN
+        for place in range(len(a)):
+            word = (a[place] & b[place]) * _MIX + weight
+            result[k] += (word ^ (word >> _HALF)) * weight
+            weight += _GOLDEN + _TWO
+    return result
 
 
 @njit(cache=True, nogil=True)

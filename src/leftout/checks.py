@@ -149,7 +149,7 @@ def check_floor(name: str, value: Any) -> None:
 def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
     """Which rows are left out, from labels that are 1 there and 0 elsewhere."""
     names, place = check_groups(labels, n_rows)
-    if names.dtype.kind not in "biuf" or not np.isin(names, (0, 1)).all():
+    if not all(isinstance(name, Real | np.bool_) and name in (0, 1) for name in names.tolist()):
         shown = ", ".join(map(repr, names[:3].tolist()))
         raise ValueError(
             f"Found labels such as {shown}; explanations need 1 (or True) for the rows of the "
@@ -161,6 +161,16 @@ def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
             "are needed."
         )
     return place == 1
+
+
+def check_runs(runs: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
+    """Which rows each of several runs leaves out: one row of labels a run, or just one."""
+    each = np.atleast_2d(np.asarray(runs))
+    if each.ndim != 2 or not len(each):
+        raise ValueError(
+            f"Found labels of shape {np.shape(runs)}; one row of {n_rows} labels a run is needed."
+        )
+    return np.stack([check_left_out(run, n_rows) for run in each])
 
 
 def check_size(name: str, value: Any, n_rows: int) -> int:

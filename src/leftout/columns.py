@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Collection, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,29 +15,31 @@ from numba import njit
 from numpy.typing import NDArray
 
 from leftout.tables import as_frame, column_names, numbers
+from leftout.wording import shortest, unambiguous
 
 Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 
 # Whole numbers up to this range are counted rather than sorted.
 _COUNTED = 1 << 16
-# Joins emoji; every other invisible character is written out.
-_JOINER = "\u200d"
-_AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$")
+# Larger whole numbers are not all told apart by a float: they are identifiers.
+_EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
 class Column:
     """One column: numbers (dates count as such, in microseconds), or codes of named categories.
 
-    Numbers that take two values only are categories. ``values`` is NaN, or the code -1, where the
-    table has nothing.
+    ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
+    only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
+    stand for.
     """
 
     name: str
     values: NDArray[Any]
     categories: tuple[str, ...] | None = None
     dates: bool = False
+    levels: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -46,6 +47,13 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         return np.isnan(self.values) if self.categories is None else self.values < 0
+
+    @property
+    def numbers(self) -> Floats | None:
+        """The values as numbers, NaN where missing; None if they are not."""
+        if self.categories is None:
+            return self.values
+        return None if self.levels is None else np.append(self.levels, np.nan)[self.values]
 
     @cached_property
     def tabulated(self) -> Tabulated:
@@ -57,17 +65,26 @@ class Column:
         places = self.tabulated[2] if self.categories is None else self.values
         return np.where(places < 0, places.max() + 1, places).astype(np.int32)
 
+    def value(self, code: int) -> str | float:
+        """What a category stands for: a number, or its name."""
+        assert self.categories is not None
+        name = self.categories[code]
+        if self.levels is None or name in ("False", "True"):
+            return name
+        return float(self.levels[code])
+
     def show(self, value: Any) -> str:
         """One of the column's values, as text."""
         if self.categories is not None:
             return unambiguous(self.categories[int(value)])
         if self.dates:
-            return str(np.datetime64(int(value), "us")).removesuffix("T00:00:00.000000")
+            text = str(np.datetime64(int(value), "us"))
+            return text.removesuffix(".000000").removesuffix("T00:00:00")
         return shortest(float(value))
 
 
 def columns_of(
-    table: Any, *, categorical: Collection[Any] = (), drop: Collection[Any] = ()
+    table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
 ) -> list[Column]:
     """The columns of a table (pandas, polars, pyarrow, a two-dimensional array).
 
@@ -78,18 +95,38 @@ def columns_of(
     make: Callable[[str, Any, bool], Column] = _column
     if frame is None:
         named = _of_array(table)
-    elif all(dtype.is_numeric() for dtype in frame.schema.values()):
-        # At once, since a look at every column costs more than its numbers.
-        matrix = np.asfortranarray(frame.to_numpy(), dtype=np.float64)
-        named, make = dict(zip(frame.columns, matrix.T, strict=True)), _of_numbers
     else:
-        named = {series.name: series for series in frame.iter_columns()}
+        if not all(frame.shape):
+            raise ValueError(
+                f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least "
+                "one of each is needed."
+            )
+        matrix = None
+        if all(dtype.is_numeric() for dtype in frame.schema.values()):
+            # At once, since a look at every column costs more than its numbers.
+            matrix = np.asfortranarray(frame.to_numpy(), dtype=np.float64)
+        if matrix is not None and not _largest(matrix) >= _EXACT:
+            named, make = dict(zip(frame.columns, matrix.T, strict=True)), _of_numbers
+        else:
+            named = {series.name: series for series in frame.iter_columns()}
     names = list(named)
-    chosen = {find(names, name, "categorical") for name in categorical}
-    left = {find(names, name, "drop") for name in drop}
+    _refuse_alike(names)
+    chosen = found(names, categorical, "categorical")
+    left = found(names, drop, "drop")
+    if len(left) == len(names):
+        raise ValueError(f"drop names all {len(names)} columns; leave at least one.")
     return [
         make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
     ]
+
+
+def _refuse_alike(names: list[Any]) -> None:
+    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
+            "Rename or drop all but one."
+        )
 
 
 def column_of(values: Any, name: Any = None) -> Column:
@@ -99,24 +136,41 @@ def column_of(values: Any, name: Any = None) -> Column:
     """
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _column(str(series.name if name is None else name), series, as_category=False)
-    cells = np.asarray(values)
-    if cells.ndim != 1:
+        cells: Any = series
+        name = series.name if name is None else name
+    else:
+        cells = _plain(values)
+    if len(cells.shape) != 1 or not len(cells):
         raise ValueError(
             f"Found {type(values).__name__} of shape {cells.shape} where one column is needed. "
-            "Pass a series or a one-dimensional array."
+            "Pass a series or a one-dimensional array with at least one value."
         )
     return _column("values" if name is None else str(name), cells, as_category=False)
 
 
 def _of_array(table: Any) -> dict[Any, NDArray[Any]]:
-    values = np.asarray(table)
+    values = _plain(table)
     if values.ndim != 2 or not values.size:
         raise ValueError(
             f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
             "data frame, or a two-dimensional array with rows and columns."
         )
     return dict(zip(names_of(values), values.T, strict=True))
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """An array; what is masked is missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        kind = np.float64 if values.dtype.kind in "iuf" else object
+        gap = np.nan if kind is np.float64 else None
+        return np.ma.filled(values.astype(kind), gap)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            "Found rows of different lengths; a table needs as many values in every row. "
+            "Fill or drop the short ones."
+        ) from error
 
 
 def names_of(table: Any) -> list[str]:
@@ -140,62 +194,70 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     )
 
 
-def shown(value: Any) -> str:
-    """Text that shows every character: what would move the cursor or hide is written out."""
-    return "".join(
-        char
-        if char == _JOINER or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        else char.encode("unicode_escape").decode()
-        for char in str(value)
-    )
-
-
-def unambiguous(value: Any) -> str:
-    """A name or value in a condition: in quotes where it could be read as part of the condition."""
-    text = str(value)
-    return shown(repr(text) if _AMBIGUOUS.search(text) else text)
-
-
-def shortest(value: float) -> str:
-    """A number in as few digits as tell it apart from others; whole ones without a point.
-
-    What single precision holds exactly came from there, and is written with its digits.
-    """
-    if value.is_integer():
-        return str(int(value)) if abs(value) < 1e16 else repr(float(value))
-    with np.errstate(over="ignore", under="ignore"):
-        single = np.float32(value)
-    return str(single) if float(single) == value else repr(float(value))
+def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
+    """The columns that a list of names means; one name may stand for itself."""
+    if wanted is None:
+        return set()
+    return {find(names, name, what) for name in ([wanted] if isinstance(wanted, str) else wanted)}
 
 
 def _column(name: str, cells: Any, as_category: bool) -> Column:
     """One column from a frame's series or an array's."""
+    order = None
     if isinstance(cells, np.ndarray):
         kind = cells.dtype.kind
-    elif cells.dtype in (nw.Datetime, nw.Date):
-        kind, cells = "M", cells.to_numpy()
     else:
-        kind = {nw.Boolean: "b", nw.Object: "O"}.get(type(cells.dtype), "")
-    if kind == "O" and any(isinstance(cell, bool) for cell in _cells(cells)):
-        kind = "b"
-    if kind == "M" and not as_category:
-        stamps = cells.astype("datetime64[us]")
-        when = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64).astype(np.float64))
-        return Column(name, when, dates=True)
+        dtype = cells.dtype
+        kinds = ((nw.Boolean, "b"), (nw.Object, "O"), (nw.Categorical, "S"), (nw.Enum, "S"))
+        kind = next((letter for known, letter in kinds if dtype == known), "")
+        if dtype == nw.Enum:
+            order = [str(category) for category in cells.cat.get_categories().to_list()]
+        if dtype in (nw.Datetime, nw.Date):
+            zoned = getattr(dtype, "time_zone", None) is not None
+            kind, cells = "M", (cells.dt.replace_time_zone(None) if zoned else cells).to_numpy()
+        elif dtype == nw.Unknown:
+            kind = cells.to_numpy().dtype.kind.replace("V", "S")
+    if kind == "c":
+        raise ValueError(
+            f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
+        )
+    if kind == "O" and any(isinstance(cell, bool | str) for cell in _cells(cells)):
+        kind = "S"
+    if kind == "M":
+        cells = cells.astype("datetime64[us]")
+        if not as_category:
+            when = np.where(np.isnat(cells), np.nan, cells.astype(np.int64).astype(np.float64))
+            return Column(name, when, dates=True)
     values = None
-    if kind != "b":
+    if kind in ("", "i", "u", "f", "O"):
         values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
-    if values is None:
-        return _categories(name, cells)
+    if values is None or _identifiers(cells, values):
+        return _categories(name, cells, order)
     return _of_numbers(name, values, as_category)
+
+
+def _identifiers(cells: Any, values: Floats) -> bool:
+    """Whole numbers so large that floats do not tell them apart."""
+    if not _largest(values) >= _EXACT:
+        return False
+    return all(cell is None or isinstance(cell, int | np.integer) for cell in _cells(cells))
+
+
+def _largest(values: Floats) -> float:
+    """The largest size of a value; no copy is made, and NaN does not count."""
+    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
 def _of_numbers(name: str, values: Floats, as_category: bool) -> Column:
     column = Column(name, values)
     distinct, _, codes = column.tabulated
-    if as_category or len(distinct) <= 2:  # yes or no is no quantity
-        return Column(name, codes, tuple(map(shortest, distinct.tolist())))
-    return column
+    if not as_category and len(distinct) > 2:
+        return column
+    # yes or no is no quantity
+    labels = tuple(map(shortest, distinct.tolist()))
+    if len(set(labels)) < len(labels):
+        labels = tuple(map(repr, distinct.tolist()))
+    return Column(name, codes, labels, levels=distinct)
 
 
 def tabulate(values: Floats) -> Tabulated:
@@ -252,19 +314,27 @@ def _in_order(values: Floats, order: NDArray[np.intp]) -> Tabulated:
 
 def _floats(cells: NDArray[Any]) -> Floats | None:
     if cells.dtype.kind == "O":
-        cells = np.where([cell is None for cell in cells], np.nan, cells)
+        cells = np.where([cell is None or _is_nan(cell) for cell in cells], np.nan, cells)
     try:
-        return cells.astype(np.float64) if cells.dtype.kind in "iufO" else None
-    except (TypeError, ValueError):
+        return cells.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _categories(name: str, cells: Any) -> Column:
+def _categories(name: str, cells: Any, order: list[str] | None = None) -> Column:
     texts = [None if cell is None or _is_nan(cell) else str(cell) for cell in _cells(cells)]
-    labels = sorted({text for text in texts if text is not None}, key=_natural)
+    present = {text for text in texts if text is not None}
+    if order is None:
+        labels = sorted(present, key=_natural)
+    else:
+        labels = [text for text in order if text in present]
     place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
     place[None] = -1
-    return Column(name, np.array([place[text] for text in texts], dtype=np.int32), tuple(labels))
+    codes = np.array([place[text] for text in texts], dtype=np.int32)
+    levels = None
+    if labels and present <= {"False", "True"}:
+        levels = np.array([float(label == "True") for label in labels])
+    return Column(name, codes, tuple(labels), levels=levels)
 
 
 def _cells(cells: Any) -> list[Any]:
@@ -273,7 +343,10 @@ def _cells(cells: Any) -> list[Any]:
 
 def _is_nan(cell: Any) -> bool:
     """NaN, NaT and pandas' NA, which is not even equal to itself."""
-    return type(cell).__name__ == "NAType" or (isinstance(cell, Hashable) and cell != cell)
+    try:
+        return type(cell).__name__ == "NAType" or (isinstance(cell, Hashable) and cell != cell)
+    except ArithmeticError:  # Decimal's signalling NaN
+        return True
 
 
 def _natural(text: str) -> tuple[bool, float, str]:

@@ -293,8 +293,8 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     return estimator._check_names(), check_matrix(X)
 
 
-def fitted(found: Any, n_rows: int | None = None) -> MaxDisparityPartition:
-    """A fitted estimator, or the one that a companion such as ``Trust`` holds, checked."""
+def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
+    """A fitted estimator (or the one that a ``Trust`` holds) and the matrix it was fitted on."""
     held = getattr(found, "partition", None)
     found = held if isinstance(held, MaxDisparityPartition) else found
     if not isinstance(found, MaxDisparityPartition):
@@ -303,12 +303,14 @@ def fitted(found: Any, n_rows: int | None = None) -> MaxDisparityPartition:
             "returns) is needed; give the finding first, then the table."
         )
     check_is_fitted(found)
-    if n_rows is not None and len(found.labels_) != n_rows:
+    matrix = check_matrix(X)
+    if matrix.shape != (len(found.labels_), found.n_features_in_):
         raise ValueError(
-            f"The group was found in a table of {len(found.labels_):,} rows, but this one has "
-            f"{n_rows:,}. Pass the table that it was found in."
+            f"The group was found in a table of {len(found.labels_):,} rows and "
+            f"{found.n_features_in_:,} features, but this one has {matrix.shape[0]:,} and "
+            f"{matrix.shape[1]:,}. Pass the table that it was found in."
         )
-    return found
+    return found, matrix
 
 
 class Posed(NamedTuple):

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.checks import check_matrix
-from leftout.columns import shown
-from leftout.partition import fitted
+from leftout.partition import fitted_on
 from leftout.profiles import Profile
 from leftout.stability import Stability
+from leftout.wording import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,8 +192,7 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     group varies most.
     """
     ax = _axis(ax)
-    matrix = check_matrix(X)
-    partition = fitted(found, len(matrix))
+    partition, matrix = fitted_on(found, X)
     rows = matrix - partition.mean_
     V = partition.components_
     group = partition.labels_ == 1

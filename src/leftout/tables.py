@@ -78,18 +78,16 @@ def _refuse_lazy(table: Any) -> None:
 
 def numbers(series: Any) -> np.ndarray | None:
     """A column as floats, missing values as NaN; None if it holds anything but numbers."""
-    values = series.to_numpy()
-    if values.dtype.kind in "iufb":  # missing integers have become floats
-        return values.astype(np.float64, copy=False)
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
         return None
     # Python objects, sparse columns, columns of nothing but missing values
+    values = series.to_numpy()
     if values.dtype.kind == "O":
         values = np.where(series.is_null().to_numpy(), np.nan, values)
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        return np.asarray(values, dtype=np.float64) if values.ndim == 1 else None
+    except (TypeError, ValueError, OverflowError):
         return None

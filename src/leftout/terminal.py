@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leftout.columns import shown
 from leftout.evidence import Trust
 from leftout.explain import Explanation
 from leftout.partition import MaxDisparityPartition
+from leftout.wording import shown
 
 _LINES = 8
 
@@ -34,7 +34,7 @@ def show_group(
     share = 100.0 * found.explained_variance_ratio_.sum()
     _say(
         console,
-        f"{found.sizes_[1]:,} of {found.sizes_.sum():,} {people} are left out.",
+        f"{found.sizes_[1]:,} of {found.sizes_.sum():,} {shown(people)} are left out.",
         f" A shared PCA with {found.n_components_} components keeps {share:.0f} % of the table's "
         f"variance but {kept[1]:.0f} % of this group's; its own PCA would keep {own[1]:.0f} %.\n",
     )
@@ -45,7 +45,7 @@ def show_group(
         ("variance kept by the shared PCA", kept, "{:.0f} %"),
         ("variance its own PCA would keep", own, "{:.0f} %"),
     ):
-        sides.add_row(name, form.format(values[1]), form.format(values[0]))
+        _row(sides, name, form.format(values[1]), form.format(values[0]))
     for outcome in told.outcome[:1]:
         _row(sides, f"{outcome.text} (not searched)", *outcome.sides())
     console.print(sides)
@@ -124,7 +124,7 @@ def _table(title: str, *heads: str) -> Table:
 
 
 def _row(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(cell) for cell in cells))
+    table.add_row(*(Text(shown(cell)) for cell in cells))
 
 
 def _without_empty(table: Table, meanings: Mapping[str, str]) -> Table:

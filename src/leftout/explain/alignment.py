@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.columns import Column, columns_of, find, unambiguous
+from leftout.columns import Column, columns_of, found
 from leftout.explain.items import Mask
+from leftout.wording import unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
+# Where all are, random groups are drawn, for no more categories than this.
+_DRAWS, _MOST = 9_999, 50
+# Groups up to this size have their Kolmogorov-Smirnov statistic's exact distribution.
+_SMALL = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +39,14 @@ class Alignment:
     cramers_v : float or None
         Of categories and of missing values.
     difference : float or None
-        Of numbers: difference of the means, left-out group minus rest, over the mean standard
-        deviation of the two.
+        Of numbers: difference of the means, left-out group minus rest, over the root of the mean
+        of their variances.
     ks : float or None
         Of numbers: Kolmogorov-Smirnov statistic, the largest gap between the two distributions.
     p_value, corrected : float
-        Of the chi-square or Kolmogorov-Smirnov test, alone and corrected for the number of columns
-        (Holm).
+        Of the chi-square (Fisher's, where rows are few) or Kolmogorov-Smirnov test, alone and
+        corrected for the number of columns (Holm). The latter is conservative where a column takes
+        few values.
     searched : bool
         Whether the search saw the column. If so, the group was chosen to differ in it, and its
         p-value is no test; the p-values of columns kept out of the search are.
@@ -80,9 +86,9 @@ def align(
     table: Any,
     labels: ArrayLike,
     *,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
-    sensitive: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+    sensitive: Iterable[Any] | None = (),
 ) -> list[Alignment]:
     """Compare the group with every raw column, those most alike first.
 
@@ -113,22 +119,22 @@ def align(
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
     names = [column.name for column in columns]
-    return aligned(columns, group, {find(names, name, "sensitive") for name in sensitive})
+    return aligned(columns, group, found(names, sensitive, "sensitive"))
 
 
 def aligned(columns: list[Column], group: Mask, sensitive: Collection[str]) -> list[Alignment]:
     """:func:`align` on columns and a mask that are checked."""
-    found = []
+    each = []
     for column in columns:
         searched = column.name not in sensitive
         if column.categories is not None:
-            found.append(_category(column.name, "category", column.values + 1, group, searched))
+            each.append(_category(column.name, "category", column.values + 1, group, searched))
             continue
-        found.append(_number(column, group, searched))
+        each.append(_number(column, group, searched))
         if column.missing.any():
             codes = column.missing.astype(np.intp)
-            found.append(_category(column.name, "missing", codes, group, searched))
-    lines = [line for line in found if line is not None]
+            each.append(_category(column.name, "missing", codes, group, searched))
+    lines = [line for line in each if line is not None]
     corrected = holm(np.array([line.p_value for line in lines]))
     lines = [replace(line, corrected=float(p)) for line, p in zip(lines, corrected, strict=True)]
     return sorted(lines, key=lambda line: -line.strength)
@@ -141,7 +147,7 @@ def _category(
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] < 2:
         return None
-    statistic = stats.chi2_contingency(counts, correction=False).statistic
+    statistic = stats.chi2_contingency(counts, correction=False)[0]
     phi2 = statistic / len(group)
     p = _p_value(counts)
     return Alignment(
@@ -157,22 +163,27 @@ def _category(
 
 def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
     known = ~column.missing & np.isfinite(column.values)
-    a, b = (column.values[known & side].astype(np.float64) for side in (group, ~group))
+    a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
         return None
+    few = min(len(a), len(b)) <= _SMALL and max(len(a), len(b)) <= _SMALL**2
+    test = stats.ks_2samp(a, b, method="exact" if few else "asymp")
+    # Squares of huge or tiny values are out of range, ratios of them are not.
+    middle = float(np.median(b))
+    scale = max(float(np.abs(side / 2 - middle / 2).max()) for side in (a, b))
+    a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
     spread = np.sqrt((a.var() + b.var()) / 2.0)
     gap = a.mean() - b.mean()
     both = len(a) + len(b)
     # the correlation of the values with membership
     explained = gap**2 * len(a) * len(b) / both**2
     phi2 = explained / (explained + (len(a) * a.var() + len(b) * b.var()) / both)
-    test = stats.ks_2samp(a, b, method="asymp")
     return Alignment(
         column=column.name,
         kind="number",
         strength=_strength(float(phi2), 2, both),
-        p_value=float(test.pvalue),
-        corrected=float(test.pvalue),
+        p_value=float(min(1.0, max(0.0, test.pvalue))),
+        corrected=1.0,
         searched=searched,
         difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
         ks=float(test.statistic),
@@ -192,17 +203,38 @@ def _strength(phi2: float, k: int, m: int) -> float:
 
 
 def _p_value(counts: NDArray[Any]) -> float:
-    """Chi-square test of two rows of counts; rare categories together, few rows by Fisher's."""
-    smallest = counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
-    rare = smallest < _FEW
-    if rare.sum() > 1:
-        counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
-        smallest = counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
-    if counts.shape[1] == 1:
-        return 1.0
-    if counts.shape[1] == 2 and smallest.min() < _FEW:
-        return float(stats.fisher_exact(counts).pvalue)
-    return float(stats.chi2_contingency(counts, correction=False).pvalue)
+    """Of the independence of two rows of counts.
+
+    Chi-square, rare categories together; Fisher's test where two categories are left and one is
+    rare; and where all are rare, the chi-square statistic's rank among random groups of the same
+    size. Of very many categories that are all rare, nothing can be told.
+    """
+    pooled, rare = counts, _expected(counts) < _FEW
+    if counts.shape[1] > 2 and rare.any() and not rare.all():
+        pooled = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    if pooled.shape[1] == 2:
+        if _expected(pooled).min() < _FEW:
+            return float(stats.fisher_exact(pooled)[1])
+    elif rare.all():
+        return _rank(counts) if counts.shape[1] <= _MOST else 1.0
+    return float(stats.chi2_contingency(pooled, correction=False)[1])
+
+
+def _expected(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Counts to be expected on the smaller side under independence."""
+    return counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
+
+
+def _rank(counts: NDArray[Any]) -> float:
+    """The share of random groups that differ as much, by chi-square."""
+    totals, size = counts.sum(axis=0), int(counts[1].sum())
+    expected = size * totals / totals.sum()
+    draws = np.random.default_rng(0).multivariate_hypergeometric(
+        totals, size, _DRAWS, method="marginals"
+    )
+    distance = (((draws - expected) ** 2) / expected).sum(axis=1)
+    found = (((counts[1] - expected) ** 2) / expected).sum()
+    return float((1 + np.sum(distance >= found * (1 - 1e-12))) / (1 + _DRAWS))
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.preprocessing import minmax_scale
 
@@ -18,6 +19,8 @@ from leftout.progress import Steps
 ENCODINGS = ("cross-fitted", "target-free")
 # Folds of cross-fitting, and rows with the overall mean that every category gets on top.
 _FOLDS, _PRIOR = 5, 1.0
+# Values of a column that get an indicator each.
+_LEVELS = 100
 
 
 def other_encodings(
@@ -81,6 +84,14 @@ def _cross_fitted(
 def _target_free(X: Array, places: dict[int, Column]) -> Array:
     parts = [np.delete(X, list(places), axis=1)]
     for column in places.values():
-        codes = column.codes()
-        parts.append(np.eye(codes.max() + 1)[codes] / np.sqrt(2.0))
+        parts.append(_indicators(column.codes()) / np.sqrt(2.0))
     return np.column_stack(parts)
+
+
+def _indicators(codes: NDArray[np.int32]) -> Array:
+    """A column for each value; of very many, the rare ones share one."""
+    counts = np.bincount(codes)
+    common = np.argsort(-counts, kind="stable")[:_LEVELS]
+    place = np.full(len(counts), len(common))
+    place[common] = np.arange(len(common))
+    return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, len(counts))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_matrix, check_whole
-from leftout.columns import Column, names_of, shown, unambiguous
+from leftout.checks import check_runs, check_whole
+from leftout.columns import Column, names_of
 from leftout.explain.alignment import Alignment, aligned
 from leftout.explain.encodings import ENCODINGS, other_encodings
 from leftout.explain.items import Items
@@ -22,19 +22,21 @@ from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, tally
 from leftout.explain.scores import FeatureScores, feature_losses, feature_scores
+from leftout.explain.search import most_telling
 from leftout.explain.sensitivity import WhatIf, search_without
 from leftout.explain.sentence import Sentence, best_sentence
-from leftout.explain.typical import Typical, example_rows, typical_of
+from leftout.explain.typical import Typical, rows_of, typical_of
 from leftout.files import plain, write_whole
 from leftout.losses import Array
-from leftout.partition import fitted
+from leftout.partition import fitted_on
 from leftout.progress import Report, Steps
 from leftout.threads import clean_interrupts
+from leftout.wording import listed, unambiguous
 
 # Below this F1 a description does not describe; below this strength a column is not alike.
 _POOR, _WEAK = 0.5, 0.05
 _SHOWN = 3
-_BINS, _SUPPORT, _TOP, _RULES = 5, 0.01, 10, 50
+_BINS, _SUPPORT, _TOP, _RULES, _RULE_COLUMNS = 5, 0.01, 10, 50, 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +108,12 @@ class Explanation:
         parts = self.disparity_by_feature
         total = parts.sum()
         order = np.argsort(-parts, kind="stable")[:_SHOWN]
-        named = [f"{shown(self.features[i])} ({100 * parts[i] / total:.0f} %)" for i in order]
+        named = [f"{unambiguous(self.features[i])} ({100 * parts[i] / total:.0f} %)" for i in order]
         others = len(parts) - len(order)
         if others:
             left = 100 * (1 - parts[order].sum() / total)
             named.append(f"{others} other{'s' * (others > 1)} ({left:.0f} %)")
-        return f"Features: the disparity of {total:.4g} is made up by {_listed(named)}."
+        return f"Features: the disparity of {total:.4g} is made up by {listed(named)}."
 
     def _about_alignment(self) -> str:
         strongest = [
@@ -119,7 +121,7 @@ class Explanation:
             for line in self.alignment[:_SHOWN]
             if line.strength >= _WEAK
         ]
-        text = f"Looks like: {_listed(strongest) or 'nothing in the table'}"
+        text = f"Looks like: {listed(strongest) or 'nothing in the table'}"
         hidden = [line for line in self.alignment if not line.searched]
         if hidden:
             first = hidden[0]
@@ -142,10 +144,11 @@ class Explanation:
 
     def _about_what_if(self) -> str:
         each = [
-            f"without {shown(line.feature)} {100 * line.gone:.0f} % of the disparity goes"
+            f"without {unambiguous(line.feature)} "
+            + (f"{100 * line.gone:.0f} % of it goes" if line.gone >= 0 else "it does not fall")
             for line in self.what_if[:_SHOWN]
         ]
-        return f"What if: {', '.join(each)}. This is sensitivity, not causation."
+        return f"What if (the disparity): {', '.join(each)}. This is sensitivity, not causation."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
@@ -194,7 +197,7 @@ class Explanation:
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write :meth:`to_dict` as JSON; the file appears whole or not at all."""
-        return write_whole(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
 
 
 @clean_interrupts()
@@ -205,10 +208,10 @@ def group(
     *,
     target: Any = None,
     positive: Any = None,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
-    sensitive: Collection[Any] = (),
-    target_encoded: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+    sensitive: Iterable[Any] | None = (),
+    target_encoded: Iterable[Any] | None = (),
     runs: ArrayLike | None = None,
     what_if: int = 5,
     shuffles: int = 3,
@@ -243,7 +246,8 @@ def group(
         How many of the leading features to leave out and shuffle; 0 for none.
     shuffles : int, default=3
     rows : int, default=0
-        Actual rows to show of either side. A row may be a person.
+        Actual rows to show of either side, without dropped and sensitive columns and the target. A
+        row may be a person.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
 
@@ -264,14 +268,13 @@ def group(
     """
     for name, value in (("what_if", what_if), ("shuffles", shuffles), ("rows", rows)):
         check_whole(name, value)
-    matrix = check_matrix(X)
+    partition, matrix = fitted_on(found, X)
     stability = getattr(found, "stability", None)
-    partition = fitted(found, len(matrix))
     left_out = partition.labels_ == 1
     raw = Raw.of(X if table is None else table, target, categorical, drop, sensitive, len(matrix))
     if runs is None:
         runs = partition.labels_ if stability is None else stability.labels
-    runs = np.atleast_2d(np.asarray(runs))
+    runs = check_runs(runs, len(matrix))
     encoded = encoded_places(X, raw, target_encoded, positive)
     features = names_of(X)
     n_leading = min(what_if, len(features)) if len(features) > 2 else 0
@@ -283,10 +286,11 @@ def group(
     parts = losses[1] - losses[0]
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)
-    items = Items(raw.described, _BINS)
+    telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
+    items = Items(telling, _BINS)
     floors = Floors(_SUPPORT, None)
-    rules = mine(items, left_out[None], floors, limit=_RULES)[0]
-    frequency = tally(mine(items, runs == 1, floors), _TOP)
+    rules = mine(items, left_out[None], floors, limit=_RULES)[0].leading(_RULES)
+    frequency = tally(mine(items, runs, floors, limit=_TOP), _TOP)
     steps.tell("sentence", 1)
     varies = any(cut.n_bins > 1 for cut in items.cuts)
     sentence = best_sentence(raw.described, left_out) if varies else None
@@ -300,6 +304,9 @@ def group(
     if encoded and raw.target is not None:
         others = other_encodings(partition, matrix, encoded, raw.target, positive, steps)
     leading = np.argsort(-parts, kind="stable")[:n_leading]
+    examples = None
+    if rows:
+        examples = rows_of(left_out, partition.score_samples(X), matrix, raw.described, rows)
     return Explanation(
         sentence=sentence,
         features=features,
@@ -313,24 +320,25 @@ def group(
         other_outcomes=others,
         typical=[typical_of(by_name[name], left_out) for name in order],
         what_if=search_without(partition, matrix, features, leading, shuffles, steps),
-        rows=example_rows(partition, X, table, rows=rows) if rows else None,
-        notes=_notes(raw, encoded),
+        rows=examples,
+        notes=_notes(raw, encoded, len(telling)),
     )
 
 
-def _notes(raw: Raw, encoded: dict[int, Column]) -> list[str]:
+def _notes(raw: Raw, encoded: dict[int, Column], n_telling: int) -> list[str]:
     notes = []
+    if n_telling < len(raw.described):
+        notes.append(
+            f"Note: of {len(raw.described)} columns, rules use the {n_telling} that tell most "
+            "about the group."
+        )
     if encoded and raw.target is not None:
         names = [unambiguous(column.name) for column in encoded.values()]
         more = len(names) - _SHOWN
         names = names[:_SHOWN] + [f"{more} more"] * (more > 0)
         notes.append(
-            f"Note: the search did not see {unambiguous(raw.target.name)}, but {_listed(names)} "
-            "were encoded by its mean, so it reached the search through them; hence the other "
-            "encodings."
+            f"Note: the search did not see {unambiguous(raw.target.name)}, but {listed(names)} "
+            f"{'was' if len(encoded) == 1 else 'were'} encoded by its mean, so it reached the "
+            "search that way; hence the other encodings."
         )
     return notes
-
-
-def _listed(words: list[str]) -> str:
-    return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])

@@ -17,7 +17,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from leftout.bits import Bits, n_words, pack
-from leftout.columns import Column, shortest, unambiguous
+from leftout.columns import Column
+from leftout.wording import shortest, unambiguous
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
@@ -28,7 +29,8 @@ class Condition:
     """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
 
     ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
-    may be None), ``"missing"`` or ``"known"``. ``text`` says it in words.
+    may be None), ``"missing"`` or ``"known"``; of ``dates``, bounds are microseconds since 1970.
+    ``text`` says it in words.
     """
 
     column: str
@@ -37,35 +39,49 @@ class Condition:
     value: str | float | None = None
     low: float | None = None
     high: float | None = None
+    dates: bool = False
 
     def holds(self, column: Column) -> Mask:
         """The rows of a column, of this table or another, for which the condition holds."""
         if self.op in ("missing", "known"):
             return column.missing == (self.op == "missing")
+        numbers = column.numbers
         if self.op == "range":
+            if numbers is None or column.dates != self.dates:
+                raise ValueError(
+                    f"The condition {self.text} compares {'dates' if self.dates else 'numbers'}, "
+                    f"but the column {column.name!r} of this table has none. Pass a table whose "
+                    "columns are of the same kind."
+                )
             low = -np.inf if self.low is None else self.low
-            high = np.inf if self.high is None else self.high
-            upper = ~column.missing if self.high is None else column.values < high
-            return (column.values >= low) & upper
-        if column.categories is None:
-            return (column.values == _number(self.value)) == (self.op == "=")
-        known = {name: code for code, name in enumerate(column.categories)}
-        name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
-        return (column.values == known.get(name, -2)) == (self.op == "=")
+            upper = ~column.missing if self.high is None else numbers < self.high
+            return (numbers >= low) & upper
+        wanted = _number(self.value)
+        if numbers is not None and wanted is not None:
+            equal = numbers == wanted
+        else:
+            known = {name: code for code, name in enumerate(column.categories or ())}
+            name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
+            equal = column.values == known.get(name, -2)
+        return equal == (self.op == "=")
 
     def to_dict(self) -> dict[str, Any]:
         given = {"value": self.value, "low": self.low, "high": self.high}
         return {"column": self.column, "op": self.op, "text": self.text} | {
-            key: value for key, value in given.items() if value is not None
+            key: str(value) if value in (np.inf, -np.inf) else value
+            for key, value in given.items()
+            if value is not None
         }
 
 
-def _number(value: str | float | None) -> float:
-    """A value as a number: what two values make a category may be a number in another table."""
+def _number(value: str | float | None) -> float | None:
+    """A value as a number: what is one here may be written in another table."""
+    if value in ("True", "False"):
+        return float(value == "True")
     try:
         return float(value or 0.0)
     except ValueError:
-        return np.nan
+        return None
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,7 @@ class Cut:
             return Condition(column.name, "known", f"{name} is known")
         if column.categories is not None:
             value = column.show(start)
-            return Condition(column.name, "=", f"{name} = {value}", column.categories[start])
+            return Condition(column.name, "=", f"{name} = {value}", column.value(start))
         if self.firsts[start] == self.lasts[stop - 1]:
             only = float(self.firsts[start])
             return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
@@ -128,7 +144,7 @@ def interval(column: Column, low: float | None, high: float | None) -> Condition
         text = f"{name} >= {above}"
     else:
         text = f"{above} <= {name} < {below}"
-    return Condition(column.name, "range", text, low=low, high=high)
+    return Condition(column.name, "range", text, low=low, high=high, dates=column.dates)
 
 
 def between(low: float, high: float) -> float:

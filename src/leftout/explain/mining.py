@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ REST, LEFT_OUT = 0, 1
 GROUPS = ("rest", "left-out group")
 # Pairs of items are counted in blocks of this many items.
 _BLOCK = 1024
-# Where rules are limited, this many times as many are looked at for those that cover the same rows.
-_SPARE = 20
+# Where rules are limited, so many of a block's pairs are kept at most.
+_MANY = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,15 @@ class Rules:
     def lift(self) -> NDArray[np.float64]:
         return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
 
-    def __getitem__(self, place: int) -> Rule:
+    @overload
+    def __getitem__(self, place: int) -> Rule: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Rules: ...
+
+    def __getitem__(self, place: int | slice) -> Rule | Rules:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
         if not -len(self) <= place < len(self):
             raise IndexError(f"There are {len(self)} rules; {place} is not one of them.")
         both = (self.first[place], self.second[place])
@@ -120,6 +128,11 @@ class Rules:
     def of(self, group: int) -> Rules:
         """The rules of one group: 1 is the left-out group, 0 the rest."""
         return self.take(self.group == group)
+
+    def leading(self, limit: int) -> Rules:
+        """So many rules of each group, those of highest lift."""
+        first = [np.flatnonzero(self.group == group)[:limit] for group in (REST, LEFT_OUT)]
+        return self.take(np.sort(np.concatenate(first)))
 
     def variables(self, place: int) -> tuple[str, ...]:
         """Names of the columns that a rule speaks of, in the order of the table."""
@@ -159,11 +172,12 @@ def mine(
 ) -> list[Rules]:
     """The rules of the groups asked for, for every run's labels in ``masks`` (n_runs, m).
 
-    What does not depend on the labels is counted once for all runs.
+    What does not depend on the labels is counted once for all runs. With a ``limit``, of very many
+    pairs only the best are kept.
     """
     m = items.n_rows
     covered = items.count()
-    chosen = np.flatnonzero(covered / m >= floors.support)
+    chosen = np.flatnonzero((covered / m >= floors.support) & ((covered < m) | (not prune)))
     bits, covered = items.bits(chosen), covered[chosen]
     members = [of_mask(mask) for mask in masks]
     sizes = [int(mask.sum()) for mask in masks]
@@ -190,16 +204,13 @@ def mine(
             if prune:
                 found = [_better_than_halves(part, covered, count) for part in found]
             if limit is not None:
-                found = [part.best(_SPARE * limit) for part in found]
+                found = [part.best(max(_MANY, limit)) for part in found]
             parts[run] += found
     results = []
     for size, part in zip(sizes, parts, strict=True):
         made = _sorted(items, (m - size, size), part)
         if prune:
             made = _distinct(made, bits)
-        if limit is not None:
-            first = [np.flatnonzero(made.group == group)[:limit] for group in groups]
-            made = made.take(np.sort(np.concatenate(first)))
         results.append(made.renumbered(chosen))
     return results
 
@@ -214,14 +225,17 @@ class _Part(NamedTuple):
     hits: Counts
 
     def where(self, kept: NDArray[Any]) -> _Part:
-        places = np.flatnonzero(kept)
+        return self.where_at(np.flatnonzero(kept))
+
+    def where_at(self, places: NDArray[np.intp]) -> _Part:
         return _Part(self.group, *(part[places] for part in self[1:]))
 
     def best(self, limit: int) -> _Part:
-        if len(self.first) <= limit:
+        if len(self.hits) <= limit:
             return self
-        confidence = self.hits / self.covered
-        return self.where(confidence >= np.partition(confidence, -limit)[-limit])
+        # by confidence, then count, which is never as much as a billion
+        key = self.hits / self.covered + 1e-18 * self.hits
+        return self.where_at(np.sort(np.argpartition(-key, limit)[:limit]))
 
 
 def _select(
@@ -272,6 +286,4 @@ def _distinct(found: Rules, bits: Bits) -> Rules:
     same numbers can.
     """
     kin = (found.covered * (1 + int(found.count.max(initial=0))) + found.count) * 2 + found.group
-    order = np.argsort(kin, kind="stable")
-    again = repeats(bits, found.first[order], found.second[order], kin[order])
-    return found.take(np.sort(order[~again]))
+    return found.take(np.flatnonzero(~repeats(bits, found.first, found.second, kin)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.columns import Column, column_of, unambiguous
+from leftout.columns import Column, column_of
 from leftout.explain.items import Mask
+from leftout.wording import unambiguous
 
 _LEVEL = 0.95
 _SHOWN = 5
@@ -41,7 +43,7 @@ class Outcome:
     left_out, rest, gap : Interval
         ``gap`` is the group's minus the rest's.
     missing : int
-        Rows without a value, which are not counted.
+        Rows without a value (or with an infinite one, of which there is no mean), not counted.
     encoding : str or None
         How categories became numbers for the search that found this group; None for the one asked
         about.
@@ -79,6 +81,8 @@ class Outcome:
         else:
             low, high = f"{100 * self.gap.low:+.0f}", f"{100 * self.gap.high:+.0f}"
             sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.0f} points"
+        if not np.isfinite(self.gap.low):
+            return f"{self.text}: {sides}: {gap} (too few rows for an interval)"
         return f"{self.text}: {sides}: {gap} (95 % interval {low} to {high})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,10 +150,8 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
     """The values of a target whose rates count; None if its mean does."""
     if target.categories is None:
         known: list[Any] = target.tabulated[0].tolist()
-        names = [target.show(value) for value in known[:_SHOWN]]
     else:
         known = list(range(len(target.categories)))
-        names = list(target.categories[:_SHOWN])
     if len(known) < 2:
         raise ValueError(
             f"The target {target.name!r} takes {len(known)} value(s); at least two are needed to "
@@ -157,16 +159,25 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
         )
     if positive is not None:
         for value in known:
-            same = value == positive if target.categories is None else False
-            if same or _named(target, value) == str(positive):
+            if _is(target, value, positive):
                 return [value]
+        names = ", ".join(_named(target, value) for value in known[:_SHOWN])
         raise ValueError(
             f"positive={positive!r} is not a value of the target {target.name!r}; it takes "
-            f"{', '.join(names)}{' and others' if len(known) > _SHOWN else ''}."
+            f"{names}{' and others' if len(known) > _SHOWN else ''}."
         )
     if len(known) == 2:
         return known[1:]
     return None if target.categories is None else known
+
+
+def _is(target: Column, value: Any, positive: Any) -> bool:
+    """Whether a value of the target is what somebody calls positive."""
+    if _named(target, value) == str(positive):
+        return True
+    number = value if target.levels is None else target.levels[value]
+    numeric = target.categories is None or target.levels is not None
+    return numeric and isinstance(positive, Real | np.bool_) and float(positive) == number
 
 
 def _named(target: Column, value: Any) -> str:
@@ -200,20 +211,25 @@ def _rates(target: Column, level: Any, group: Mask) -> Outcome:
 
 
 def _means(target: Column, group: Mask) -> Outcome:
-    known = ~target.missing
+    known = np.isfinite(target.values)
     a, b = target.values[known & group], target.values[known & ~group]
+    gap, low, high = _mean(a).value - _mean(b).value, np.nan, np.nan
     if min(len(a), len(b)) > 1:
-        around = stats.ttest_ind(a, b, equal_var=False).confidence_interval(_LEVEL)
-        low, high = float(around.low), float(around.high)
-    else:
-        low = high = np.nan
+        # Welch: the variances may differ
+        parts = np.array([side.var(ddof=1) / len(side) for side in (a, b)])
+        freedom = np.array([len(a), len(b)]) - 1.0
+        half = 0.0
+        if parts.any():
+            degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
+            half = float(stats.t.ppf(0.5 + _LEVEL / 2, degrees) * np.sqrt(parts.sum()))
+        low, high = gap - half, gap + half
     return Outcome(
         target=target.name,
         kind="mean",
         positive=None,
         left_out=_mean(a),
         rest=_mean(b),
-        gap=Interval(_mean(a).value - _mean(b).value, low, high),
+        gap=Interval(gap, low, high),
         missing=int((~known).sum()),
     )
 

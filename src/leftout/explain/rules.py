@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_left_out
+from leftout.checks import check_count, check_left_out, check_runs
 from leftout.columns import columns_of
 from leftout.explain.items import Items
 from leftout.explain.mining import GROUPS, LEFT_OUT, REST, Floors, Rules, mine
@@ -41,8 +41,8 @@ def find_rules(
     table: Any,
     labels: ArrayLike,
     *,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
     bins: int = 5,
     min_support: float = 0.01,
     min_confidence: float | None = None,
@@ -76,8 +76,8 @@ def find_rules(
     group : {1, 0} or None
         Only the rules of the left-out group (1), or of the rest (0); None for both.
     prune : bool, default=True
-        Drop a pair that is no better than one of its halves, and a rule that covers the same rows
-        as a rule before it.
+        Drop what holds for all rows, a pair that is no better than one of its halves, and a rule
+        that covers the same rows as a rule before it.
     limit : int or None
         Keep this many rules of each group, those of highest lift.
 
@@ -103,25 +103,27 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    for name, value in (("bins", bins), *((("limit", limit),) if limit is not None else ())):
-        check_count(name, value)
+    _check_bins(bins)
+    if limit is not None:
+        check_count("limit", limit)
     if antecedents not in (1, 2):
         raise ValueError(f"antecedents={antecedents!r} is not available; give 1 or 2.")
     if group not in (None, REST, LEFT_OUT):
         raise ValueError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
-    items = Items(columns_of(table, categorical=categorical, drop=drop), max(2, bins))
+    items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
     mask = check_left_out(labels, items.n_rows)
     floors = Floors.checked(min_support, min_confidence)
     groups = (REST, LEFT_OUT) if group is None else (group,)
-    return mine(items, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit)[0]
+    (found,) = mine(items, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit)
+    return found if limit is None else found.leading(limit)
 
 
 def rule_frequency(
     table: Any,
     runs: ArrayLike,
     *,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
     bins: int = 5,
     min_support: float = 0.01,
     min_confidence: float | None = None,
@@ -145,12 +147,18 @@ def rule_frequency(
     -------
     Frequency
     """
-    check_count("bins", bins)
+    _check_bins(bins)
     check_count("top", top)
-    items = Items(columns_of(table, categorical=categorical, drop=drop), max(2, bins))
-    masks = np.stack([check_left_out(run, items.n_rows) for run in np.atleast_2d(runs)])
+    items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
+    masks = check_runs(runs, items.n_rows)
     floors = Floors.checked(min_support, min_confidence)
-    return tally(mine(items, masks, floors), top)
+    return tally(mine(items, masks, floors, limit=top), top)
+
+
+def _check_bins(bins: Any) -> None:
+    check_count("bins", bins)
+    if bins < 2:
+        raise ValueError("bins=1 cuts nothing; give at least 2.")
 
 
 def tally(found: list[Rules], top: int) -> Frequency:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from leftout.checks import check_left_out, check_matrix
+from leftout.checks import check_matrix, check_runs
 from leftout.losses import Array, basis_loss_by_feature, own_components, scatter
 from leftout.measure import measured
 from leftout.moments import pooled
@@ -148,8 +148,7 @@ def feature_scores(
     """
     X = check_matrix(X)
     found = []
-    for run in np.atleast_2d(np.asarray(labels)):
-        left_out = check_left_out(run, len(X))
+    for left_out in check_runs(labels, len(X)):
         rule, moments, V = measured(X, left_out, n_components, "excess", centering)
         both, whole = scatter(rule, moments), scatter(rule, pooled(moments))
         found.append([_percentages(S, len(V)) for S in (*whole, *both)])

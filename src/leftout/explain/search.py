@@ -57,6 +57,14 @@ def best_by_length(columns: list[Column], group: Mask, conditions: int) -> list[
     ]
 
 
+def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]:
+    """The columns that tell most about the group, in their order; all, if there are no more."""
+    if len(columns) <= limit:
+        return columns
+    told = [_information(c, group) for c in Items(columns, _BINS, group).cuts]
+    return [columns[place] for place in np.sort(np.argsort(told)[::-1][:limit])]
+
+
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:
     """Rows for which conditions hold that words join."""
     result = masks[0]
@@ -324,11 +332,12 @@ def _rows(c: Cut, span: _Span) -> Mask:
 
 
 def _information(c: Cut, group: Mask) -> float:
-    """What a column's bins tell about the group, in nats a row."""
+    """What a column's bins tell about the group, in nats a row, less what chance gives (Miller)."""
     counts = [np.bincount(c.codes[side], minlength=c.n_bins) for side in (group, ~group)]
     shares = np.stack(counts) / len(group)
     independent = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
-    return float(np.sum(xlogy(shares, shares) - xlogy(shares, independent)))
+    told = float(np.sum(xlogy(shares, shares) - xlogy(shares, independent)))
+    return told - (np.count_nonzero(shares.sum(axis=0)) - 1) / (2 * len(group))
 
 
 def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
@@ -336,7 +345,8 @@ def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
     if c.column.categories is None or c.n_bins <= _CATEGORIES:
         return np.arange(c.n_bins)
     inside = np.bincount(c.codes[group], minlength=c.n_bins)
-    return np.sort(np.argsort(-inside, kind="stable")[:_CATEGORIES])
+    common = np.argsort(-inside, kind="stable")[:_CATEGORIES]
+    return np.union1d(common, np.arange(c.n_known, c.n_bins))  # and what is missing
 
 
 def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[_Span]:

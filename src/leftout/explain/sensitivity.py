@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.checks import check_count, check_matrix, check_whole
+from leftout.checks import check_count, check_whole
 from leftout.columns import names_of
 from leftout.explain.scores import feature_losses
-from leftout.losses import Array
-from leftout.partition import MaxDisparityPartition, fitted, generator
+from leftout.losses import Array, table_moments
+from leftout.partition import MaxDisparityPartition, fitted_on, generator
 from leftout.progress import Report, Steps, in_turn
 from leftout.threads import clean_interrupts, one_thread
 
@@ -29,7 +29,8 @@ class WhatIf:
         With the feature as it is.
     without, shuffled : float
         When it is left out, and when its values are dealt to the rows anew (the mean of several
-        deals; nan if there were none).
+        deals; nan if there were none). Components are as many as before, or as many as leave
+        something out of what is left; 0 where that cannot be.
     gone, gone_shuffled : float
         The share of the disparity that goes; negative where it grows.
     overlap : float
@@ -103,8 +104,7 @@ def what_if(
     """
     check_count("features", features)
     check_whole("shuffles", shuffles)
-    matrix = check_matrix(X)
-    found = fitted(found, len(matrix))
+    found, matrix = fitted_on(found, X)
     parts = feature_losses(
         matrix, found.labels_, found.n_components_, loss=found.loss, centering=found.centering
     )
@@ -165,6 +165,17 @@ def _again(
         X[:, place] = rng.permutation(X[:, place])
     else:
         X = np.delete(X, place, axis=1)
-    d = min(search.n_components, X.shape[1] - 1)
+    d = min(search.n_components, _rank(X, search.centering) - 1)
+    if d < 1:  # one component represents every row, or one feature is left
+        return 0.0, np.zeros(len(X), dtype=np.intp)
     again = clone(search).set_params(n_components=d, random_state=rng).fit(X)
     return again.disparity_, again.labels_
+
+
+def _rank(X: Array, centering: str) -> int:
+    """Dimensions that the table varies in."""
+    if X.shape[1] < 2:
+        return X.shape[1]
+    moments = table_moments(X, "global" if centering == "paper" else centering)
+    values = np.linalg.eigvalsh(moments.second[0])
+    return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))

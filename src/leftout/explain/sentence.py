@@ -7,7 +7,7 @@ share of the group that it covers); every further condition must earn its place.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,7 +72,7 @@ class Sentence:
     def f1(self) -> float:
         return 2.0 * self.count / (self.covered + self.size)
 
-    def covers(self, table: Any, *, categorical: Collection[Any] = ()) -> Mask:
+    def covers(self, table: Any, *, categorical: Iterable[Any] | None = ()) -> Mask:
         """The rows of a table, this one or another with the same columns, that it describes."""
         by_name = {column.name: column for column in columns_of(table, categorical=categorical)}
         for name in self.columns:
@@ -108,8 +108,8 @@ def describe(
     table: Any,
     labels: ArrayLike,
     *,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
     conditions: int = 3,
 ) -> Sentence:
     """The short description with the best F1 for the left-out rows.
@@ -128,6 +128,12 @@ def describe(
     Returns
     -------
     Sentence
+
+    Notes
+    -----
+    All conditions and pairs of them are looked at on 16 cut points a column; three are searched
+    from the best. Of more than 64 columns, and of more than 40 categories of one, those take part
+    that tell most about the group.
 
     Examples
     --------

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_left_out, check_matrix
+from leftout.checks import check_count, check_left_out
 from leftout.columns import Column, columns_of
 from leftout.explain.items import Mask
-from leftout.partition import fitted
+from leftout.losses import Array
+from leftout.partition import fitted_on
+
+MISSING = "(missing)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +23,7 @@ class Typical:
     """A column's median, or most frequent category, on either side.
 
     ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
-    much of a side has that value. ``missing`` is the most frequent category where it is.
+    much of a side has that value. ``(missing)`` is the most frequent category where it is.
     """
 
     column: str
@@ -38,8 +41,8 @@ def typical_values(
     table: Any,
     labels: ArrayLike,
     *,
-    categorical: Collection[Any] = (),
-    drop: Collection[Any] = (),
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
 ) -> list[Typical]:
     """Medians and most frequent categories of the left-out group and of the rest, side by side.
 
@@ -87,14 +90,16 @@ def typical_of(column: Column, group: Mask) -> Typical:
 def _median(column: Column, side: Mask) -> str:
     values = column.values[side & ~column.missing]
     if not len(values):
-        return "missing"
-    return column.show(float(f"{np.median(values):.6g}") if not column.dates else np.median(values))
+        return MISSING
+    with np.errstate(invalid="ignore", over="ignore"):  # between infinities
+        middle = float(np.median(values))
+    return column.show(middle if column.dates else float(f"{middle:.10g}"))
 
 
 def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
     counts = np.bincount(column.values[side] + 1, minlength=2)  # missing first
     most = int(counts.argmax()) - 1
-    return "missing" if most < 0 else column.show(most), float(counts.max() / counts.sum())
+    return MISSING if most < 0 else column.show(most), float(counts.max() / counts.sum())
 
 
 def example_rows(
@@ -121,12 +126,22 @@ def example_rows(
         nearest to its mean. Each is ``{"row": number, "values": {column: text}}``.
     """
     check_count("rows", rows)
-    matrix = check_matrix(X)
-    found = fitted(found, len(matrix))
+    partition, matrix = fitted_on(found, X)
     columns = columns_of(X if table is None else table)
-    group = found.labels_ == 1
-    depth = np.where(group, found.score_samples(X), -np.inf)
-    distance = np.sum((matrix - matrix[~group].mean(axis=0)) ** 2, axis=1)
+    if len(columns[0]) != len(matrix):
+        raise ValueError(
+            f"The raw table has {len(columns[0]):,} rows, but X has {len(matrix):,}; one raw row "
+            "for each row of X is needed, in the same order."
+        )
+    return rows_of(partition.labels_ == 1, partition.score_samples(X), matrix, columns, rows)
+
+
+def rows_of(
+    group: Mask, scores: Array, X: Array, columns: list[Column], rows: int
+) -> dict[str, list[dict[str, Any]]]:
+    """:func:`example_rows` with the values of given columns."""
+    depth = np.where(group, scores, -np.inf)
+    distance = np.sum((X - X[~group].mean(axis=0)) ** 2, axis=1)
     distance[group] = np.inf
     deepest = np.argsort(-depth, kind="stable")[: min(rows, int(group.sum()))]
     nearest = np.argsort(distance, kind="stable")[: min(rows, int((~group).sum()))]
