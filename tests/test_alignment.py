@@ -37,6 +37,10 @@ def test_numbers_are_those_of_scipy(table, seed):
     assert strengths == sorted(strengths, reverse=True)
     want = naive.holm([line.p_value for line in lines])
     assert [line.corrected for line in lines] == pytest.approx(want)
+    first = table.columns[0]
+    for line in explain.align(table, group, sensitive=[first]):
+        if line.column == first and line.kind == "category":
+            assert line.corrected == line.p_value  # a test among tests alone
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -44,18 +48,29 @@ def test_holm(p_values):
     assert holm(np.array(p_values)) == pytest.approx(naive.holm(p_values))
 
 
-def test_yes_or_no_has_one_strength_as_number_and_as_category():
+def test_strength_is_one_scale_for_all_kinds():
     rng = np.random.default_rng(0)
     yes = rng.random(500) < 0.3
     group = rng.random(500) < 0.2 + 0.5 * yes
     as_text = explain.align(pd.DataFrame({"v": np.where(yes, "y", "n")}), group)[0]
-    # a third value makes it a number; it is given to nobody who counts
-    as_number = explain.align(
-        pd.DataFrame({"v": np.append(yes.astype(float), [np.nan, 5.0])}), np.append(group, [0, 0])
-    )[0]
     assert as_text.cramers_v == pytest.approx(abs(np.corrcoef(yes, group)[0, 1]))
     assert as_text.strength == pytest.approx(as_text.cramers_v, abs=0.01)
-    assert as_number.kind == "number"
+    assert (as_text.contrast, as_text.left_out_share) == ("y", pytest.approx(yes[group].mean()))
+    assert str(as_text).startswith("v = y: ")
+    # a third value makes it a number; it is rare
+    values = np.where(np.arange(500) == 7, 2.0, yes)
+    as_number = explain.align(pd.DataFrame({"v": values}), group)[0]
+    assert as_number.kind == "number" and str(as_number) == "v higher on average"
+    assert as_number.strength == pytest.approx(as_text.strength, abs=0.02)
+    assert as_number.means == pytest.approx((values[group].mean(), values[~group].mean()))
+
+
+def test_strength_sees_a_wider_spread():
+    rng = np.random.default_rng(0)
+    group = np.arange(600) < 200
+    values = rng.standard_normal(600) * np.where(group, 5.0, 1.0)
+    line = explain.align(values[:, None], group)[0]
+    assert abs(line.difference) < 0.3 and line.strength > 0.4
 
 
 def test_a_column_of_identifiers_does_not_look_like_every_group():

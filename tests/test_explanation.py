@@ -73,6 +73,7 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert "faith" in names and "passed" not in names
     assert [line.column for line in told.alignment if not line.searched] == ["faith"]
     assert told.alignment == explain.align(raw, labels, drop=["passed"], sensitive=["faith"])
+    assert told.sources == told.features  # an array has no names to tell by
     assert told.typical[0].column == told.alignment[0].column
     assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
     assert told.outcome == explain.compare_outcome(raw["passed"], labels, name="passed")
@@ -84,16 +85,20 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
 def test_the_summary_says_it_in_words(told):
     text = told.summary()
     for words in (
-        "Who: town = north: covers ",
+        "In a sentence: town = north: covers ",
         "Features: the disparity of ",
         " and 6 others (",
-        "Looks like: town (",
-        "of the columns kept out of the search, most like faith",
+        "Looks like: town = north: 9",
+        "Kept out of the search: faith = a: ",
+        " corrected).",
         "Outcome: passed = 1: ",
+        "(the groups overlap by ",
         "This is sensitivity, not causation.",
     ):
         assert words in text
-    assert "%" in text and "nan" not in text
+    assert "nan" not in text and str(told) == text
+    assert repr(told) == "<Explanation of a left-out group: town = north>"
+    assert repr(told.rules) == f"<{len(told.rules)} rules>" and "town = north" in str(told.rules)
 
 
 def test_plain_data_and_json(told, tmp_path):
@@ -162,6 +167,46 @@ def test_features_that_repeat_others_can_be_left_out(planted):
         lines = explain.group(found, table, what_if=6, shuffles=0).what_if
         assert all(np.isfinite(line.without) for line in lines)
     assert min(line.without for line in lines) >= 0.0
+
+
+def test_features_that_were_made_from_one_column_go_together(planted, raw):
+    """Indicators of one column, named as scikit-learn names them; age is in no feature."""
+    X, labels = planted
+    frame = raw[[f"f{j}" for j in range(9)]].rename(columns={"f0": "num__f0"})
+    for value in ("north", "south", "east"):
+        frame[f"town_{value}"] = (raw["town"] == value).astype(float)
+    found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
+    told = explain.group(found, frame, raw, target="passed", what_if=10, shuffles=0)
+    assert told.sources == [*(f"f{j}" for j in range(9)), *["town"] * 3]
+    town = told.disparity_by_feature[9:].sum()
+    assert told.by_column()["town"] == pytest.approx(town)
+    assert sum(told.by_column().values()) == pytest.approx(found.disparity_)
+    assert {line.column for line in told.alignment if not line.searched} == {"age", "faith"}
+    assert not any("age" in rule.text or "faith" in rule.text for rule in told.rules)
+    without = {line.feature: line.without for line in told.what_if}["town"]
+    again = MaxDisparityPartition(2, group_size=60, random_state=1).fit(frame.iloc[:, :9])
+    assert without == pytest.approx(again.disparity_, rel=0.02)
+    with pytest.raises(ValueError, match="sensitive names 'f3', which is a feature of X"):
+        explain.group(found, frame, raw, sensitive=["f3"])
+
+
+def test_rows_in_another_order_are_refused(planted, raw):
+    frame = pd.DataFrame(planted[0]).add_prefix("v")
+    found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
+    with pytest.raises(ValueError, match="rows of X in another order"):
+        explain.group(found, frame, raw[::-1], what_if=0)
+    renamed = raw.set_axis(range(1000, 1300))  # other labels say nothing
+    assert explain.group(found, frame, renamed, what_if=0).sentence.text == "town = north"
+    with pytest.raises(ValueError, match="disparity in this X is .* Pass the very table"):
+        explain.group(found, 2 * frame, raw)
+
+
+def test_of_many_outcomes_the_widest_gaps_are_told(found, planted, raw):
+    many = np.where(found.labels_ == 1, "z", np.array(list("abcde"))[np.arange(300) % 5])
+    told = explain.group(found, planted[0], raw, target=many, what_if=0)
+    lines = [line for line in told.summary().splitlines() if line.startswith("Outcome")]
+    assert len(told.outcome) == 6 and lines[0].startswith("Outcome: target = z: 100.0 %")
+    assert lines[-1] == "Outcome: 3 more values differ by less."
 
 
 def test_a_target_given_as_values_is_part_of_no_sentence(found, planted, raw):

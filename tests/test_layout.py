@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "measure",
         "bits",
         "columns",
+        "tables",
         "wording",
         "checks",
         "partition",

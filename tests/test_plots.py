@@ -126,6 +126,12 @@ def test_scores_alignment_rules_and_plane(told, found, table):
     assert group[:, 1].std() > 3 * rest[:, 1].std()
 
 
+def test_figures_of_an_explanation_ask_for_one(found, ax):
+    for draw in (plots.rules, plots.alignment, plots.feature_scores, plots.disparity_by_feature):
+        with pytest.raises(TypeError, match="Pass what leftout.explain.group returns"):
+            draw(found, ax)
+
+
 def test_no_rule_is_said(told, ax):
     plots.rules(replace(told, rules=told.rules.take(np.arange(0))), ax)
     assert ax.texts[0].get_text() == "no rule"

@@ -31,7 +31,9 @@ def test_trust_example(capsys):
 def test_explain_example(capsys):
     assert len(EXAMPLES) == 3
     lines = lines_of(EXAMPLES[2], capsys)
-    assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith("Who: town = ")
+    assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
+        "In a sentence: town = "
+    )
     assert lines[-1].endswith("This is sensitivity, not causation.")
 
 

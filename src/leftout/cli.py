@@ -138,7 +138,7 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
     terminal.show_group(console, found.partition, told, "applicants", DEMO_COLUMNS)
     terminal.show_trust(console, found)
     if told.rows is not None:
-        terminal.show_rows(console, told.rows)
+        terminal.show_rows(console, told.rows, DEMO_COLUMNS)
     for path in files:
         console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
 

@@ -43,7 +43,7 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("rows in the left-out group")
     ax.set_ylabel("disparity")
-    ax.set_title("Best disparity, beside chance")
+    ax.set_title("Best disparity found, beside chance" if found.chance else "Best disparity found")
     ax.legend(frameon=False, loc="upper right")  # disparities fall with size
     return ax
 
@@ -106,26 +106,34 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
 
 
 def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
-    """What each feature adds to the disparity or takes from it; the others together."""
+    """What each feature adds to the disparity or takes from it; the others together.
+
+    Features that were made from one raw column count as one.
+    """
+    _check(found)
     ax = _axis(ax)
-    parts = found.disparity_by_feature
-    order = np.argsort(-np.abs(parts), kind="stable")[:top]
-    names = [found.features[place] for place in order]
-    values = parts[order].tolist()
-    if len(parts) > len(order):
-        names.append(f"{len(parts) - len(order)} others together")
-        values.append(float(parts.sum() - sum(values)))
+    parts = found.by_column()
+    total = sum(parts.values())
+    names = sorted(parts, key=lambda name: -abs(parts[name]))[:top]
+    names.sort(key=lambda name: -parts[name])
+    values = [parts[name] for name in names]
+    if len(parts) > len(names):
+        values.append(total - sum(values))
+        names.append(f"{len(parts) - len(names)} others together")
     places = np.arange(len(values))
-    ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
+    bars = ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
+    ax.bar_label(bars, [f"{100 * value / total:.0f} %" for value in values], padding=3, fontsize=8)
+    ax.margins(x=0.12)
     ax.axvline(0.0, color="black", lw=0.8)
     _named(ax, names)
     ax.set_xlabel("part of the disparity")
-    ax.set_title(f"A disparity of {parts.sum():.4g}, by feature")
+    ax.set_title(f"A disparity of {total:.4g}, by feature")
     return ax
 
 
 def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """The paper's scores of the left-out group and of the rest, largest difference first."""
+    _check(found)
     ax = _axis(ax)
     scores = found.feature_scores
     order = np.argsort(-scores.difference, kind="stable")[:top]
@@ -135,13 +143,14 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
     _named(ax, [found.features[place] for place in order])
     ax.set_xlabel("score, % of all features")
-    ax.set_title("What the components are made of" + _over(scores.runs))
-    ax.legend(loc="best", fontsize="small")
+    ax.set_title("The paper's scores: what components are made of" + _over(scores.runs))
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
     return ax
 
 
 def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """How far raw columns agree with the left-out group; those the search did not see in blue."""
+    _check(found)
     ax = _axis(ax)
     hidden = [line for line in found.alignment[top:] if not line.searched]
     lines = found.alignment[:top] + hidden[:3]
@@ -153,8 +162,8 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
         if places:
             ax.barh(places, [lines[p].strength for p in places], color=color, label=label)
     _named(ax, [line.text for line in lines])
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel("strength (1: the column is the group)")
+    ax.set_xlim(0.0, max([1.15 * line.strength for line in lines] + [0.1]))
+    ax.set_xlabel("strength (at 1, the column is the group)")
     ax.set_title("Which columns the group looks like")
     if not all(line.searched for line in lines):
         ax.legend(frameon=False, loc="lower right")
@@ -163,6 +172,7 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
 
 def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
     """The leading rules of the left-out group, as text."""
+    _check(found)
     ax = _axis(ax)
     ax.axis("off")
     heads = ["left out, if", "rows", "share left out", "lift"]
@@ -173,14 +183,16 @@ def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
     if not cells:
         ax.text(0.5, 0.5, "no rule", ha="center", va="center")
         return ax
-    table = ax.table(
-        cells, colLabels=heads, colWidths=[0.64, 0.1, 0.16, 0.1], cellLoc="left", loc="upper left"
-    )
+    from matplotlib.transforms import Bbox
+
+    everywhere = Bbox.unit()
+    table = ax.table(cells, colLabels=heads, colWidths=[0.64, 0.1, 0.16, 0.1], bbox=everywhere)
     table.auto_set_font_size(False)
-    table.set_fontsize(7)
-    for cell in table.get_celld().values():
+    table.set_fontsize(8)
+    for (_, column), cell in table.get_celld().items():
         cell.set_linewidth(0.3)
-        cell.get_text().set_parse_math(False)
+        cell.PAD = 0.02
+        cell.set_text_props(ha="left" if column == 0 else "right", parse_math=False)
     ax.set_title("Rules with the highest lift")
     return ax
 
@@ -204,9 +216,10 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
             rows[side] @ V[0], residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
             label=label,
         )  # fmt: skip
+    lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
     ax.set_xlabel("first component of the shared PCA")
-    ax.set_ylabel("what it drops: leading residual direction")
-    ax.set_title("The two groups")
+    ax.set_ylabel("a direction that the shared PCA drops")
+    ax.set_title(f"It drops {lost:.0f} % of the group's variance along one direction")
     ax.legend(frameon=False, markerscale=2)
     return ax
 
@@ -230,6 +243,14 @@ def drawable(text: Any, width: int = 36) -> str:
     if len(drawn) <= width:
         return drawn
     return f"{drawn[: width - width // 3 - 1]}\u2026{drawn[len(drawn) - width // 3 :]}"
+
+
+def _check(found: Any) -> None:
+    if not hasattr(found, "disparity_by_feature"):
+        raise TypeError(
+            f"Found {type(found).__name__} where an explanation is needed. Pass what "
+            "leftout.explain.group returns."
+        )
 
 
 def _named(ax: Axes, names: list[str]) -> None:

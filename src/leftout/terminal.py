@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +18,7 @@ from leftout.explain import Explanation
 from leftout.partition import MaxDisparityPartition
 from leftout.wording import shown
 
-_LINES = 8
+_LINES, _RULES = 8, 5
 
 
 def show_group(
@@ -41,7 +40,7 @@ def show_group(
     sides = _table("The two sides", "", "left-out group", "rest")
     for name, values, form in (
         (people, found.sizes_, "{:,}"),
-        ("average loss", found.losses_, "{:.3f}"),
+        ("average loss (squared error beyond its own PCA's)", found.losses_, "{:.3f}"),
         ("variance kept by the shared PCA", kept, "{:.0f} %"),
         ("variance its own PCA would keep", own, "{:.0f} %"),
     ):
@@ -52,43 +51,51 @@ def show_group(
     _say(console, "\nWho are they?", "\n" + told.summary())
     _show_features(console, told, meanings or {})
     _show_columns(console, told, meanings or {})
+    _show_rules(console, told)
 
 
 def _show_features(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
-    parts = told.disparity_by_feature
-    order = np.argsort(-parts, kind="stable")[:_LINES]
+    parts = told.by_column()
+    total = sum(parts.values())
     table = _table("\nWhat the disparity is made of", "feature", "meaning", "part", "share")
-    for place in order:
-        name = told.features[place]
-        _row(
-            table, name, meanings.get(name, ""), f"{parts[place]:.3f}",
-            f"{100 * parts[place] / parts.sum():.0f} %",
-        )  # fmt: skip
-    rest = parts.sum() - parts[order].sum()
-    _row(
-        table, f"{len(parts) - len(order)} others", "", f"{rest:.3f}",
-        f"{100 * rest / parts.sum():.0f} %",
-    )  # fmt: skip
+    lines = [(name, meanings.get(name, ""), part) for name, part in list(parts.items())[:_LINES]]
+    if len(parts) > len(lines):
+        left = total - sum(part for *_, part in lines)
+        lines.append((f"{len(parts) - len(lines)} others", "", left))
+    for name, meaning, part in lines:
+        _row(table, name, meaning, f"{part:.3f}", f"{100 * part / total:.0f} %")
     console.print(_without_empty(table, meanings))
 
 
 def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
-    typical = {line.column: line for line in told.typical}
     table = _table(
-        "\nWhich columns the group looks like (median, or most frequent value and its share)",
+        "\nWhich columns the group looks like (share with a value, or mean)",
         "column", "meaning", "strength", "left out", "rest",
     )  # fmt: skip
     for line in told.alignment[:_LINES]:
-        usual = typical[line.column]
-        sides = [
-            value + ("" if share is None else f" ({100 * share:.0f} %)")
-            for value, share in (
-                (usual.left_out, usual.left_out_share),
-                (usual.rest, usual.rest_share),
-            )
-        ]
-        _row(table, line.text, meanings.get(line.column, ""), f"{line.strength:.2f}", *sides)
+        name, sides = line.text, ("", "")
+        if line.means is not None:
+            sides = f"{line.means[0]:.4g}", f"{line.means[1]:.4g}"
+        if line.contrast is not None:
+            name += f" = {line.contrast}" if line.kind == "category" else ""
+            shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
+            sides = f"{100 * shares[0]:.0f} %", f"{100 * shares[1]:.0f} %"
+        name += "" if line.searched else " (not searched)"
+        _row(table, name, meanings.get(line.column, ""), f"{line.strength:.2f}", *sides)
     console.print(_without_empty(table, meanings))
+
+
+def _show_rules(console: Console, told: Explanation) -> None:
+    rules = told.rules.of(1)[:_RULES]
+    if not len(rules):
+        return
+    table = _table(
+        "\nRules: who is left out far more often than others", "if", "rows", "left out", "lift"
+    )
+    for rule in rules:
+        share = f"{rule.count:,} ({100 * rule.confidence:.0f} %)"
+        _row(table, rule.text, f"{rule.covered:,}", share, f"{rule.lift:.1f}")
+    console.print(table)
 
 
 def show_trust(console: Console, found: Trust) -> None:
@@ -101,18 +108,20 @@ def show_trust(console: Console, found: Trust) -> None:
     )
 
 
-def show_rows(console: Console, rows: dict[str, Any]) -> None:
-    """Actual rows, which somebody has asked for."""
-    for side, title in (
-        ("left_out", "Deepest in the left-out group"),
-        ("rest", "Most typical of the rest"),
-    ):
-        for row in rows[side]:
-            values = ", ".join(
-                f"{shown(name)} = {'missing' if value is None else value}"
-                for name, value in row["values"].items()
-            )
-            _say(console, f"\n{title}, row {row['row']}:", " " + values)
+def show_rows(
+    console: Console, rows: dict[str, Any], meanings: Mapping[str, str] | None = None
+) -> None:
+    """Actual rows, which somebody has asked for: the group's deepest, the rest's most typical."""
+    sides = (("left_out", "left out"), ("rest", "rest"))
+    every = [
+        (f"{word}, row {row['row']}", row["values"]) for key, word in sides for row in rows[key]
+    ]
+    heads = ("column", "meaning", *(head for head, _ in every))
+    table = _table("\nDeepest in the left-out group, and most typical of the rest", *heads)
+    for name in every[0][1]:
+        cells = ("" if values[name] is None else values[name] for _, values in every)
+        _row(table, name, (meanings or {}).get(name, ""), *cells)
+    console.print(_without_empty(table, meanings or {}))
 
 
 def _say(console: Console, heading: str, text: str) -> None:

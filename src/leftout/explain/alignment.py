@@ -12,13 +12,15 @@ from scipy import stats
 
 from leftout.checks import check_left_out
 from leftout.columns import Column, columns_of, found
-from leftout.explain.items import Mask
+from leftout.explain.items import Mask, cut
 from leftout.wording import unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
 # Where all are, random groups are drawn, for no more categories than this.
 _DRAWS, _MOST = 9_999, 50
+# Intervals that numbers are cut into for their strength.
+_BINS = 10
 # Groups up to this size have their Kolmogorov-Smirnov statistic's exact distribution.
 _SMALL = 100
 
@@ -33,9 +35,14 @@ class Alignment:
     kind : {"category", "number", "missing"}
         ``"missing"``: whether a column of numbers has a value at all.
     strength : float
-        From 0 to 1, on one scale for all kinds: the correlation of the group with the column (the
-        multiple correlation with its categories), corrected for what chance gives. Lines are sorted
-        by it.
+        From 0 to 1, on one scale for all kinds: Cramer's V of the group and the column, numbers cut
+        into at most ten intervals, less what chance gives. Lines are sorted by it.
+    contrast : str or None
+        Of categories: the value whose share differs most between the sides.
+    left_out_share, rest_share : float or None
+        That value's shares.
+    means : pair of float or None
+        Of numbers: the means of the left-out group and of the rest.
     cramers_v : float or None
         Of categories and of missing values.
     difference : float or None
@@ -45,8 +52,8 @@ class Alignment:
         Of numbers: Kolmogorov-Smirnov statistic, the largest gap between the two distributions.
     p_value, corrected : float
         Of the chi-square (Fisher's, where rows are few) or Kolmogorov-Smirnov test, alone and
-        corrected for the number of columns (Holm). The latter is conservative where a column takes
-        few values.
+        corrected (Holm) for the number of columns of its kind, searched or not. Kolmogorov-Smirnov
+        is conservative where a column takes few values.
     searched : bool
         Whether the search saw the column. If so, the group was chosen to differ in it, and its
         p-value is no test; the p-values of columns kept out of the search are.
@@ -61,11 +68,25 @@ class Alignment:
     cramers_v: float | None = None
     difference: float | None = None
     ks: float | None = None
+    contrast: str | None = None
+    left_out_share: float | None = None
+    rest_share: float | None = None
+    means: tuple[float, float] | None = None
 
     @property
     def text(self) -> str:
         name = unambiguous(self.column)
         return f"{name} is missing" if self.kind == "missing" else name
+
+    def __str__(self) -> str:
+        if self.difference is not None:
+            return f"{self.text} {'higher' if self.difference > 0 else 'lower'} on average"
+        shares = (
+            f"{100 * (self.left_out_share or 0):.0f} % against {100 * (self.rest_share or 0):.0f} %"
+        )
+        if self.kind == "missing":
+            return f"{self.text}: {shares}"
+        return f"{self.text} = {self.contrast}: {shares}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -79,6 +100,10 @@ class Alignment:
             "p_value": self.p_value,
             "corrected": self.corrected,
             "searched": self.searched,
+            "contrast": self.contrast,
+            "left_out_share": self.left_out_share,
+            "rest_share": self.rest_share,
+            "means": self.means,
         }
 
 
@@ -128,27 +153,40 @@ def aligned(columns: list[Column], group: Mask, sensitive: Collection[str]) -> l
     for column in columns:
         searched = column.name not in sensitive
         if column.categories is not None:
-            each.append(_category(column.name, "category", column.values + 1, group, searched))
+            names = ("(missing)", *map(column.show, range(len(column.categories))))
+            codes = column.values + 1
+            each.append(_category(column.name, "category", codes, names, group, searched))
             continue
         each.append(_number(column, group, searched))
         if column.missing.any():
             codes = column.missing.astype(np.intp)
-            each.append(_category(column.name, "missing", codes, group, searched))
-    lines = [line for line in each if line is not None]
-    corrected = holm(np.array([line.p_value for line in lines]))
-    lines = [replace(line, corrected=float(p)) for line, p in zip(lines, corrected, strict=True)]
+            names = ("known", "missing")
+            each.append(_category(column.name, "missing", codes, names, group, searched))
+    lines = []
+    for searched in (False, True):  # tests are corrected among tests alone
+        alike = [line for line in each if line is not None and line.searched == searched]
+        corrected = holm(np.array([line.p_value for line in alike]))
+        lines += [
+            replace(line, corrected=float(p)) for line, p in zip(alike, corrected, strict=True)
+        ]
     return sorted(lines, key=lambda line: -line.strength)
 
 
 def _category(
-    name: str, kind: str, codes: NDArray[Any], group: Mask, searched: bool
+    name: str,
+    kind: str,
+    codes: NDArray[Any],
+    names: tuple[str, ...],
+    group: Mask,
+    searched: bool,
 ) -> Alignment | None:
-    counts = np.stack([np.bincount(codes[s], minlength=codes.max() + 1) for s in (~group, group)])
+    counts = _counts(codes, group, len(names))
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    most = int(np.argmax(shares[1] - shares[0])) if kind == "category" else 1
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] < 2:
         return None
-    statistic = stats.chi2_contingency(counts, correction=False)[0]
-    phi2 = statistic / len(group)
+    phi2 = _phi2(counts)
     p = _p_value(counts)
     return Alignment(
         column=name,
@@ -158,7 +196,19 @@ def _category(
         corrected=p,
         searched=searched,
         cramers_v=float(np.sqrt(phi2)),
+        contrast=names[most],
+        left_out_share=float(shares[1, most]),
+        rest_share=float(shares[0, most]),
     )
+
+
+def _counts(codes: NDArray[Any], group: Mask, n: int) -> NDArray[np.int64]:
+    """Rows of the rest and of the group, by code: shape (2, n)."""
+    return np.stack([np.bincount(codes[side], minlength=n) for side in (~group, group)])
+
+
+def _phi2(counts: NDArray[Any]) -> float:
+    return float(stats.chi2_contingency(counts, correction=False)[0] / counts.sum())
 
 
 def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
@@ -166,6 +216,7 @@ def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
     a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
         return None
+    means = (float(a.mean()), float(b.mean())) if _can_average(a, b) else None
     few = min(len(a), len(b)) <= _SMALL and max(len(a), len(b)) <= _SMALL**2
     test = stats.ks_2samp(a, b, method="exact" if few else "asymp")
     # Squares of huge or tiny values are out of range, ratios of them are not.
@@ -174,20 +225,24 @@ def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
     a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
     spread = np.sqrt((a.var() + b.var()) / 2.0)
     gap = a.mean() - b.mean()
-    both = len(a) + len(b)
-    # the correlation of the values with membership
-    explained = gap**2 * len(a) * len(b) / both**2
-    phi2 = explained / (explained + (len(a) * a.var() + len(b) * b.var()) / both)
+    bins = cut(column, _BINS)
+    counts = _counts(bins.codes[known], group[known], bins.n_known)
     return Alignment(
         column=column.name,
         kind="number",
-        strength=_strength(float(phi2), 2, both),
+        strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
         p_value=float(min(1.0, max(0.0, test.pvalue))),
         corrected=1.0,
         searched=searched,
         difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
         ks=float(test.statistic),
+        means=means,
     )
+
+
+def _can_average(*sides: NDArray[np.float64]) -> bool:
+    """Whether sums of the values stay in range."""
+    return all(np.abs(side).max() < 1e300 / len(side) for side in sides)
 
 
 def _strength(phi2: float, k: int, m: int) -> float:

@@ -23,7 +23,7 @@ from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, tally
 from leftout.explain.scores import FeatureScores, feature_losses, feature_scores
 from leftout.explain.search import most_telling
-from leftout.explain.sensitivity import WhatIf, search_without
+from leftout.explain.sensitivity import WhatIf, by_source, search_without
 from leftout.explain.sentence import Sentence, best_sentence
 from leftout.explain.typical import Typical, rows_of, typical_of
 from leftout.files import plain, write_whole
@@ -34,12 +34,12 @@ from leftout.threads import clean_interrupts
 from leftout.wording import listed, unambiguous
 
 # Below this F1 a description does not describe; below this strength a column is not alike.
-_POOR, _WEAK = 0.5, 0.05
+_POOR, _ROUGH, _WEAK = 0.5, 0.75, 0.05
 _SHOWN = 3
 _BINS, _SUPPORT, _TOP, _RULES, _RULE_COLUMNS = 5, 0.01, 10, 50, 200
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation:
     """Who is left out.
 
@@ -48,7 +48,9 @@ class Explanation:
     sentence : Sentence or None
         The short description that fits best; None if no raw column varies.
     features : list of str
-        Names of the features of ``X``, for the next three.
+        Names of the features of ``X``, for the next four.
+    sources : list of str
+        The raw column that each was made from, as far as names tell; else its own name.
     disparity_by_feature : array of shape (n,)
         Parts of either sign that sum to the disparity, left-out group minus rest.
     losses_by_feature : array of shape (2, n)
@@ -75,6 +77,7 @@ class Explanation:
 
     sentence: Sentence | None
     features: list[str]
+    sources: list[str]
     disparity_by_feature: Array
     losses_by_feature: Array
     feature_scores: FeatureScores
@@ -91,45 +94,67 @@ class Explanation:
     def summary(self) -> str:
         """Who they are in plain words, a line a question."""
         lines = [self._about_sentence(), self._about_features(), self._about_alignment()]
-        lines += [f"Outcome: {outcome}." for outcome in self.outcome[:_SHOWN]]
-        lines += self._about_encodings()
+        lines += self._about_hidden() + self._about_outcome() + self._about_encodings()
         if self.what_if:
             lines.append(self._about_what_if())
         return "\n".join(lines + self.notes)
 
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        who = None if self.sentence is None else self.sentence.text
+        return f"<Explanation of a left-out group: {who}>"
+
+    def by_column(self) -> dict[str, float]:
+        """The disparity by raw column: what all features made from it add, most first."""
+        return by_source(self.disparity_by_feature, self.sources)
+
     def _about_sentence(self) -> str:
         if self.sentence is None:
-            return "Who: no column of the raw table varies, so nothing describes them."
-        poor = self.sentence.f1 < _POOR
-        start = "Who: no short description fits well; the best is" if poor else "Who:"
+            return "In a sentence: no column of the raw table varies, so nothing describes them."
+        start = "In a sentence:"
+        if self.sentence.f1 < _POOR:
+            start = "In a sentence: no short description fits well; the best is"
+        elif self.sentence.f1 < _ROUGH:
+            start = "In a sentence, roughly:"
         return f"{start} {self.sentence} (F1 {self.sentence.f1:.2f})."
 
     def _about_features(self) -> str:
-        parts = self.disparity_by_feature
-        total = parts.sum()
-        order = np.argsort(-parts, kind="stable")[:_SHOWN]
-        named = [f"{unambiguous(self.features[i])} ({100 * parts[i] / total:.0f} %)" for i in order]
-        others = len(parts) - len(order)
+        parts = self.by_column()
+        total = sum(parts.values())
+        named = [
+            f"{unambiguous(name)} ({100 * part / total:.0f} %)"
+            for name, part in list(parts.items())[:_SHOWN]
+        ]
+        others = len(parts) - len(named)
         if others:
-            left = 100 * (1 - parts[order].sum() / total)
+            left = 100 * (1 - sum(list(parts.values())[:_SHOWN]) / total)
             named.append(f"{others} other{'s' * (others > 1)} ({left:.0f} %)")
         return f"Features: the disparity of {total:.4g} is made up by {listed(named)}."
 
     def _about_alignment(self) -> str:
-        strongest = [
-            f"{line.text} ({line.strength:.2f})"
-            for line in self.alignment[:_SHOWN]
-            if line.strength >= _WEAK
-        ]
-        text = f"Looks like: {listed(strongest) or 'nothing in the table'}"
+        alike = [line for line in self.alignment if line.searched and line.strength >= _WEAK]
+        named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
+        return f"Looks like: {'; '.join(named) or 'no single column that was searched'}."
+
+    def _about_hidden(self) -> list[str]:
         hidden = [line for line in self.alignment if not line.searched]
-        if hidden:
-            first = hidden[0]
-            text += (
-                f"; of the columns kept out of the search, most like {first.text} "
-                f"({first.strength:.2f}, p = {first.corrected:.2g} corrected)"
-            )
-        return text + " (strength from 0 to 1)."
+        if not hidden:
+            return []
+        named = [
+            f"{line} (strength {line.strength:.2f}, p = {line.corrected:.2g} corrected)"
+            for line in hidden[:_SHOWN]
+        ]
+        more = f"; and {len(hidden) - _SHOWN} more" if len(hidden) > _SHOWN else ""
+        return [f"Kept out of the search: {'; '.join(named)}{more}."]
+
+    def _about_outcome(self) -> list[str]:
+        each = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
+        lines = [f"Outcome: {outcome}." for outcome in each[:_SHOWN]]
+        if len(each) > _SHOWN:
+            lines.append(f"Outcome: {len(each) - _SHOWN} more values differ by less.")
+        return lines
 
     def _about_encodings(self) -> list[str]:
         lines = []
@@ -146,6 +171,7 @@ class Explanation:
         each = [
             f"without {unambiguous(line.feature)} "
             + (f"{100 * line.gone:.0f} % of it goes" if line.gone >= 0 else "it does not fall")
+            + f" (the groups overlap by {100 * line.overlap:.0f} %)"
             for line in self.what_if[:_SHOWN]
         ]
         return f"What if (the disparity): {', '.join(each)}. This is sensitivity, not causation."
@@ -162,6 +188,7 @@ class Explanation:
                 "disparity_by_feature": [
                     {
                         "feature": self.features[i],
+                        "column": self.sources[i],
                         "disparity": parts[i],
                         "share": parts[i] / parts.sum(),
                         "left_out_loss": self.losses_by_feature[1, i],
@@ -231,11 +258,13 @@ def group(
     target : name of a column of ``table``, or array of shape (m,)
         An outcome to compare. It is part of no rule and no sentence.
     positive : value or None
-        The target's value whose rate counts; needed where it has more than two categories.
+        The target's value whose rate counts; None: of two the larger or second, of more categories
+        all.
     categorical : names of columns of numbers that are codes
     drop : names of columns to leave aside, a row number for example
     sensitive : names of columns of ``table`` that the search did not see
-        They are compared with the group, and used in no rule and no sentence.
+        They are compared with the group, and used in no rule and no sentence. Where ``X`` has
+        names, columns that no feature is named after count as such, too.
     target_encoded : names of columns that are in ``X`` as the target's mean by category
         The target reached the search through them. The search is run again without that, and the
         outcome's gap given there too.
@@ -246,8 +275,8 @@ def group(
         How many of the leading features to leave out and shuffle; 0 for none.
     shuffles : int, default=3
     rows : int, default=0
-        Actual rows to show of either side, without dropped and sensitive columns and the target. A
-        row may be a person.
+        Actual rows to show of either side, by their position, without columns that are dropped or
+        kept out and without the target. A row may be a person.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
 
@@ -271,19 +300,24 @@ def group(
     partition, matrix = fitted_on(found, X)
     stability = getattr(found, "stability", None)
     left_out = partition.labels_ == 1
-    raw = Raw.of(X if table is None else table, target, categorical, drop, sensitive, len(matrix))
+    raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive)
     if runs is None:
         runs = partition.labels_ if stability is None else stability.labels
     runs = check_runs(runs, len(matrix))
     encoded = encoded_places(X, raw, target_encoded, positive)
     features = names_of(X)
-    n_leading = min(what_if, len(features)) if len(features) > 2 else 0
+    n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 else 0
     steps = Steps(4 + len(ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
 
     steps.tell("features")
     rule = {"loss": partition.loss, "centering": partition.centering}
     losses = feature_losses(matrix, partition.labels_, partition.n_components_, **rule)
     parts = losses[1] - losses[0]
+    if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-6, atol=1e-12):
+        raise ValueError(
+            f"The group's disparity in this X is {parts.sum():.4g}, but where it was found it was "
+            f"{partition.disparity_:.4g}. Pass the very table that it was found in."
+        )
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)
     telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
@@ -295,7 +329,7 @@ def group(
     varies = any(cut.n_bins > 1 for cut in items.cuts)
     sentence = best_sentence(raw.described, left_out) if varies else None
     steps.tell("alignment", 1)
-    alignment = aligned(raw.columns, left_out, raw.sensitive)
+    alignment = aligned(raw.columns, left_out, raw.hidden)
     by_name = {column.name: column for column in raw.columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
     outcome = [] if raw.target is None else outcomes(raw.target, left_out, positive)
@@ -303,13 +337,14 @@ def group(
     others = []
     if encoded and raw.target is not None:
         others = other_encodings(partition, matrix, encoded, raw.target, positive, steps)
-    leading = np.argsort(-parts, kind="stable")[:n_leading]
+    leading = list(by_source(parts, raw.sources))[:n_leading]
     examples = None
     if rows:
         examples = rows_of(left_out, partition.score_samples(X), matrix, raw.described, rows)
     return Explanation(
         sentence=sentence,
         features=features,
+        sources=raw.sources,
         disparity_by_feature=parts,
         losses_by_feature=losses,
         feature_scores=scores,
@@ -319,7 +354,7 @@ def group(
         outcome=outcome,
         other_outcomes=others,
         typical=[typical_of(by_name[name], left_out) for name in order],
-        what_if=search_without(partition, matrix, features, leading, shuffles, steps),
+        what_if=search_without(partition, matrix, raw.sources, leading, shuffles, steps),
         rows=examples,
         notes=_notes(raw, encoded, len(telling)),
     )

@@ -16,6 +16,7 @@ from leftout.explain.items import Condition, Counts, Items, Mask
 
 REST, LEFT_OUT = 0, 1
 GROUPS = ("rest", "left-out group")
+_LINES = 20
 # Pairs of items are counted in blocks of this many items.
 _BLOCK = 1024
 # Where rules are limited, so many of a block's pairs are kept at most.
@@ -56,7 +57,7 @@ class Rule:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Rules:
     """Rules by falling lift, as arrays; a rule is made when it is asked for.
 
@@ -111,6 +112,19 @@ class Rules:
             confidence=confidence,
             lift=confidence / (self.sizes[group] / sum(self.sizes)),
         )
+
+    def __str__(self) -> str:
+        """The rules as a table, a line a rule."""
+        lines = [f"{'rows':>9} {'share':>6} {'lift':>6}  then, if"]
+        for rule in self[:_LINES]:
+            lines.append(
+                f"{rule.covered:>9,} {100 * rule.confidence:>4.0f} % {rule.lift:>6.2f}  "
+                f"{GROUPS[rule.group]}, {rule.text}"
+            )
+        return "\n".join(lines + [f"and {len(self) - _LINES:,} more"] * (len(self) > _LINES))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} rules>"
 
     def __iter__(self) -> Iterator[Rule]:
         return (self[place] for place in range(len(self)))
@@ -233,8 +247,8 @@ class _Part(NamedTuple):
     def best(self, limit: int) -> _Part:
         if len(self.hits) <= limit:
             return self
-        # by confidence, then count, which is never as much as a billion
-        key = self.hits / self.covered + 1e-18 * self.hits
+        # by confidence, and of equals by count
+        key = self.hits / self.covered - 1e-9 / self.hits
         return self.where_at(np.sort(np.argpartition(-key, limit)[:limit]))
 
 

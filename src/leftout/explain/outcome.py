@@ -71,7 +71,7 @@ class Outcome:
         """The figures of the left-out group and of the rest, as text."""
         if self.kind == "mean":
             return f"{self.left_out.value:.4g}", f"{self.rest.value:.4g}"
-        return f"{100 * self.left_out.value:.0f} %", f"{100 * self.rest.value:.0f} %"
+        return f"{100 * self.left_out.value:.1f} %", f"{100 * self.rest.value:.1f} %"
 
     def __str__(self) -> str:
         a, b = self.sides()
@@ -79,8 +79,8 @@ class Outcome:
             low, high = f"{self.gap.low:+.4g}", f"{self.gap.high:+.4g}"
             sides, gap = f"{a} on average in the group, {b} in the rest", f"{self.gap.value:+.4g}"
         else:
-            low, high = f"{100 * self.gap.low:+.0f}", f"{100 * self.gap.high:+.0f}"
-            sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.0f} points"
+            low, high = f"{100 * self.gap.low:+.1f}", f"{100 * self.gap.high:+.1f}"
+            sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.1f} points"
         if not np.isfinite(self.gap.low):
             return f"{self.text}: {sides}: {gap} (too few rows for an interval)"
         return f"{self.text}: {sides}: {gap} (95 % interval {low} to {high})"
@@ -125,9 +125,9 @@ def compare_outcome(
     Examples
     --------
     >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
-    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="approved")
+    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="y")
     >>> print(found)
-    approved = 1: 25 % of the group, 100 % of the rest: -75 points (95 % interval -95 to -9)
+    y = 1: 25.0 % of the group, 100.0 % of the rest: -75.0 points (95 % interval -95.4 to -8.5)
     """
     column = column_of(target, name)
     return outcomes(column, check_left_out(labels, len(column)), positive)

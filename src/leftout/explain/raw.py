@@ -10,34 +10,38 @@ import numpy as np
 
 from leftout.columns import Column, column_of, columns_of, find, found, names_of
 from leftout.explain.outcome import levels_of
+from leftout.tables import column_names
 
 
 @dataclass(frozen=True, kw_only=True)
 class Raw:
-    """The raw table's columns: all but the target, those that describe, and the target."""
+    """The raw table's columns, and the part that each plays.
+
+    ``columns`` are all but the target and what is dropped, ``described`` those that the search saw,
+    ``hidden`` the names of the others. ``sources`` say for each feature of ``X`` which column it
+    was made from, or its own name where that cannot be told.
+    """
 
     columns: list[Column]
     described: list[Column]
-    sensitive: set[str]
+    hidden: set[str]
     target: Column | None
+    sources: list[str]
 
     @classmethod
     def of(
         cls,
         table: Any,
+        X: Any,
         target: Any,
         categorical: Iterable[Any] | None,
         drop: Iterable[Any] | None,
         sensitive: Iterable[Any] | None,
-        n_rows: int,
     ) -> Raw:
         columns = columns_of(table, categorical=categorical)
         names = [column.name for column in columns]
-        if len(columns[0]) != n_rows:
-            raise ValueError(
-                f"The raw table has {len(columns[0]):,} rows, but X has {n_rows:,}; one raw row "
-                "for each row of X is needed, in the same order."
-            )
+        features = names_of(X)
+        _check_rows(table, X, len(columns[0]))
         by_name = dict(zip(names, columns, strict=True))
         outcome = None
         aside = found(names, drop, "drop")
@@ -46,23 +50,67 @@ class Raw:
                 outcome = by_name[find(names, target, "target")]
                 aside.add(outcome.name)
             else:
-                outcome = column_of(target)
+                outcome = column_of(target, getattr(target, "name", None) or "target")
+                if len(outcome) != len(columns[0]):
+                    raise ValueError(
+                        f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one "
+                        "a row is needed."
+                    )
                 # the same column in the table is the target, too
                 aside |= {c.name for c in columns if np.array_equal(c.codes(), outcome.codes())}
-                if len(outcome) != n_rows:
-                    raise ValueError(
-                        f"The target has {len(outcome):,} values for {n_rows:,} rows; one a row is "
-                        "needed."
-                    )
         hidden = found(names, sensitive, "sensitive")
+        for name in hidden & set(features if column_names(X) else ()):
+            raise ValueError(
+                f"sensitive names {name!r}, which is a feature of X: the search saw it. Search "
+                "again without it, or do not call it sensitive."
+            )
+        seen = [name for name in names if name not in hidden | aside]
+        sources = sources_of(features, seen)
+        if column_names(X) and set(sources) & set(seen):
+            hidden |= set(seen) - set(sources)  # no feature was made from these
         kept = [column for column in columns if column.name not in aside]
         described = [column for column in kept if column.name not in hidden]
         if not described:
             raise ValueError(
                 "Nothing is left to describe the group with: every column of the raw table is the "
-                "target, dropped or sensitive. Leave at least one."
+                "target, dropped or kept out of the search. Leave at least one."
             )
-        return cls(columns=kept, described=described, sensitive=hidden, target=outcome)
+        return cls(
+            columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
+        )
+
+
+def _check_rows(table: Any, X: Any, n_rows: int) -> None:
+    """One raw row for each row of ``X``, in the same order, as far as that can be told."""
+    if n_rows != len(X):
+        raise ValueError(
+            f"The raw table has {n_rows:,} rows, but X has {len(X):,}; one raw row for each row of "
+            "X is needed, in the same order."
+        )
+    ours: Any = getattr(table, "index", None)
+    theirs: Any = getattr(X, "index", None)
+    if not hasattr(ours, "equals") or not hasattr(theirs, "equals") or ours.equals(theirs):
+        return
+    if sorted(map(str, ours)) == sorted(map(str, theirs)):
+        raise ValueError(
+            "The raw table has the rows of X in another order (their index says so). Pass "
+            "table.loc[X.index]."
+        )
+
+
+def sources_of(features: list[str], columns: list[str]) -> list[str]:
+    """The column that each feature was made from, by its name; else the feature itself.
+
+    A feature is called like its column, or begins with that and an underscore or equals sign, as
+    indicators of categories do; a prefix that ends in two underscores does not count.
+    """
+    by_length = sorted(columns, key=len, reverse=True)
+    found = []
+    for feature in features:
+        bare = feature if feature in columns else feature.rsplit("__", 1)[-1]
+        made = (c for c in by_length if bare == c or bare.startswith((f"{c}_", f"{c}=")))
+        found.append(next(made, feature))
+    return found
 
 
 def encoded_places(

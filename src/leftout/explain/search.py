@@ -61,8 +61,8 @@ def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]
     """The columns that tell most about the group, in their order; all, if there are no more."""
     if len(columns) <= limit:
         return columns
-    told = [_information(c, group) for c in Items(columns, _BINS, group).cuts]
-    return [columns[place] for place in np.sort(np.argsort(told)[::-1][:limit])]
+    told = np.array([_information(c, group) for c in Items(columns, _BINS, group).cuts])
+    return [columns[place] for place in np.sort(np.argsort(-told, kind="stable")[:limit])]
 
 
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:

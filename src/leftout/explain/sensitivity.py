@@ -25,6 +25,7 @@ class WhatIf:
     Attributes
     ----------
     feature : str
+        Or the raw column, where several features were made from it: they go together.
     disparity : float
         With the feature as it is.
     without, shuffled : float
@@ -108,41 +109,48 @@ def what_if(
     parts = feature_losses(
         matrix, found.labels_, found.n_components_, loss=found.loss, centering=found.centering
     )
-    leading = np.argsort(parts[0] - parts[1], kind="stable")[:features]
+    sources = names_of(X)
+    leading = list(by_source(parts[1] - parts[0], sources))[:features]
     steps = Steps(len(leading) * (1 + shuffles), progress)
-    return search_without(found, matrix, names_of(X), leading, shuffles, steps)
+    return search_without(found, matrix, sources, leading, shuffles, steps)
+
+
+def by_source(parts: Array, sources: list[str]) -> dict[str, float]:
+    """What all features of each source add to the disparity, most first."""
+    totals: dict[str, float] = {}
+    for part, source in zip(parts.tolist(), sources, strict=True):
+        totals[source] = totals.get(source, 0.0) + part
+    return dict(sorted(totals.items(), key=lambda entry: -entry[1]))
 
 
 def search_without(
     found: MaxDisparityPartition,
     X: Array,
-    names: list[str],
-    leading: NDArray[np.intp],
+    sources: list[str],
+    leading: list[str],
     shuffles: int,
     steps: Steps,
 ) -> list[WhatIf]:
-    """:func:`what_if` for the features at given places."""
+    """:func:`what_if` for given sources of features."""
     search = clone(found).set_params(
         n_components=found.n_components_, group_size=int(found.sizes_[1]), n_jobs=1, verbose=0
     )
-    rngs = generator(found.random_state).spawn(len(leading))
     tasks = []
-    for place, rng in zip(leading, rngs, strict=True):
+    for source, rng in zip(leading, generator(found.random_state).spawn(len(leading)), strict=True):
+        places = np.flatnonzero([name == source for name in sources])
         seeds = rng.spawn(1 + shuffles)
-        tasks.append((search, X, int(place), False, seeds[0]))
-        tasks += [(search, X, int(place), True, seed) for seed in seeds[1:]]
+        tasks += [(search, X, places, place > 0, seed) for place, seed in enumerate(seeds)]
     with one_thread():
         results = list(in_turn(_again, tasks, found.n_jobs, steps, "what if"))
-    lines = []
     group = found.labels_ == 1
-    for number, place in enumerate(leading):
-        (without, labels), *shuffled = results[
-            number * (1 + shuffles) : (number + 1) * (1 + shuffles)
-        ]
+    lines = []
+    for number, source in enumerate(leading):
+        start = number * (1 + shuffles)
+        (without, labels), *shuffled = results[start : start + 1 + shuffles]
         other = labels == 1
         lines.append(
             WhatIf(
-                feature=names[place],
+                feature=source,
                 disparity=found.disparity_,
                 without=without,
                 shuffled=float(np.mean([value for value, _ in shuffled])) if shuffled else np.nan,
@@ -155,16 +163,16 @@ def search_without(
 def _again(
     search: MaxDisparityPartition,
     X: Array,
-    place: int,
+    places: NDArray[np.intp],
     shuffle: bool,
     rng: np.random.Generator,
 ) -> tuple[float, NDArray[np.intp]]:
-    """Disparity and labels of a search on the table with one column shuffled, or without it."""
+    """Disparity and labels of a search on the table with some columns shuffled, or without them."""
     if shuffle:
         X = X.copy()
-        X[:, place] = rng.permutation(X[:, place])
+        X[:, places] = rng.permutation(X[:, places])
     else:
-        X = np.delete(X, place, axis=1)
+        X = np.delete(X, places, axis=1)
     d = min(search.n_components, _rank(X, search.centering) - 1)
     if d < 1:  # one component represents every row, or one feature is left
         return 0.0, np.zeros(len(X), dtype=np.intp)
