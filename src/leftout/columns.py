@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leftout.tables import as_frame, column_names, numbers
+from leftout.tables import as_frame, column_names, number_matrix, numbers
 from leftout.wording import shortest, unambiguous
 
 Floats = NDArray[np.float64]
@@ -101,10 +101,7 @@ def columns_of(
                 f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least "
                 "one of each is needed."
             )
-        matrix = None
-        if all(dtype.is_numeric() for dtype in frame.schema.values()):
-            # At once, since a look at every column costs more than its numbers.
-            matrix = np.asfortranarray(frame.to_numpy(), dtype=np.float64)
+        matrix = number_matrix(table, frame)
         if matrix is not None and not _largest(matrix) >= _EXACT:
             named, make = dict(zip(frame.columns, matrix.T, strict=True)), _of_numbers
         else:
