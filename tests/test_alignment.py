@@ -83,6 +83,21 @@ def test_a_column_of_identifiers_does_not_look_like_every_group():
     assert lines[1].p_value == 1.0
 
 
+def test_many_categories_are_not_alike_by_chance():
+    rng = np.random.default_rng(0)
+    strengths, plain = [], []
+    for _ in range(50):
+        group, column = rng.permutation(np.arange(300) < 60), rng.integers(0, 30, 300)
+        line = explain.align(column.astype(str)[:, None], group)[0]
+        strengths.append(line.strength)
+        plain.append(line.cramers_v)
+        k, m = len(np.unique(column)), 300
+        phi2 = max(0.0, line.cramers_v**2 - (k - 1) / (m - 1))
+        want = np.sqrt(phi2 / (min(k - (k - 1) ** 2 / (m - 1), 2 - 1 / (m - 1)) - 1))
+        assert line.strength == pytest.approx(want)
+    assert np.mean(plain) > 0.25 and np.mean(strengths) < 0.1
+
+
 def test_columns_kept_out_of_the_search_are_marked_and_their_p_values_hold():
     """Under independence, 5 % of the p-values of a hidden column are below 5 %."""
     rng = np.random.default_rng(0)
@@ -166,7 +181,11 @@ def test_rates_and_their_intervals():
         middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         assert (side.low, side.high) == pytest.approx((middle - half, middle + half))
-    assert found.gap.low < found.gap.value < found.gap.high < 0
+    # Newcombe: the difference reaches as far as the intervals of the two rates do, squared
+    a, b, gap = found.left_out, found.rest, found.gap
+    assert gap.value - gap.low == pytest.approx(np.hypot(a.value - a.low, b.high - b.value))
+    assert gap.high - gap.value == pytest.approx(np.hypot(a.high - a.value, b.value - b.low))
+    assert gap.low < gap.value < gap.high < 0
     assert str(found).startswith("approved = 1: ") and "points (95 % interval" in str(found)
 
 
