@@ -193,7 +193,7 @@ def cut(column: Column, n_bins: int, group: Mask | None = None) -> Cut:
 
 def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
     counts = np.bincount(place[place >= 0], minlength=n)
-    return counts / max(1, counts.sum())
+    return counts / max(1, int(counts.sum()))
 
 
 @njit(cache=True, nogil=True)
