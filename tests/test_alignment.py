@@ -160,6 +160,20 @@ def test_huge_and_tiny_numbers_align_like_others(scale):
     assert scaled.difference == pytest.approx(line.difference)
 
 
+def test_infinite_values_have_a_strength_of_the_others():
+    rng = np.random.default_rng(0)
+    group = np.arange(300) % 4 == 0
+    values = rng.standard_normal(300) + 2.0 * group
+    clean = explain.align(values[:200, None], group[:200])[0]
+    for high, low in ((0, 100), (60, 40), (100, 0)):
+        infinite = np.r_[values[:200], np.full(high, np.inf), np.full(low, -np.inf)]
+        line = explain.align(infinite[:, None], group)[0]
+        assert (line.ks, line.difference) == (clean.ks, clean.difference)
+        assert 0.2 < line.strength <= 1.0
+    mostly = np.r_[np.full(290, np.inf), np.arange(10.0)]
+    assert 0.0 <= explain.align(mostly[:, None], group)[0].strength <= 1.0
+
+
 def test_constant_columns_have_no_line_and_a_perfect_one_has_strength_1():
     table = pd.DataFrame({"c": [1] * 20, "g": [3.0] * 10 + [4.0] * 10, "m": [None] * 20})
     lines = explain.align(table, np.arange(20) >= 10)

@@ -39,6 +39,7 @@ MAY_IMPORT = {
         "wording",
         "checks",
         "partition",
+        "stability",
         "progress",
         "files",
         "threads",

@@ -187,6 +187,7 @@ def test_it_covers_rows_of_other_tables_whatever_their_columns_are_read_as():
         ([1, 0], [True, False]),
         ([1, 0], ["1", "0"]),
         (["1", "0"], [1.0, 0.0]),
+        (["", "b"], ["", "c"]),
         ([4000000.25, 1000000.75], [4000000.25, 5.0]),
         (np.array([0.1, 0.2], dtype=np.float32), np.array([0.1, 0.3], dtype=np.float32)),
     ],
@@ -200,6 +201,12 @@ def test_values_are_found_again_when_a_table_writes_them_differently(here, there
         cells = np.append(cells, cells.dtype.type(2) if cells.dtype.kind != "b" else True)
     covered = found.covers(pd.DataFrame({"v": cells}))
     assert covered[:60].tolist() == group.tolist()
+
+
+def test_nothing_is_not_zero():
+    group = np.arange(60) % 3 == 0
+    found = explain.describe(pd.DataFrame({"v": np.where(group, "", "b")}), group)
+    assert found.text == "v = ''" and not found.covers(pd.DataFrame({"v": [0, 1, 2]})).any()
 
 
 def test_what_is_known_and_what_tells_are_found_among_many():

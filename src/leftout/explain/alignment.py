@@ -183,7 +183,7 @@ def _category(
     counts = _counts(codes, group, len(names))
     shares = counts / counts.sum(axis=1, keepdims=True)
     most = int(np.argmax(shares[1] - shares[0])) if kind == "category" else 1
-    counts = counts[:, counts.sum(axis=0) > 0]
+    counts = _occurring(counts)
     if counts.shape[1] < 2:
         return None
     phi2 = _phi2(counts)
@@ -207,6 +207,10 @@ def _counts(codes: NDArray[Any], group: Mask, n: int) -> NDArray[np.int64]:
     return np.stack([np.bincount(codes[side], minlength=n) for side in (~group, group)])
 
 
+def _occurring(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return counts[:, counts.sum(axis=0) > 0]
+
+
 def _phi2(counts: NDArray[Any]) -> float:
     return float(stats.chi2_contingency(counts, correction=False)[0] / counts.sum())
 
@@ -226,7 +230,8 @@ def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
     spread = np.sqrt((a.var() + b.var()) / 2.0)
     gap = a.mean() - b.mean()
     bins = cut(column, _BINS)
-    counts = _counts(bins.codes[known], group[known], bins.n_known)
+    # infinite values are in bins of their own, or not
+    counts = _occurring(_counts(bins.codes[known], group[known], bins.n_known))
     return Alignment(
         column=column.name,
         kind="number",

@@ -15,6 +15,7 @@ from leftout.explain.outcome import Outcome, levels_of, outcomes
 from leftout.losses import Array
 from leftout.partition import MaxDisparityPartition, generator
 from leftout.progress import Steps
+from leftout.stability import pairwise_jaccard
 
 ENCODINGS = ("cross-fitted", "target-free")
 # Folds of cross-fitting, and rows with the overall mean that every category gets on top.
@@ -50,7 +51,7 @@ def other_encodings(
         else:
             encoded = _cross_fitted(X, places, target, positive, partition.random_state)
         other = clone(search).fit(encoded).labels_ == 1
-        overlap = float((other & group).sum() / (other | group).sum())
+        overlap = float(pairwise_jaccard(np.stack([other, group]), either=False)[0, 1])
         found += [
             replace(outcome, encoding=encoding, overlap=overlap)
             for outcome in outcomes(target, other, positive)

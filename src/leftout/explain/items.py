@@ -79,7 +79,7 @@ def _number(value: str | float | None) -> float | None:
     if value in ("True", "False"):
         return float(value == "True")
     try:
-        return float(value or 0.0)
+        return None if value is None else float(value)
     except ValueError:
         return None
 
@@ -244,10 +244,7 @@ class Items:
 
     def count(self) -> Counts:
         """In how many rows each item occurs."""
-        counts = np.zeros(len(self), dtype=np.int64)
-        for start, c in zip(self.starts.tolist(), self.cuts, strict=False):
-            _tally(c.codes, counts[start:])
-        return counts
+        return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
 
     def bits(self, chosen: NDArray[np.intp]) -> Bits:
         """The rows of the chosen items, as bits."""
@@ -257,9 +254,3 @@ class Items:
         for start, c in zip(self.starts.tolist(), self.cuts, strict=False):
             pack(c.codes, place[start:], bits)
         return bits
-
-
-@njit(cache=True, nogil=True)
-def _tally(codes: NDArray[np.int32], counts: Counts) -> None:
-    for code in codes:
-        counts[code] += 1

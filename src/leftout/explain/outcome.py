@@ -215,7 +215,7 @@ def _means(target: Column, group: Mask) -> Outcome:
     a, b = target.values[known & group], target.values[known & ~group]
     gap, low, high = _mean(a).value - _mean(b).value, np.nan, np.nan
     if min(len(a), len(b)) > 1:
-        # Welch: the variances may differ
+        # Welch: the variances may differ (SciPy's test warns where a side does not vary)
         parts = np.array([side.var(ddof=1) / len(side) for side in (a, b)])
         freedom = np.array([len(a), len(b)]) - 1.0
         half = 0.0

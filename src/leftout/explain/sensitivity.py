@@ -15,6 +15,7 @@ from leftout.explain.scores import feature_losses
 from leftout.losses import Array, table_moments
 from leftout.partition import MaxDisparityPartition, fitted_on, generator
 from leftout.progress import Report, Steps, in_turn
+from leftout.stability import pairwise_jaccard
 from leftout.threads import clean_interrupts, one_thread
 
 
@@ -142,19 +143,18 @@ def search_without(
         tasks += [(search, X, places, place > 0, seed) for place, seed in enumerate(seeds)]
     with one_thread():
         results = list(in_turn(_again, tasks, found.n_jobs, steps, "what if"))
-    group = found.labels_ == 1
     lines = []
     for number, source in enumerate(leading):
         start = number * (1 + shuffles)
         (without, labels), *shuffled = results[start : start + 1 + shuffles]
-        other = labels == 1
+        both = np.stack([labels, found.labels_])
         lines.append(
             WhatIf(
                 feature=source,
                 disparity=found.disparity_,
                 without=without,
                 shuffled=float(np.mean([value for value, _ in shuffled])) if shuffled else np.nan,
-                overlap=float((other & group).sum() / (other | group).sum()),
+                overlap=float(pairwise_jaccard(both, either=False)[0, 1]),
             )
         )
     return lines
