@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -148,3 +149,31 @@ def holm(p_values):
         last = max(last, min(1.0, p_values[place] * (n - rank)))
         corrected[place] = last
     return corrected
+
+
+def averages(M, labels, centering="global"):
+    """Each group's average second moments, as PCA sees the rows."""
+    X = seen_by_pca(M, centering)
+    return np.stack(
+        [X[labels == g].T @ X[labels == g] / np.sum(labels == g) for g in np.unique(labels)]
+    )
+
+
+def own_best(second, d):
+    """What the best d dimensions keep of each group."""
+    return np.array([np.linalg.eigvalsh(S)[::-1][:d].sum() for S in second])
+
+
+def fair_optimum(second, best, d):
+    """Fair PCA as the semidefinite program it is: the smallest possible largest loss."""
+    import cvxpy as cp
+
+    n = second.shape[1]
+    F, z = cp.Variable((n, n), symmetric=True), cp.Variable()
+    allowed = [F >> 0, np.eye(n) - F >> 0, cp.trace(F) == d]
+    allowed += [b - cp.trace(S @ F) <= z for S, b in zip(second, best, strict=True)]
+    problem = cp.Problem(cp.Minimize(z), allowed)
+    with warnings.catch_warnings():  # it says so when it stops a little short of its 1e-8
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        problem.solve(solver=cp.CLARABEL)
+    return float(problem.value)

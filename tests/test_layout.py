@@ -45,6 +45,8 @@ MAY_IMPORT = {
         "threads",
     },
     "partition": {"moments", "losses", "checks", "problem", "bounds", "solvers", "threads"},
+    "fair": {"moments", "losses"},
+    "fair_pca": {"moments", "losses", "fair", "checks", "threads"},
     "surrogates": {"losses"},
     "progress": set(),
     "profiles": {"losses"},

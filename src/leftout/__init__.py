@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "FairPCA": "leftout.fair_pca",
     "MaxDisparityPartition": "leftout.partition",
     "Trust": "leftout.evidence",
     "trust": "leftout.evidence",
@@ -20,6 +21,7 @@ _HOME = {
 _MODULES = ("chance", "datasets", "explain", "holdout", "plots", "solvers", "stability")
 
 __all__ = [
+    "FairPCA",
     "MaxDisparityPartition",
     "Trust",
     "__version__",
@@ -38,6 +40,7 @@ __all__ = [
 if TYPE_CHECKING:
     from leftout import chance, datasets, explain, holdout, plots, solvers, stability
     from leftout.evidence import Trust, trust
+    from leftout.fair_pca import FairPCA
     from leftout.measure import disparity, group_losses
     from leftout.partition import MaxDisparityPartition
 

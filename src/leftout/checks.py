@@ -45,6 +45,20 @@ def check_whole(name: str, value: Any) -> None:
 
 def check_matrix(table: Any, *, min_features: int = 2) -> Array:
     """A finite float64 matrix, whatever kind of table came in."""
+    X = check_numbers(table, min_features=min_features)
+    check_finite(X, table)
+    return X
+
+
+def check_finite(X: Array, table: Any) -> None:
+    """Refuse what is not a number, and say where in the table it is."""
+    # A sum is finite only if its terms are, and needs no array of flags.
+    if not np.isfinite(X.sum()) and not np.isfinite(X).all():
+        raise ValueError(_not_finite(X, table))
+
+
+def check_numbers(table: Any, *, min_features: int = 2) -> Array:
+    """A float64 matrix, which may still hold missing or infinite values."""
     X = to_matrix(table)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
@@ -75,9 +89,6 @@ def check_matrix(table: Any, *, min_features: int = 2) -> Array:
             f"Found {X.shape[1]} feature(s) (shape={X.shape}) while a minimum of "
             f"{min_features} is required: a projection needs a dimension to leave out. Add columns."
         )
-    # A sum is finite only if its terms are, and needs no array of flags.
-    if not np.isfinite(X.sum()) and not np.isfinite(X).all():
-        raise ValueError(_not_finite(X, table))
     return X
 
 
@@ -112,6 +123,14 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
+    if labels.dtype.kind in "iu" and len(labels) and np.ptp(labels) < len(labels):
+        # whole numbers close together need no sorting
+        lowest = labels.min()
+        counts = np.bincount(labels - lowest)
+        present = counts > 0
+        place = np.cumsum(present) - 1
+        names = np.flatnonzero(present).astype(labels.dtype) + lowest
+        return names, place[labels - lowest].astype(np.intp)
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -127,9 +146,15 @@ def _missing(labels: NDArray[Any]) -> int:
         return int(np.isnat(labels).sum())
     if labels.dtype.kind == "f":
         return int(np.isnan(labels).sum())
-    if labels.dtype.kind == "O":  # a float that is not equal to itself is NaN
-        return sum(x is None or (isinstance(x, Real) and x != x) for x in labels)
-    return 0
+    return sum(map(_is_missing, labels)) if labels.dtype.kind == "O" else 0
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN and NaT (not equal to themselves), or pandas' NA (which will not say)."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def _is_int(value: Any) -> bool:
@@ -144,6 +169,12 @@ def check_floor(name: str, value: Any) -> None:
     """Refuse anything but a share from 0 to 1."""
     if not (isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1):
         raise ValueError(f"{name}={value!r} is not a share; give a number from 0 to 1.")
+
+
+def check_tolerance(name: str, value: Any) -> None:
+    """Refuse anything but a number above 0."""
+    if not (isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name}={value!r} is not a tolerance; give a number above 0.")
 
 
 def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
@@ -262,11 +293,7 @@ def check_components(
     m, n = int(moments.count.sum()), moments.total.shape[1]
     full = shared_pca(loss, moments, n)
     values = full.eigenvalues
-    if not np.finfo(float).tiny < values[0] < _LARGEST:
-        raise ValueError(
-            f"There is no variance to represent: all {n} columns are constant, or vary too little "
-            "or too much for their squares. Pass a table whose rows differ, on a common scale."
-        )
+    check_variance(float(values[0]), n)
     rank = int(np.sum(values > values[0] * max(m, n) * np.finfo(float).eps))
     if below_rank and rank < 2:
         raise ValueError(
@@ -274,7 +301,7 @@ def check_components(
             "left out. Pass a table with at least two independent columns."
         )
     limit = rank - 1 if below_rank else n
-    d = _dimensions(n_components, values, limit, rank)
+    d = dimensions(n_components, values, limit, rank)
     if d < rank and values[d - 1] - values[d] <= _TIE * values[0]:
         warnings.warn(
             f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "
@@ -286,7 +313,18 @@ def check_components(
     return Shared(np.ascontiguousarray(full.components[:d]), values)
 
 
-def _dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
+def check_variance(variance: float, n_features: int) -> None:
+    """Refuse a table without variance, or with one whose squares are not numbers."""
+    if not np.finfo(float).tiny < variance < _LARGEST:
+        raise ValueError(
+            f"There is no variance to represent: all {n_features} columns are constant, or vary "
+            "too little or too much for their squares. Pass a table whose rows differ, on a common "
+            "scale."
+        )
+
+
+def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
+    """A number of components from an int, or from the share of the ``values`` to exceed."""
     if _is_int(n_components):
         if 1 <= int(n_components) <= limit:
             return int(n_components)

@@ -49,14 +49,33 @@ class Loss(NamedTuple):
         return cls(LOSSES[loss], centering == "paper")
 
 
-def table_moments(X: Array, centering: str) -> Moments:
-    """Moments of the whole table about the origin that ``centering`` asks for."""
-    return build_about_mean(X) if centering == "global" else build(X)
+def table_moments(
+    X: Array, centering: str, labels: NDArray[np.integer] | None = None, n_groups: int = 1
+) -> Moments:
+    """Moments of the table, or of each of its groups, about the origin ``centering`` asks for."""
+    take = build_about_mean if centering == "global" else build
+    return take(X, labels, n_groups=n_groups)
 
 
 def origin_of(X: Array, centering: str) -> Array:
     """The point that ``centering`` takes away from every row."""
     return X.mean(axis=0) if centering == "global" else np.zeros(X.shape[1])
+
+
+def coordinates(rows: Array) -> tuple[Array, Array]:
+    """The rows in coordinates of their own span, and the way back: ``rows = R @ back.T``.
+
+    A rotation changes no loss, and with more columns than rows there are fewer coordinates.
+    """
+    back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
+    return np.ascontiguousarray(R.T), back
+
+
+def signed(components: Array) -> Array:
+    """Each component with its largest loading positive, so that runs and machines agree."""
+    largest = np.abs(components).argmax(axis=1)
+    signs = np.sign(components[np.arange(len(components)), largest])
+    return components * np.where(signs == 0.0, 1.0, signs)[:, None]
 
 
 def scatter(loss: Loss, moments: Moments) -> Array:

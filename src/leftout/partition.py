@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,8 +19,10 @@ from leftout.losses import (
     LOSSES,
     Array,
     Loss,
+    coordinates,
     origin_of,
     side_losses,
+    signed,
     table_moments,
 )
 from leftout.moments import build
@@ -276,8 +277,8 @@ class MaxDisparityPartition(BaseEstimator):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
         scores = problem.rank(own, size).scores
         self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
-        self.components_ = _signed(posed.in_columns(problem.V))
-        self.group_components_ = np.stack([_signed(posed.in_columns(W)) for W in own])
+        self.components_ = signed(posed.in_columns(problem.V))
+        self.group_components_ = np.stack([signed(posed.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
@@ -337,8 +338,7 @@ def pose(
     rule = Loss.named(loss, centering)
     if X.shape[1] > X.shape[0]:
         origin = origin_of(X, centering)
-        back, R = linalg.qr((X - origin).T, mode="economic", check_finite=False)
-        X = np.ascontiguousarray(R.T)
+        X, back = coordinates(X - origin)
         moments = build(X)
     else:
         back, moments = None, table_moments(X, centering)
@@ -368,13 +368,6 @@ def _check_own_means(problem: Problem) -> None:
             f"which needs at least {problem.d + 1} rows, but a side may have {fewest}. Raise "
             "min_group_size or group_size, lower n_components, or use centering='global'."
         )
-
-
-def _signed(components: Array) -> Array:
-    """Each component with its largest loading positive, so that runs and machines agree."""
-    largest = np.abs(components).argmax(axis=1)
-    signs = np.sign(components[np.arange(len(components)), largest])
-    return components * np.where(signs == 0.0, 1.0, signs)[:, None]
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -1,0 +1,122 @@
+"""Any number of groups: the dual over the simplex of weights, by a barrier.
+
+With ``mu (logdet F + logdet(I - F))`` added, the best ``F`` for given weights has the eigenvectors
+of the weighted second moments, and occupies each to a share ``f`` with
+
+    (l - tau) / mu = 1 / (1 - f) - 1 / f,      sum f = d.
+
+What is left is a smooth concave function of the weights, whose gradient and Hessian come with the
+eigendecomposition. Newton's method follows its maximum as ``mu`` goes to zero, whatever
+eigenvalues cross on the way; :mod:`leftout.fair.faces` then makes an exact answer of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from leftout.fair.faces import Near, settle
+from leftout.fair.objective import ROUNDING, Answer, Objective
+from leftout.losses import Array
+
+_FIRST, _LAST, _SHRINK = 0.1, 1e-11, 0.05
+_SETTLE_FROM = 1e-4
+_MOST_STEPS = 40
+# A decrease below this share of the values is lost in their rounding.
+_NOISE = 1e-12
+
+
+class State(NamedTuple):
+    """The barrier's value and occupation at some weights."""
+
+    weights: Array
+    mu: float
+    value: float  # to be made small
+    values: Array  # eigenvalues, largest first
+    vectors: Array  # eigenvectors, as columns
+    filled: Array  # f
+    free: Array  # 1 - f, with all its digits
+
+
+def solve(objective: Objective, start: Array, tol: float) -> Answer:
+    """The best ``F`` with trace ``d`` for the largest of the losses, at an extreme point."""
+    scale = objective.scale
+    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
+    k = len(start)
+    best: Answer | None = None
+    state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
+    while True:
+        for _ in range(_MOST_STEPS):
+            state, decrement = _newton(unit, state)
+            if decrement <= 0.01 * state.mu:
+                break
+        if state.mu <= _SETTLE_FROM:
+            near = Near(state.weights, state.mu, state.vectors, state.filled, state.free)
+            answer = settle(unit, near, tol)
+            best = answer if best is None or answer.gap < best.gap else best
+            last = max(_LAST * min(1.0, abs(float(best.losses.max()))), ROUNDING)
+            if best.enough(tol, 1.0) or state.mu <= last:
+                break
+        state = look(unit, state.weights, _SHRINK * state.mu)
+    return best._replace(losses=scale * best.losses, bound=scale * best.bound)
+
+
+def look(objective: Objective, weights: Array, mu: float) -> State:
+    """Evaluate the barrier: one eigendecomposition."""
+    values, vectors = np.linalg.eigh(objective.mix(weights))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    filled, free = occupations(values, objective.d, mu)
+    barrier = np.log(filled).sum() + np.log(free).sum() - np.log(weights).sum()
+    value = float(values @ filled - objective.best @ weights + mu * barrier)
+    return State(weights, mu, value, values, vectors, filled, free)
+
+
+def occupations(values: Array, d: int, mu: float) -> tuple[Array, Array]:
+    """Shares ``f`` of the eigenvectors, and ``1 - f``, for a trace of ``d``."""
+    reach = mu * (2.0 * len(values) + 2.0)
+
+    def excess(tau: float) -> float:
+        return float(_share((values - tau) / mu).sum()) - d
+
+    tau = brentq(
+        excess, values[-1] - reach, values[0] + reach,
+        xtol=1e-300, rtol=4.0 * np.finfo(float).eps, maxiter=1000,
+    )  # fmt: skip
+    x = (values - tau) / mu
+    return _share(x), _share(-x)
+
+
+def _share(x: Array) -> Array:
+    """The root of ``x = 1 / (1 - f) - 1 / f`` between 0 and 1, to all digits where it is small."""
+    small = 2.0 / (2.0 + np.abs(x) + np.sqrt(x * x + 4.0))
+    return np.where(x < 0.0, small, 1.0 - small)
+
+
+def _newton(objective: Objective, state: State) -> tuple[State, float]:
+    """One damped Newton step in ``u = step / weights``, and what it promised to gain."""
+    w, mu, V, f, g = state.weights, state.mu, state.vectors, state.filled, state.free
+    turned = np.stack([V.T @ (S @ V) for S in objective.second])
+    diagonals = np.einsum("gii->gi", turned)
+    # (f_i - f_j) / (l_i - l_j), which ties do not trouble
+    full, empty = np.outer(f, f), np.outer(g, g)
+    rate = full * empty / (full + empty) / mu
+    flat = turned.reshape(len(w), -1)
+    hessian = (flat * rate.ravel()) @ flat.T
+    own = np.diagonal(rate)
+    shift = diagonals @ own
+    hessian -= np.outer(shift, shift) / own.sum()
+    hessian = hessian * np.outer(w, w) + mu * np.eye(len(w))
+    gradient = w * (diagonals @ f - objective.best) - mu
+    system = np.block([[hessian, w[:, None]], [w[None, :], np.zeros((1, 1))]])
+    u = np.linalg.lstsq(system, np.append(-gradient, 0.0), rcond=None)[0][:-1]
+    decrement = float(u @ hessian @ u)
+    length = min(1.0, 0.95 / max(float(-u.min()), 1e-300))
+    while True:
+        moved = w * (1.0 + length * u)
+        after = look(objective, moved / moved.sum(), mu)
+        promised = 0.1 * length * decrement
+        if after.value <= state.value - promised or promised < _NOISE or length < 1e-6:
+            return after, decrement
+        length *= 0.5

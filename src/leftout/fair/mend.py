@@ -1,0 +1,105 @@
+"""From the groups' moments to the fair projection, beside the shared PCA it replaces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leftout.fair import subspace
+from leftout.fair.leading import Leading, leading
+from leftout.fair.objective import ROUNDING, Answer, Objective, projection
+from leftout.fair.rounding import rounded
+from leftout.losses import Array, Loss, own_components, shared_pca
+from leftout.moments import Moments
+
+OBJECTIVES = ("excess", "variance")
+# Each step about squares the gap: the last one is asked for a little more than was asked for.
+_SAFE = 0.01
+
+
+class Mended(NamedTuple):
+    """The fair answer of one number of dimensions, and the shared PCA's."""
+
+    answer: Answer  # its losses are what the objective makes small
+    losses: Array  # excess loss of each group
+    kept: Array  # average variance kept of each group
+    baseline: Array  # shared components, one a row
+    baseline_losses: Array
+    baseline_kept: Array
+    rank_d: Array | None  # best found with exactly d dimensions, where the answer has more
+    rank_d_losses: Array | None
+
+
+def mend(
+    rule: Loss,
+    moments: Moments,
+    d: int,
+    objective: str,
+    tol: float,
+    pooled: Leading | None = None,
+) -> Mended:
+    """Fair PCA with ``d`` components for groups known by their moments.
+
+    Parameters
+    ----------
+    rule : Loss
+        Decides what each group's own PCA is.
+    moments : Moments
+        Of each group; none may be empty.
+    d : int
+    objective : {"excess", "variance"}
+        Make the largest excess loss small, or the smallest kept variance large.
+    tol : float
+        Gap to stop at, as a share of the objective.
+    pooled : Leading, optional
+        Eigenpairs of all rows' average second moments, where they are known.
+    """
+    second = moments.second / moments.count[:, None, None]
+    k, n = second.shape[:2]
+    columns = min(subspace.width(d, k), n)
+    shares = moments.count / moments.count.sum()
+    excess = Objective(second, np.zeros(k), d)
+    pooled = pooled or leading(excess.mix(shares), columns)
+    own = [leading(S, columns) for S in second]
+    if rule.own_mean:
+        baseline = shared_pca(rule, moments, d).components
+        kept = _kept_by_each(second, own_components(rule, moments, d))
+    else:
+        baseline = np.ascontiguousarray(pooled.vectors[:, :d].T)
+        kept = np.array([pairs.values[:d].sum() for pairs in own])
+    excess = excess._replace(best=kept)
+    aim = excess if objective == "excess" else excess._replace(best=np.zeros(k))
+    baseline_losses = excess.losses(baseline)
+    done = baseline_losses.max() - baseline_losses.min() <= ROUNDING * excess.scale
+    if k == 1 or d == n or (done and objective == "excess" and not rule.own_mean):
+        # nothing to weigh: the shared PCA is every group's best, or the losses are equal already
+        answer = projection(aim, baseline, shares, aim.bound(shares, pooled.values))
+    else:
+        seen = [
+            subspace.Seen.at(aim, weights, pairs)
+            for weights, pairs in zip((*np.eye(k), shares), (*own, pooled), strict=True)
+        ]
+        answer = subspace.solve(aim, seen, _SAFE * tol)
+    rank_d, rank_d_losses = None, None
+    if len(answer.V) > d:
+        rank_d, aimed = rounded(aim, answer)
+        rank_d_losses = excess.losses(rank_d)
+        if aimed.max() - answer.bound <= max(tol * abs(answer.bound), ROUNDING * aim.scale):
+            answer = projection(aim, rank_d, answer.weights, answer.bound)
+            rank_d, rank_d_losses = None, None
+    kept = excess.kept(answer.V, answer.occupation)
+    return Mended(
+        answer._replace(losses=aim.best - kept),
+        excess.best - kept,
+        kept,
+        baseline,
+        baseline_losses,
+        excess.best - baseline_losses,
+        rank_d,
+        rank_d_losses,
+    )
+
+
+def _kept_by_each(second: Array, own: Array) -> Array:
+    return np.einsum("gdn,gnk,gdk->g", own, second, own, optimize=True)

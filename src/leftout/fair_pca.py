@@ -1,0 +1,291 @@
+"""The transformer: PCA for the group that fares worst."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from leftout.checks import (
+    check_choice,
+    check_finite,
+    check_groups,
+    check_matrix,
+    check_numbers,
+    check_tolerance,
+    check_variance,
+    dimensions,
+)
+from leftout.fair import OBJECTIVES, Mended, mend
+from leftout.fair.leading import Leading, leading
+from leftout.losses import (
+    CENTERINGS,
+    Array,
+    Loss,
+    coordinates,
+    origin_of,
+    signed,
+    table_moments,
+)
+from leftout.moments import Moments, build, pooled
+from leftout.threads import one_thread
+
+# Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
+_SMALL, _NARROW = 1 << 22, 500
+
+
+class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """PCA that minimises the largest of the groups' average losses, exactly.
+
+    A group's loss is the squared error a row, beyond what the group's own PCA would leave. Among
+    all projections onto ``n_components`` dimensions this finds the one whose largest loss is
+    smallest, and proves it: ``gap_`` bounds how far from the optimum it can be. With two groups
+    their losses come out equal. With three or more a few more dimensions may be needed for the
+    optimum; the best found with exactly ``n_components`` is reported beside it.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        Number of components, or the share of the table's variance for ordinary PCA to exceed.
+    centering : {"global", "none", "paper"}, default="global"
+        ``"global"``: about the column means. ``"none"``: about zero, for tables that are centred
+        as they should be. ``"paper"``: each group's own PCA about its own mean, applied to
+        uncentred rows; it is here to reproduce published figures.
+    tol : float, default=1e-9
+        Stop when the gap is proved to be at most this share of the objective.
+    objective : {"excess", "variance"}, default="excess"
+        What to make fair: the largest excess loss (as small as possible), or the smallest average
+        variance kept of a group (as large as possible).
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n)
+        Orthonormal rows, by falling variance of the whole table along them.
+    component_weights_ : array of shape (n_components_,)
+        How far each component is taken; all 1 for one or two groups. With more, a few may be
+        fractions, and come last: ``inverse_transform`` shrinks them, so that its squared errors
+        are those of ``losses_``.
+    mean_ : array of shape (n,)
+    n_components_ : int
+        As asked, or larger by at most ``floor(sqrt(2 k + 1/4) - 3/2)`` with ``k >= 3`` groups.
+    groups_ : array of shape (k,)
+        The groups' labels, sorted; arrays by group below follow this order.
+    sizes_ : array of shape (k,)
+    losses_, baseline_losses_ : arrays of shape (k,)
+        Average excess loss of each group, here and under ordinary PCA of as many components as
+        asked.
+    max_loss_ : float
+        The largest of ``losses_``.
+    objective_value_ : float
+        ``max_loss_``, or the smallest kept variance with ``objective="variance"``.
+    dual_bound_ : float
+        No projection has a better ``objective_value_`` than this.
+    gap_ : float
+        The distance between the two: the certificate.
+    group_weights_ : array of shape (k,)
+        Weights that prove the bound: how much each group stands in the way of the others.
+    retained_, baseline_retained_ : arrays of shape (k,)
+        Share of each group's variance that is kept, here and under ordinary PCA.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the table's variance that each component keeps.
+    price_ : float
+        Share of the table's variance that ordinary PCA would have kept beyond this: the price of
+        fairness.
+    rank_d_losses_, rank_d_components_ : arrays of shape (k,) and (d, n)
+        Best found with exactly as many components as asked; only if ``n_components_`` is larger.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
+
+    References
+    ----------
+    S. Samadi, U. Tantipongpipat, J. Morgenstern, M. Singh, S. Vempala (2018), The Price of Fair
+    PCA: One Extra Dimension. U. Tantipongpipat, S. Samadi, M. Singh, J. Morgenstern, S. Vempala
+    (2019), Multi-Criteria Dimensionality Reduction with Applications to Fairness.
+
+    Examples
+    --------
+    >>> from leftout import FairPCA, datasets
+    >>> X, groups = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> fair = FairPCA(3).fit(X, groups=groups)
+    >>> bool(fair.max_loss_ < fair.baseline_losses_.max())
+    True
+    >>> bool(abs(fair.losses_[0] - fair.losses_[1]) < 1e-10)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float = 0.8,
+        *,
+        centering: str = "global",
+        tol: float = 1e-9,
+        objective: str = "excess",
+    ) -> None:
+        self.n_components = n_components
+        self.centering = centering
+        self.tol = tol
+        self.objective = objective
+
+    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+        """Find the fair projection.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            Numbers: an array, or a pandas, polars or pyarrow table.
+        y : ignored
+        groups : array of shape (m,), optional
+            The group of each row, of any kind that sorts: numbers, strings, booleans. None is one
+            group, for which this is ordinary PCA.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("centering", self.centering, CENTERINGS)
+        check_choice("objective", self.objective, OBJECTIVES)
+        check_tolerance("tol", self.tol)
+        matrix = self._check_table(X, reset=True)
+        if len(matrix) < 2:
+            raise ValueError(
+                f"Found {len(matrix)} sample (n_samples={len(matrix)}), but PCA needs at least 2 "
+                "rows. Pass the whole table."
+            )
+        labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
+        self.groups_, place = check_groups(labels, len(matrix))
+        with one_thread(matrix.size <= _SMALL and matrix.shape[1] <= _NARROW):
+            try:
+                self._fit(matrix, place)
+            except (ValueError, np.linalg.LinAlgError):
+                check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
+                raise
+        if self.gap_ > max(10.0 * self.tol * abs(self.objective_value_), 1e-9 * self._scale):
+            warnings.warn(
+                f"The gap stayed at {self.gap_:.3g}, above tol: the largest loss may be that much "
+                "above the smallest possible. Raise tol, or scale the columns alike.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of rows along the components.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n_components_)
+        """
+        check_is_fitted(self)
+        matrix = self._check_table(X, reset=False)
+        return matrix @ self.components_.T - self.mean_ @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows from their coordinates.
+
+        Parameters
+        ----------
+        X : array of shape (m, n_components_)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        check_is_fitted(self)
+        Z = check_matrix(X, min_features=1)
+        if Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"Found {Z.shape[1]} coordinates a row, but there are {self.n_components_} "
+                "components. Pass what transform returns."
+            )
+        # (I - R)^2 = I - F for R = I - sqrt(I - F): the squared errors are what losses_ count
+        taken = 1.0 - np.sqrt(1.0 - self.component_weights_)
+        return (Z * taken) @ self.components_ + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _check_table(self, X: Any, reset: bool) -> Array:
+        """Names are checked on the table as it came, values on its matrix."""
+        matrix = (check_numbers if reset else check_matrix)(X, min_features=1)
+        named = hasattr(X, "shape") or hasattr(X, "columns")
+        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+    def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
+        rule, k = Loss.named("excess", self.centering), len(self.groups_)
+        back = None
+        with np.errstate(over="ignore", invalid="ignore"):  # seen in the variance below
+            if X.shape[1] > X.shape[0]:
+                self.mean_ = origin_of(X, self.centering)
+                X, back = coordinates(X - self.mean_)
+                moments = build(X, place, n_groups=k)
+            else:
+                moments = table_moments(X, self.centering, place, k)
+                self.mean_ = moments.origin
+            everyone = pooled(moments).second[0] / moments.count.sum()
+        self._scale = float(np.trace(everyone))
+        check_variance(self._scale, self.n_features_in_)
+        d, pairs = _dimensions(self.n_components, everyone)
+        found = mend(rule, moments, d, self.objective, self.tol, pairs)
+        self._describe(found, moments, everyone, back)
+
+    def _describe(
+        self, found: Mended, moments: Moments, everyone: Array, back: Array | None
+    ) -> None:
+        """Set what people ask of a projection."""
+        answer = found.answer
+        V, weights = _by_variance(answer.V, answer.occupation, everyone)
+        self.component_weights_, self.n_components_ = weights, len(V)
+        ratio = weights * np.einsum("in,in->i", V @ everyone, V) / np.trace(everyone)
+        self.explained_variance_ratio_ = ratio
+        plain = np.einsum("in,in->", found.baseline @ everyone, found.baseline)
+        self.price_ = float(plain / np.trace(everyone) - ratio.sum())
+        self.components_ = signed(V if back is None else V @ back.T)
+        self.sizes_ = moments.count.astype(np.intp)
+        self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
+        self.max_loss_ = float(found.losses.max())
+        sign = 1.0 if self.objective == "excess" else -1.0
+        self.objective_value_ = sign * float(answer.losses.max())
+        self.dual_bound_ = sign * answer.bound
+        self.gap_ = max(answer.gap, 0.0)
+        self.group_weights_ = answer.weights
+        variance = np.trace(moments.second, axis1=1, axis2=2) / moments.count
+        with np.errstate(invalid="ignore"):
+            self.retained_ = found.kept / variance
+            self.baseline_retained_ = found.baseline_kept / variance
+        for name in ("rank_d_losses_", "rank_d_components_"):
+            self.__dict__.pop(name, None)
+        if found.rank_d is not None:
+            W = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)[0]
+            self.rank_d_components_ = signed(W if back is None else W @ back.T)
+            self.rank_d_losses_ = found.rank_d_losses
+
+
+def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:
+    """How many components; and all eigenpairs, if they had to be found for it."""
+    n = len(everyone)
+    if not isinstance(n_components, float | np.floating):
+        return dimensions(n_components, np.zeros(n), n, n), None
+    pairs = leading(everyone, n)
+    return dimensions(n_components, np.maximum(pairs.values, 0.0), n, n), pairs
+
+
+def _by_variance(V: Array, weights: Array, everyone: Array) -> tuple[Array, Array]:
+    """Principal axes of the part that is taken whole, then the rest by falling weight."""
+    whole = weights == 1.0
+    W = V[whole]
+    turn = np.linalg.eigh(W @ everyone @ W.T)[1][:, ::-1]
+    order = np.argsort(-weights[~whole], kind="stable")
+    rows = np.vstack([turn.T @ W, V[~whole][order]])
+    return rows, np.concatenate([np.ones(len(W)), weights[~whole][order]])
