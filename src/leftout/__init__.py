@@ -13,16 +13,19 @@ __version__ = "0.1.0"
 _HOME = {
     "FairPCA": "leftout.fair_pca",
     "MaxDisparityPartition": "leftout.partition",
+    "Mitigation": "leftout.mitigation",
     "Trust": "leftout.evidence",
     "trust": "leftout.evidence",
     "disparity": "leftout.measure",
     "group_losses": "leftout.measure",
+    "mitigate": "leftout.mitigation",
 }
 _MODULES = ("chance", "datasets", "explain", "holdout", "plots", "solvers", "stability")
 
 __all__ = [
     "FairPCA",
     "MaxDisparityPartition",
+    "Mitigation",
     "Trust",
     "__version__",
     "chance",
@@ -31,6 +34,7 @@ __all__ = [
     "explain",
     "group_losses",
     "holdout",
+    "mitigate",
     "plots",
     "solvers",
     "stability",
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from leftout.evidence import Trust, trust
     from leftout.fair_pca import FairPCA
     from leftout.measure import disparity, group_losses
+    from leftout.mitigation import Mitigation, mitigate
     from leftout.partition import MaxDisparityPartition
 
 

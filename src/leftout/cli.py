@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from leftout.evidence import Trust
     from leftout.explain import Explanation
+    from leftout.mitigation import Mitigation
     from leftout.progress import Report
 
 _DEMO_SIZE, _DEMO_LARGEST = 200, 994
@@ -143,6 +144,125 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
         console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
 
 
+@main.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--groups-col",
+    required=True,
+    metavar="COL",
+    help="Column that says each row's group; several (A,B) for their combinations.",
+)
+@click.option(
+    "--dims",
+    default="0.8",
+    show_default=True,
+    metavar="0.8|9",
+    help="Components: a number, or the share of variance to exceed.",
+)
+@click.option(
+    "--across",
+    default="auto",
+    show_default=True,
+    metavar="auto|none|1-15|2,5,9",
+    help="Numbers of components to compare.",
+)
+@click.option("--drop", default="", metavar="A,B", help="Columns to leave out.")
+@click.option("--categorical", default="", metavar="A,B", help="Columns of numbers that are codes.")
+@click.option(
+    "--scale",
+    default="unit",
+    show_default=True,
+    type=click.Choice(["unit", "standard", "none"]),
+    help="Numbers from 0 to 1, with standard deviation 1, or as they are.",
+)
+@click.option(
+    "--objective",
+    default="excess",
+    show_default=True,
+    type=click.Choice(["excess", "variance"]),
+    help="Make the largest loss small, or the smallest kept variance large.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for fair.json and fair.png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def fair(
+    table: Path,
+    groups_col: str,
+    dims: str,
+    across: str,
+    drop: str,
+    categorical: str,
+    scale: str,
+    objective: str,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fair PCA for known groups: losses before and after, and what it costs.
+
+    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel. The column with the groups
+    is not projected.
+    """
+    from rich.console import Console
+
+    errors = Console(stderr=True, quiet=quiet)
+    with _interruptible(), _reported(errors) as report:
+        report("loading libraries", 0, 1)
+        from leftout import options
+        from leftout.columns import columns_of
+        from leftout.encoding import encode
+        from leftout.mitigation import mitigate
+        from leftout.reading import read_table
+
+        try:
+            asked, compared = options.dimensions(dims), options.numbers(across)
+            report("reading the table", 0, 1)
+            raw = read_table(table)
+            by = options.names(groups_col, raw, "--groups-col")
+            left = [*by, *options.names(drop, raw, "--drop")]
+            codes = options.names(categorical, raw, "--categorical")
+            groups = options.groups(raw, by)
+            encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
+            found = mitigate(
+                encoded.X, groups, asked, across=compared, objective=objective, progress=report
+            )
+        except (ImportError, ValueError) as error:
+            raise InputError(str(error)) from error
+    try:
+        files = [] if out is None else _written_fair(found, out)
+    except (ImportError, OSError) as error:
+        raise InputError(str(error)) from error
+    from leftout import terminal
+
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"groups_col": by, **found.to_dict()}, indent=2))
+        return
+    console = Console()
+    terminal.show_fair(console, found, encoded, list(map(str, by)))
+    for path in files:
+        console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _written_fair(found: Mitigation, folder: Path) -> list[Path]:
+    from leftout import plots
+    from leftout.files import write_whole
+
+    images = {}
+    if found.by_dimension:
+        images["fair.png"] = _drawn(plots.mitigation, found)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        found.to_json(folder / "fair.json"),
+        *(write_whole(folder / name, image) for name, image in images.items()),
+    ]
+
+
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """End at once on Ctrl-C: files are written whole, so there is nothing to clean up."""
@@ -157,6 +277,9 @@ def _interruptible() -> Iterator[None]:
 @contextmanager
 def _reported(console: Console) -> Iterator[Report]:
     """A progress bar on the standard error stream, as a function that moves it; in a log, lines."""
+    if console.quiet:
+        yield lambda what, done, total: None
+        return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from leftout.progress import ToStderr
@@ -178,18 +301,9 @@ def _reported(console: Console) -> Iterator[Report]:
 
 def _written(found: Trust, told: Explanation, X: pd.DataFrame, folder: Path) -> list[Path]:
     """Everything is made before anything is written, and each file appears whole."""
-    from io import BytesIO
-
     from leftout import plots
     from leftout.files import write_whole
 
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "The figures of --out need matplotlib, which is not installed. "
-            "Run: pip install 'leftout[plots]'"
-        ) from error
     figures: list[tuple[str, Callable[..., Any], Any]] = [("profile", plots.profile, found.profile)]
     if found.stability is not None:
         figures.append(("agreement", plots.jaccard, found.stability))
@@ -201,15 +315,27 @@ def _written(found: Trust, told: Explanation, X: pd.DataFrame, folder: Path) -> 
         ("alignment", plots.alignment, told),
         ("plane", partial(plots.plane, found.partition), X),
     ]
-    images = {}
-    for name, draw, data in figures:
-        figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
-        draw(data, figure.subplots())
-        figure.savefig(buffer, format="png", dpi=150)
-        images[f"{name}.png"] = buffer.getvalue()
+    images = {f"{name}.png": _drawn(draw, data) for name, draw, data in figures}
     folder.mkdir(parents=True, exist_ok=True)
     return [
         found.to_json(folder / "trust.json"),
         told.to_json(folder / "explanation.json"),
         *(write_whole(folder / name, image) for name, image in images.items()),
     ]
+
+
+def _drawn(draw: Callable[..., Any], data: Any) -> bytes:
+    """A figure, as a PNG file."""
+    from io import BytesIO
+
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "The figures of --out need matplotlib, which is not installed. "
+            "Run: pip install 'leftout[plots]'"
+        ) from error
+    figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
+    draw(data, figure.subplots())
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()

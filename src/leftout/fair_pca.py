@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,8 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_ : array of shape (n,)
     n_components_ : int
         As asked, or larger by at most ``floor(sqrt(2 k + 1/4) - 3/2)`` with ``k >= 3`` groups.
+    n_asked_ : int
+        The number of components asked for.
     groups_ : array of shape (k,)
         The groups' labels, sorted; arrays by group below follow this order.
     sizes_ : array of shape (k,)
@@ -159,7 +161,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
         self.groups_, place = check_groups(labels, len(matrix))
-        with one_thread(matrix.size <= _SMALL and matrix.shape[1] <= _NARROW):
+        with one_thread(self.prefers_one_thread(matrix)):
             try:
                 self._fit(matrix, place)
             except (ValueError, np.linalg.LinAlgError):
@@ -222,36 +224,30 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
         return matrix
 
-    def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
-        rule, k = Loss.named("excess", self.centering), len(self.groups_)
-        back = None
-        with np.errstate(over="ignore", invalid="ignore"):  # seen in the variance below
-            if X.shape[1] > X.shape[0]:
-                self.mean_ = origin_of(X, self.centering)
-                X, back = coordinates(X - self.mean_)
-                moments = build(X, place, n_groups=k)
-            else:
-                moments = table_moments(X, self.centering, place, k)
-                self.mean_ = moments.origin
-            everyone = pooled(moments).second[0] / moments.count.sum()
-        self._scale = float(np.trace(everyone))
-        check_variance(self._scale, self.n_features_in_)
-        d, pairs = _dimensions(self.n_components, everyone)
-        found = mend(rule, moments, d, self.objective, self.tol, pairs)
-        self._describe(found, moments, everyone, back)
+    @staticmethod
+    def prefers_one_thread(X: Array) -> bool:
+        """Whether products of this table are too small to share among threads."""
+        return X.size <= _SMALL and X.shape[1] <= _NARROW
 
-    def _describe(
-        self, found: Mended, moments: Moments, everyone: Array, back: Array | None
-    ) -> None:
+    def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
+        gathered = gather(X, place, len(self.groups_), self.centering)
+        self.mean_ = gathered.mean
+        self._scale = float(np.trace(gathered.everyone))
+        check_variance(self._scale, self.n_features_in_)
+        self.n_asked_, pairs = _dimensions(self.n_components, gathered.everyone)
+        rule = Loss.named("excess", self.centering)
+        found = mend(rule, gathered.moments, self.n_asked_, self.objective, self.tol, pairs)
+        self._describe(found, gathered)
+
+    def _describe(self, found: Mended, gathered: Gathered) -> None:
         """Set what people ask of a projection."""
-        answer = found.answer
+        answer, moments, everyone = found.answer, gathered.moments, gathered.everyone
         V, weights = _by_variance(answer.V, answer.occupation, everyone)
         self.component_weights_, self.n_components_ = weights, len(V)
         ratio = weights * np.einsum("in,in->i", V @ everyone, V) / np.trace(everyone)
         self.explained_variance_ratio_ = ratio
-        plain = np.einsum("in,in->", found.baseline @ everyone, found.baseline)
-        self.price_ = float(plain / np.trace(everyone) - ratio.sum())
-        self.components_ = signed(V if back is None else V @ back.T)
+        self.price_ = gathered.kept(found.baseline) - float(ratio.sum())
+        self.components_ = signed(gathered.in_columns(V))
         self.sizes_ = moments.count.astype(np.intp)
         self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
         self.max_loss_ = float(found.losses.max())
@@ -267,9 +263,43 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         for name in ("rank_d_losses_", "rank_d_components_"):
             self.__dict__.pop(name, None)
         if found.rank_d is not None:
-            W = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)[0]
-            self.rank_d_components_ = signed(W if back is None else W @ back.T)
+            W, _ = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)
+            self.rank_d_components_ = signed(gathered.in_columns(W))
             self.rank_d_losses_ = found.rank_d_losses
+
+
+class Gathered(NamedTuple):
+    """What a table's groups are known by, and the way back to the table's columns."""
+
+    moments: Moments  # of each group
+    everyone: Array  # average second moments of all rows
+    mean: Array
+    back: Array | None  # where the columns were reduced
+
+    def in_columns(self, V: Array) -> Array:
+        """Components of the moments as components of the table."""
+        return V if self.back is None else V @ self.back.T
+
+    def kept(self, V: Array, occupation: Array | None = None) -> float:
+        """Share of the table's variance that components keep."""
+        each = np.einsum("in,in->i", V @ self.everyone, V)
+        total = each.sum() if occupation is None else each @ occupation
+        return float(total / np.trace(self.everyone))
+
+
+def gather(X: Array, place: NDArray[np.intp], n_groups: int, centering: str) -> Gathered:
+    """Moments of each group; with more columns than rows, in coordinates of the rows' span."""
+    back = None
+    with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
+        if X.shape[1] > X.shape[0]:
+            mean = origin_of(X, centering)
+            R, back = coordinates(X - mean)
+            moments = build(R, place, n_groups=n_groups)
+        else:
+            moments = table_moments(X, centering, place, n_groups)
+            mean = moments.origin
+        everyone = pooled(moments).second[0] / moments.count.sum()
+    return Gathered(moments, everyone, mean, back)
 
 
 def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:

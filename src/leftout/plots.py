@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.explain import Explanation
+    from leftout.mitigation import Mitigation
 
 _TABLE, _COPULA, _GAUSSIAN, _QUIET = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc"
+_FAIR = "#1b7f5c"
+_SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 _CHANCE = {"copula": _COPULA, "gaussian": _GAUSSIAN}
 
 
@@ -102,6 +105,40 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("epoch")
     ax.set_ylabel("disparity")
     ax.set_title("Disparity by epoch")
+    return ax
+
+
+def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Axes:
+    """Average loss of each group by the number of components: ordinary PCA dashed, fair solid.
+
+    Of more than ``top`` groups, those with the largest losses. Two groups' fair losses are equal.
+    """
+    if not found.by_dimension:
+        raise ValueError(
+            "There are no dimensions to draw: across was empty. Leave it out, or give some."
+        )
+    ax = _axis(ax)
+    numbers = [line.n_components for line in found.by_dimension]
+    before = np.array([line.losses_before for line in found.by_dimension])
+    after = np.array([line.losses_after for line in found.by_dimension])
+    names = found.names()
+    chosen = np.argsort(-before.max(axis=0), kind="stable")[:top]
+    style: dict[str, Any] = {"lw": 1.5, "ls": "--", "marker": "o", "ms": 3}
+    for color, group in zip(_SERIES, chosen, strict=False):
+        label = f"ordinary PCA: {drawable(names[group], 30)}"
+        ax.plot(numbers, before[:, group], color=color, label=label, **style)
+    if len(names) > 1:
+        both = len(names) == 2 and found.fair.objective == "excess"
+        label = "Fair PCA: both" if both else "Fair PCA: the largest"
+        ax.plot(numbers, after.max(axis=1), color=_FAIR, lw=2.5, marker="o", ms=4, label=label)
+    ax.axvline(found.here.n_components, color=_QUIET, lw=1, zorder=0)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
+    ax.set_xlabel("components")
+    ax.set_ylabel("average loss")
+    ax.set_title("Losses before and after, by number of components")
+    for text in ax.legend(frameon=False).get_texts():
+        text.set_parse_math(False)
     return ax
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leftout.encoding import Encoded
 from leftout.evidence import Trust
 from leftout.explain import Explanation
+from leftout.mitigation import Mitigation
 from leftout.partition import MaxDisparityPartition
-from leftout.wording import shown
+from leftout.wording import listed, shown
 
-_LINES, _RULES = 8, 5
+_LINES, _RULES, _GROUPS = 8, 5, 20
 
 
 def show_group(
@@ -106,6 +109,69 @@ def show_trust(console: Console, found: Trust) -> None:
         " A large disparity alone proves nothing: a search finds some on any table.\n"
         + found.summary(),
     )
+
+
+def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[str]) -> None:
+    """What Fair PCA does about the groups of some columns."""
+    fair = found.fair
+    _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
+    table = _table(
+        f"The groups, with {found.here.n_components} components",
+        " / ".join(by), "rows", "loss before", "after", "kept before", "after", "weight",
+    )  # fmt: skip
+    short = [_short(name, by) for name in found.names()]
+    for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUPS].tolist()):
+        _row(
+            table, short[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
+            _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
+            f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
+        )  # fmt: skip
+    console.print(table)
+    if len(short) > _GROUPS:
+        _say(console, "", f"The {_GROUPS} of {len(short)} groups with the largest losses before.")
+    _show_dimensions(console, found, short)
+    _say(
+        console,
+        "",
+        "Loss: squared error a row, beyond what the group's own PCA would leave. Kept: share of "
+        "the group's variance. Weight: how much the group stands in the way of the others. Price: "
+        "share of the table's variance that ordinary PCA would keep beyond Fair PCA.",
+    )
+    left = [f"{shown(name)} ({why})" for name, why in encoded.dropped.items()]
+    features = f"{encoded.X.shape[1]:,} features of {encoded.X.shape[0]:,} rows were projected."
+    if left:
+        more = f" and {len(left) - _LINES} more" * (len(left) > _LINES)
+        features += f" Left out: {', '.join(left[:_LINES])}{more}."
+    if encoded.filled:
+        features += f" {encoded.filled:,} missing numbers became their column's median."
+    _say(console, "\nThe table.", f" {features}")
+
+
+def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> None:
+    if not found.by_dimension:
+        return
+    two = len(short) == 2
+    heads = [f"before, {name}" for name in short] if two else ["largest before"]
+    heads.append("after, both" if two and found.fair.objective == "excess" else "largest after")
+    heads += [] if two else ["dimensions"]
+    table = _table("\nAcross numbers of components", "components", *heads, "price")
+    for line in found.by_dimension:
+        losses = line.losses_before.tolist() if two else [line.losses_before.max()]
+        cells = [_loss(loss) for loss in (*losses, line.losses_after.max())]
+        cells += [] if two else [str(line.rank)]
+        _row(table, str(line.n_components), *cells, f"{100 * max(line.price, 0.0):.2g} %")
+    console.print(table)
+
+
+def _short(name: str, by: list[str]) -> str:
+    """A group's values without the names of its columns, which stand above them."""
+    for column in by:
+        name = name.replace(f"{shown(column)} = ", "", 1)
+    return name
+
+
+def _loss(value: float) -> str:
+    return "0" if abs(value) < 1e-12 else f"{value:.4g}"
 
 
 def show_rows(

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.preprocessing import minmax_scale
 
 from leftout.columns import Column
+from leftout.encoding import indicators
 from leftout.explain.outcome import Outcome, levels_of, outcomes
 from leftout.losses import Array
 from leftout.partition import MaxDisparityPartition, generator
@@ -20,8 +20,6 @@ from leftout.stability import pairwise_jaccard
 ENCODINGS = ("cross-fitted", "target-free")
 # Folds of cross-fitting, and rows with the overall mean that every category gets on top.
 _FOLDS, _PRIOR = 5, 1.0
-# Values of a column that get an indicator each.
-_LEVELS = 100
 
 
 def other_encodings(
@@ -85,14 +83,5 @@ def _cross_fitted(
 def _target_free(X: Array, places: dict[int, Column]) -> Array:
     parts = [np.delete(X, list(places), axis=1)]
     for column in places.values():
-        parts.append(_indicators(column.codes()) / np.sqrt(2.0))
+        parts.append(indicators(column.codes()) / np.sqrt(2.0))
     return np.column_stack(parts)
-
-
-def _indicators(codes: NDArray[np.int32]) -> Array:
-    """A column for each value; of very many, the rare ones share one."""
-    counts = np.bincount(codes)
-    common = np.argsort(-counts, kind="stable")[:_LEVELS]
-    place = np.full(len(counts), len(common))
-    place[common] = np.arange(len(common))
-    return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, len(counts))]

@@ -89,13 +89,17 @@ def mend(
             answer = projection(aim, rank_d, answer.weights, answer.bound)
             rank_d, rank_d_losses = None, None
     kept = excess.kept(answer.V, answer.occupation)
+    baseline_kept = excess.best - baseline_losses
+    losses = excess.best - kept
+    if not rule.own_mean:  # a loss is not negative, but for rounding
+        losses, baseline_losses = np.maximum(losses, 0.0), np.maximum(baseline_losses, 0.0)
     return Mended(
-        answer._replace(losses=aim.best - kept),
-        excess.best - kept,
+        answer._replace(losses=losses if aim is excess else aim.best - kept),
+        losses,
         kept,
         baseline,
         baseline_losses,
-        excess.best - baseline_losses,
+        baseline_kept,
         rank_d,
         rank_d_losses,
     )

@@ -1,0 +1,78 @@
+"""What people write on the command line, as what it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.columns import column_of, find
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# More values than this are hardly groups.
+_MOST_GROUPS = 100
+
+
+def dimensions(text: str) -> int | float:
+    """A number of components, or a share of the variance."""
+    try:
+        return int(text) if text.strip().isdigit() else float(text)
+    except ValueError:
+        raise ValueError(
+            f"--dims {text} is neither a number of components (9) nor a share of variance (0.8)."
+        ) from None
+
+
+def numbers(text: str) -> list[int] | None:
+    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
+    if text in ("auto", "none"):
+        return None if text == "auto" else []
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()) or int(high or low) < int(low):
+            raise ValueError(
+                f"--across {text} is not a list of numbers; give for example 1-15, or 2,5,9, or "
+                "auto, or none."
+            )
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
+    """Columns of a list with commas; a name that has commas itself may stand alone."""
+    known = list(table.columns)
+    if not text.strip():
+        return []
+    parts = [text] if text in known else [part.strip() for part in text.split(",")]
+    return [find(known, part, option) for part in parts]
+
+
+def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:
+    """Each row's group by one column or several; missing values are a group of their own."""
+    parts = [_words(table[name], named=len(by) > 1) for name in by]
+    labels = np.array([" / ".join(words) for words in zip(*parts, strict=True)])
+    count, which = len(np.unique(labels)), " and ".join(map(repr, by))
+    if count > _MOST_GROUPS:
+        raise ValueError(
+            f"{which} has {count:,} different values, too many to be groups (at most "
+            f"{_MOST_GROUPS}). Put them into a few classes first."
+        )
+    if count < 2:
+        raise ValueError(f"{which} has one value in all rows; at least two groups are needed.")
+    return labels
+
+
+def _words(values: pd.Series, named: bool) -> list[str]:
+    """What to call the group of each row: a number alone says too little."""
+    column = column_of(values)
+    named = named or column.numbers is not None
+    words = {
+        value: column.show(value) for value in np.unique(column.values[~column.missing]).tolist()
+    }
+    missing = column.missing
+    each = ["missing" if missing[i] else words[v] for i, v in enumerate(column.values.tolist())]
+    return [f"{column.name} = {word}" for word in each] if named else each
