@@ -244,7 +244,7 @@ def mitigate(
 def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
     if across is None:
         most = max(rank - 1, 1)  # with all dimensions nothing is lost
-        spaced = np.geomspace(1, most, min(_ACROSS, most))
+        spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS)
         return sorted({*np.round(spaced).astype(int).tolist(), asked})
     given = np.asarray(across)
     if given.size == 0:

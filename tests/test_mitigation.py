@@ -1,0 +1,298 @@
+"""Losses before and after, in Python and on the command line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+matplotlib.use("Agg")
+from matplotlib.figure import Figure  # noqa: E402
+
+import paper_data  # noqa: E402
+from leftout import FairPCA, mitigate, plots  # noqa: E402
+from leftout.cli import main  # noqa: E402
+from leftout.columns import columns_of  # noqa: E402
+from leftout.encoding import encode  # noqa: E402
+from leftout.reading import read_table  # noqa: E402
+
+
+def table(seed=0, m=150, n=6, k=2):
+    rng = np.random.default_rng(seed)
+    groups = np.arange(m) % k
+    turns = [rng.normal(size=(n, n)) * rng.gamma(1.0, 1.0, n) for _ in range(k)]
+    return np.stack([rng.normal(size=n) @ turns[g] for g in groups]), groups
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_every_dimension_is_what_the_transformer_gives(k):
+    X, groups = table(k=k)
+    told = []
+    found = mitigate(X, groups, 3, progress=lambda what, done, total: told.append((done, total)))
+    assert [line.n_components for line in found.by_dimension] == [1, 2, 3, 4, 5]
+    assert told[0] == (0, 5) and told[-1] == (5, 5)
+    for line in found.by_dimension:
+        fair = FairPCA(line.n_components).fit(X, groups=groups)
+        np.testing.assert_allclose(line.losses_after, fair.losses_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(line.losses_before, fair.baseline_losses_, rtol=1e-9)
+        assert line.price == pytest.approx(fair.price_, abs=1e-12)
+        assert line.rank == fair.n_components_ and line.gap <= 1e-9 * fair.max_loss_ + 1e-12
+        assert (line.rank_d_losses is None) == (line.rank == line.n_components)
+    assert found.here.to_dict().keys() == found.by_dimension[2].to_dict().keys()
+    np.testing.assert_allclose(found.here.losses_after, found.by_dimension[2].losses_after)
+
+
+def test_which_dimensions():
+    X, groups = table()
+    assert [line.n_components for line in mitigate(X, groups, 2, across=[4, 1]).by_dimension] == [
+        1,
+        4,
+    ]
+    assert mitigate(X, groups, 2, across=[]).by_dimension == []
+    for across in ([0], [7], [1.5], "all", [[1]]):
+        with pytest.raises(ValueError, match="give ints from 1 to 6"):
+            mitigate(X, groups, 2, across=across)
+    wide = np.random.default_rng(0).normal(size=(60, 40))
+    numbers = [line.n_components for line in mitigate(wide, np.arange(60) % 2, 7).by_dimension]
+    assert len(numbers) <= 13 and 7 in numbers and numbers[-1] == 39
+
+
+def test_the_summary_says_who_gains_and_what_it_costs(tmp_path):
+    X, groups = table()
+    names = np.array(["north", "south"])[groups]
+    found = mitigate(X, names, 2)
+    text = found.summary()
+    worst, other = found.fair.groups_[np.argsort(-found.fair.baseline_losses_)]
+    assert f"Worst off is the group {worst} (75 rows)" in text
+    assert f"brings both to {found.fair.max_loss_:.4g}" in text
+    assert "proved to" in text and f"the price is {100 * found.here.price:.3g} %" in text
+    assert f"In return the loss of {other} rises" in text and "Read with care" not in text
+    data = json.loads(found.to_json(tmp_path / "fair.json").read_text())
+    assert data == found.to_dict()
+    assert {"losses_before", "losses_after", "max_loss", "gap", "by_dimension"} <= data.keys()
+    assert "one group" in mitigate(X, ["all"] * 150, 2).summary()
+    small = mitigate(X, np.where(np.arange(150) < 10, "few", "many"), 2).summary()
+    assert "Read with care: 1 group of fewer than 30 rows" in small
+
+
+def test_the_summary_of_many_groups_names_the_extra_dimensions():
+    for seed in range(50):
+        X, groups = table(seed, m=300, n=5, k=6)
+        found = mitigate(X, groups, 2, across=[])
+        if found.here.rank > 2:
+            break
+    text = found.summary()
+    assert f"with {found.here.rank} dimensions" in text
+    assert "With exactly 2 dimensions, the best found has a largest loss of " in text
+    variance = mitigate(X, groups, 2, objective="variance", across=[]).summary()
+    assert "of every group's variance a row (the most possible, proved" in variance
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_figure_shows_both(k):
+    X, groups = table(k=k)
+    found = mitigate(X, [f"_$group{g}" for g in groups], 3)
+    ax = plots.mitigation(found, Figure().subplots())
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == k + 1 and "ordinary PCA: _$group0" in labels
+    assert labels[-1] == ("Fair PCA: both" if k == 2 else "Fair PCA: the largest")
+    drawn = ax.get_lines()[k].get_ydata()
+    np.testing.assert_allclose(drawn, [line.losses_after.max() for line in found.by_dimension])
+    with pytest.raises(ValueError, match="no dimensions to draw"):
+        plots.mitigation(mitigate(X, groups, 3, across=[]), Figure().subplots())
+
+
+def people():
+    rng = np.random.default_rng(0)
+    m = 120
+    return pd.DataFrame({
+        "id": np.arange(m),
+        "age": rng.integers(18, 80, m),
+        "income": np.where(rng.random(m) < 0.1, np.nan, rng.gamma(2.0, 10.0, m)),
+        "city": rng.choice(["north", "south", "[red]west"], m),
+        "owner": rng.random(m) < 0.5,
+        "constant": 1.0,
+        "nothing": np.nan,
+        "sex": rng.choice(["f", "m"], m),
+        "code": rng.integers(1, 4, m),
+    })  # fmt: skip
+
+
+def test_columns_become_numbers_that_can_be_compared():
+    raw = people()
+    encoded = encode(columns_of(raw, categorical=["code"], drop=["sex"]))
+    assert encoded.dropped == {
+        "id": "the number of the row",
+        "constant": "the same in every row",
+        "nothing": "empty",
+    }
+    assert encoded.names[:2] == ["age", "income"] and "city = north" in encoded.names
+    assert encoded.X.shape == (120, len(encoded.names)) and np.isfinite(encoded.X).all()
+    assert encoded.filled == raw["income"].isna().sum()
+    frame = pd.DataFrame(encoded.X, columns=encoded.names)
+    assert frame["age"].min() == 0.0 and frame["age"].max() == 1.0
+    cities = frame.filter(like="city = ")
+    np.testing.assert_allclose((cities**2).sum(axis=1), 0.5)  # two cities are 1 apart
+    assert set(frame["owner"]) == {0.0, 1.0}
+    median = raw["income"].median()
+    low, high = raw["income"].min(), raw["income"].max()
+    filled = frame["income"][raw["income"].isna()]
+    np.testing.assert_allclose(filled, (median - low) / (high - low))
+
+
+def test_scales():
+    raw = people()[["age", "income"]]
+    standard = encode(columns_of(raw), "standard").X
+    np.testing.assert_allclose(standard.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(standard.std(axis=0), 1.0)
+    np.testing.assert_array_equal(encode(columns_of(raw), "none").X[:, 0], raw["age"])
+    with pytest.raises(ValueError, match="No column is left to project"):
+        encode(columns_of(people()[["id", "constant"]]))
+    with pytest.raises(ValueError, match="'age' holds infinite values"):
+        encode(columns_of(raw.assign(age=np.where(raw["age"] > 50, np.inf, raw["age"]))))
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, ["fair", *map(str, arguments)])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "people.csv"
+    people().to_csv(path, index=False)
+    return path
+
+
+def test_the_command_tells_and_writes(file, tmp_path):
+    result = call(file, "--groups-col", "sex", "--dims", 2, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "Fair PCA for the groups of sex." in text and "brings both to" in text
+    assert "Across numbers of components" in text and "id (the number of the row)" in text
+    assert "missing numbers became their column's median" in text
+    data = json.loads((tmp_path / "out" / "fair.json").read_text())
+    assert data["groups"] == ["f", "m"] and data["n_components"] == 2
+    assert (tmp_path / "out" / "fair.png").read_bytes().startswith(b"\x89PNG")
+    assert "Fair PCA across dimensions" in result.stderr
+
+
+def test_the_command_speaks_json(file):
+    result = call(file, "--groups-col", "city,owner", "--json", "--quiet", "--across", "1-2,4")
+    assert result.exit_code == 0 and result.stderr == ""
+    data = json.loads(result.stdout)
+    assert data["groups_col"] == ["city", "owner"] and len(data["groups"]) == 6
+    assert "city = [red]west / owner = True" in data["groups"]
+    assert [line["n_components"] for line in data["by_dimension"]] == [1, 2, 4]
+
+
+def test_names_of_groups_are_text_and_numbers_say_of_what(file):
+    text = " ".join(call(file, "--groups-col", "city", "--quiet", "--dims", 2).stdout.split())
+    assert "[red]west" in text
+    text = " ".join(call(file, "--groups-col", "code", "--quiet", "--dims", 2).stdout.split())
+    assert "the group code = " in text
+
+
+def test_missing_groups_are_a_group(file, tmp_path):
+    raw = people()
+    raw.loc[:40, "sex"] = None
+    raw.to_csv(file, index=False)
+    data = json.loads(call(file, "--groups-col", "sex", "--json", "--quiet").stdout)
+    assert data["groups"] == ["f", "m", "missing"] and data["sizes"][2] == 41
+
+
+def test_every_kind_of_file(tmp_path):
+    raw = people()
+    raw.to_csv(tmp_path / "a.csv.gz", index=False)
+    raw.to_csv(tmp_path / "b.csv", sep=";", index=False)
+    raw.to_csv(tmp_path / "c.tsv", sep="\t", index=False)
+    raw.to_parquet(tmp_path / "d.parquet")
+    raw.to_feather(tmp_path / "e.feather")
+    raw.to_excel(tmp_path / "f.xlsx", index=False)
+    for path in sorted(tmp_path.iterdir()):
+        read = read_table(path)
+        assert list(read.columns) == list(raw.columns), path.name
+        np.testing.assert_allclose(read["income"], raw["income"])
+        assert read["sex"].tolist() == raw["sex"].tolist()
+    (tmp_path / "q.csv").write_text("a,b\n1,?\n2,x\n")
+    assert read_table(tmp_path / "q.csv")["b"].isna().tolist() == [True, False]
+
+
+BAD = {
+    "no file": (None, "There is no file"),
+    "a folder": ("folder", "is a folder"),
+    "an unknown kind": ("a.docx", "of a kind that is not known"),
+    "an empty file": ("empty.csv", "is no table that can be read"),
+    "a header only": ("header.csv", "has 0 rows"),
+    "ragged rows": ("ragged.csv", "is no table that can be read"),
+    "binary": ("binary.csv", "not UTF-8|is no table|has no such column|no such column"),
+    "not gzip": ("fake.csv.gz", "cannot be read|is no table"),
+    "not parquet": ("fake.parquet", "cannot be read|is no table"),
+    "not excel": ("fake.xlsx", "cannot be read|is no table"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
+    name, message = BAD[kind]
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.docx").write_text("x")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "header.csv").write_text("sex,age\n")
+    (tmp_path / "ragged.csv").write_text("sex,age\nf,1\nf,1,2,3\n")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 9)
+    for fake in ("fake.csv.gz", "fake.parquet", "fake.xlsx"):
+        (tmp_path / fake).write_bytes(b"not at all")
+    result = call(tmp_path / (name or "nothing.csv"), "--groups-col", "sex", "--quiet")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert pd.Series(result.stderr).str.contains(message).all(), result.stderr
+    assert "Traceback" not in result.stderr and len(result.stderr.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--groups-col", "sexx"], "Did you mean 'sex'?"),
+        (["--groups-col", "constant"], "at least two groups are needed"),
+        (["--groups-col", "id"], "has 120 different values, too many to be groups"),
+        (["--groups-col", "sex", "--dims", "many"], "--dims many is neither"),
+        (["--groups-col", "sex", "--dims", "99"], "n_components=99 is out of range"),
+        (["--groups-col", "sex", "--dims", "1.5"], "neither a number of components"),
+        (["--groups-col", "sex", "--across", "3-1"], "--across 3-1 is not a list"),
+        (["--groups-col", "sex", "--across", "a"], "--across a is not a list"),
+        (["--groups-col", "sex", "--across", "50"], "give ints from 1 to"),
+        (["--groups-col", "sex", "--drop", "nobody"], "--drop names the column 'nobody'"),
+        (["--groups-col", "sex", "--scale", "big"], "Invalid value for '--scale'"),
+        ([], "Missing option '--groups-col'"),
+    ],
+)
+def test_options_that_make_no_sense_get_one_sentence(file, arguments, message):
+    result = call(file, "--quiet", *arguments)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert message in result.stderr and "Traceback" not in result.stderr
+
+
+def test_an_output_folder_that_cannot_be_is_refused(file, tmp_path):
+    (tmp_path / "taken").write_text("x")
+    result = call(file, "--groups-col", "sex", "--out", tmp_path / "taken" / "deeper", "--quiet")
+    assert result.exit_code == 2 and "Traceback" not in result.stderr
+
+
+def test_the_papers_tables_run_through_the_command():
+    reason = paper_data.missing()
+    if reason:
+        pytest.skip(reason)
+    path = paper_data.FOLDER / paper_data.SOURCES["students"].file
+    result = call(
+        path, "--groups-col", "Daytime/evening attendance", "--dims", 9, "--drop", "Target",
+        "--json", "--quiet", "--across", "none",
+    )  # fmt: skip
+    data = json.loads(result.stdout)
+    assert data["sizes"] == [483, 3941] and data["gap"] < 1e-9
+    assert data["losses_after"][0] == pytest.approx(data["losses_after"][1], abs=1e-10)
+    with gzip.open(path, "rt") as file:
+        assert file.readline()  # the table is as it was
