@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import explain, scratch, trust  # noqa: E402
+from benchmarks import explain, fair, scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -367,6 +367,31 @@ def explain_sentences():
 @case
 def explain_students():
     yield from explain.students()
+
+
+@case
+def fair_optimum():
+    yield from fair.optimum()
+
+
+@case
+def fair_more_groups():
+    yield from fair.more_groups()
+
+
+@case
+def fair_literature():
+    yield from fair.literature()
+
+
+@case
+def fair_features():
+    yield from fair.features()
+
+
+@case
+def fair_settings():
+    yield from fair.settings()
 
 
 def versions():

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from leftout.fair.objective import Answer, Objective
+from leftout.fair.roots import root
 from leftout.losses import Array
 
 _STEPS = 6
@@ -191,7 +191,9 @@ def _filled_to(G: Array, trace: int) -> Array:
     shift = 0.0
     if values[0] < 0.0 or values[-1] > 1.0 or abs(values.sum() - trace) > _ROUND:
         low, high = -float(values[-1]), 1.0 - float(values[0])
-        shift = brentq(lambda t: float(np.clip(values + t, 0, 1).sum()) - trace, low, high)
+        shift = root(
+            lambda t: float(np.clip(values + t, 0, 1).sum()) - trace, low, high, 1e-15 * trace
+        )
     return (vectors * np.clip(values + shift, 0.0, 1.0)) @ vectors.T
 
 

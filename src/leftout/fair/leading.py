@@ -24,6 +24,11 @@ class Leading(NamedTuple):
     vectors: Array
 
 
+def few_of_many(n: int, count: int) -> bool:
+    """Whether Lanczos is the way."""
+    return n >= _LARGE and _VERY_FEW * count <= n
+
+
 def leading(matrix: Array, count: int) -> Leading:
     """The ``count`` largest eigenvalues of a positive semidefinite matrix, with eigenvectors.
 
@@ -31,7 +36,7 @@ def leading(matrix: Array, count: int) -> Leading:
     """
     n = len(matrix)
     count = min(count, n)
-    if n >= _LARGE and _VERY_FEW * count <= n:
+    if few_of_many(n, count):
         found = _lanczos(matrix, count)
         if found is not None:
             return found
@@ -41,7 +46,8 @@ def leading(matrix: Array, count: int) -> Leading:
         )
     else:
         values, vectors = np.linalg.eigh(matrix)
-    return Leading(values[::-1], vectors[:, ::-1])
+    # copied, since products with columns in reverse would copy them every time
+    return Leading(values[::-1], np.ascontiguousarray(vectors[:, ::-1]))
 
 
 def _lanczos(matrix: Array, count: int) -> Leading | None:

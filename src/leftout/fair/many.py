@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from leftout.fair.faces import Near, settle
 from leftout.fair.objective import ROUNDING, Answer, Objective
+from leftout.fair.roots import root
 from leftout.losses import Array
 
 _FIRST, _LAST, _SHRINK = 0.1, 1e-11, 0.05
@@ -80,10 +80,8 @@ def occupations(values: Array, d: int, mu: float) -> tuple[Array, Array]:
     def excess(tau: float) -> float:
         return float(_share((values - tau) / mu).sum()) - d
 
-    tau = brentq(
-        excess, values[-1] - reach, values[0] + reach,
-        xtol=1e-300, rtol=4.0 * np.finfo(float).eps, maxiter=1000,
-    )  # fmt: skip
+    # beyond this the shares' own rounding speaks
+    tau = root(excess, float(values[-1]) - reach, float(values[0]) + reach, noise=1e-14 * d)
     x = (values - tau) / mu
     return _share(x), _share(-x)
 

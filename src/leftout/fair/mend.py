@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair import subspace
-from leftout.fair.leading import Leading, leading
+from leftout.fair import expansion, subspace
+from leftout.fair.leading import Leading, few_of_many, leading
 from leftout.fair.objective import ROUNDING, Answer, Objective, projection
 from leftout.fair.rounding import rounded
 from leftout.losses import Array, Loss, own_components, shared_pca
@@ -57,30 +57,30 @@ def mend(
     """
     second = moments.second / moments.count[:, None, None]
     k, n = second.shape[:2]
-    columns = min(subspace.width(d, k), n)
     shares = moments.count / moments.count.sum()
     excess = Objective(second, np.zeros(k), d)
-    pooled = pooled or leading(excess.mix(shares), columns)
-    own = [leading(S, columns) for S in second]
+    columns = min(subspace.width(d, k), n)
+    expand = k == 2 and expansion.pays(n, d) and not few_of_many(n, columns)
+    everyone = excess.mix(shares)
+    if pooled is None or (expand and len(pooled.values) < n):
+        pooled = leading(everyone, n if expand else columns)
+    own = [] if expand else [leading(S, columns) for S in second]
     if rule.own_mean:
         baseline = shared_pca(rule, moments, d).components
-        kept = _kept_by_each(second, own_components(rule, moments, d))
+        best = excess.kept_by(own_components(rule, moments, d))
     else:
         baseline = np.ascontiguousarray(pooled.vectors[:, :d].T)
-        kept = np.array([pairs.values[:d].sum() for pairs in own])
-    excess = excess._replace(best=kept)
+        values = [pairs.values for pairs in own] or [np.linalg.eigvalsh(S)[::-1] for S in second]
+        best = np.array([each[:d].sum() for each in values])
+    excess = excess._replace(best=best)
     aim = excess if objective == "excess" else excess._replace(best=np.zeros(k))
     baseline_losses = excess.losses(baseline)
-    done = baseline_losses.max() - baseline_losses.min() <= ROUNDING * excess.scale
-    if k == 1 or d == n or (done and objective == "excess" and not rule.own_mean):
+    equal = baseline_losses.max() - baseline_losses.min() <= ROUNDING * excess.scale
+    if k == 1 or d == n or (equal and objective == "excess" and not rule.own_mean):
         # nothing to weigh: the shared PCA is every group's best, or the losses are equal already
         answer = projection(aim, baseline, shares, aim.bound(shares, pooled.values))
     else:
-        seen = [
-            subspace.Seen.at(aim, weights, pairs)
-            for weights, pairs in zip((*np.eye(k), shares), (*own, pooled), strict=True)
-        ]
-        answer = subspace.solve(aim, seen, _SAFE * tol)
+        answer = _solve(aim, shares, pooled, own, _SAFE * tol)
     rank_d, rank_d_losses = None, None
     if len(answer.V) > d:
         rank_d, aimed = rounded(aim, answer)
@@ -105,5 +105,17 @@ def mend(
     )
 
 
-def _kept_by_each(second: Array, own: Array) -> Array:
-    return np.einsum("gdn,gnk,gdk->g", own, second, own, optimize=True)
+def _solve(
+    objective: Objective, shares: Array, pooled: Leading, own: list[Leading], tol: float
+) -> Answer:
+    """By the way that suits the size; without ``own``, from all pooled eigenpairs."""
+    if not own:
+        answer = expansion.solve(objective, float(shares[0]), pooled, tol)
+        if answer is not None:
+            return answer
+        own = [leading(S, len(S)) for S in objective.second]
+    seen = [
+        subspace.Seen.at(objective, weights, pairs)
+        for weights, pairs in zip((*np.eye(len(shares)), shares), (*own, pooled), strict=True)
+    ]
+    return subspace.solve(objective, seen, tol)

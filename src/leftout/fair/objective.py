@@ -46,6 +46,10 @@ class Objective(NamedTuple):
         each = np.stack([np.einsum("in,in->i", V @ S, V) for S in self.second])
         return each.sum(axis=1) if occupation is None else each @ occupation
 
+    def kept_by(self, own: Array) -> Array:
+        """What each group's own components (k, d, n) keep of it."""
+        return np.array([np.sum((W @ S) * W) for W, S in zip(own, self.second, strict=True)])
+
     def losses(self, V: Array, occupation: Array | None = None) -> Array:
         return self.best - self.kept(V, occupation)
 

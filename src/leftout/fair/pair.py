@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from leftout.fair.leading import Leading, leading
 from leftout.fair.objective import ROUNDING, Answer, Objective, projection
+from leftout.fair.roots import root
 from leftout.losses import Array
 
 _MOST_STEPS = 100
-# Roots are wanted to the last digit, also those near zero.
-_EXACT = {"xtol": 1e-22, "rtol": 4.0 * np.finfo(float).eps, "maxiter": 1000}
+_EPS = float(np.finfo(float).eps)
 
 
 class Point(NamedTuple):
@@ -139,7 +138,7 @@ def _root(left: Point, right: Point, width: float, left_curve: float, right_curv
     def model(t: float) -> float:
         return a + t * (a1 + t * (square + t * cubic)) + bubble * (t * (1.0 - t)) ** 2
 
-    return float(brentq(model, 0.0, 1.0)) if a > 0.0 > b else 0.0
+    return root(model, 0.0, 1.0, noise=1e-9 * min(a, -b))
 
 
 def between(objective: Objective, left: Array, right: Array) -> Array:
@@ -173,6 +172,6 @@ def between(objective: Objective, left: Array, right: Array) -> Array:
     elif difference(1.0) >= 0.0:
         t = 1.0
     else:
-        t = brentq(difference, 0.0, 1.0, **_EXACT)
+        t = root(difference, 0.0, 1.0, noise=_EPS * float(np.abs(quadratics).sum()))
     V = np.cos(t * angles)[:, None] * start + np.sin(t * angles)[:, None] * away
     return np.ascontiguousarray(np.linalg.qr(V.T)[0].T)

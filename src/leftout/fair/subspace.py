@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from leftout.fair import many, pair
-from leftout.fair.leading import Leading, leading, majorised
-from leftout.fair.objective import ROUNDING, Answer, Objective
+from leftout.fair.leading import Leading, leading
+from leftout.fair.objective import Answer, Objective
+from leftout.fair.span import Span
 from leftout.losses import Array
 
 _MOST_ROUNDS = 20
@@ -21,8 +22,6 @@ _MOST_ROUNDS = 20
 _PART = 0.35
 # The first round only has to find the neighbourhood; from such a gap the next is likely the last.
 _COARSE, _NEAR = 1e-5, 1e-3
-# A proof without new eigenpairs may cost so many times the tolerance.
-_ROOM = 10.0
 
 
 class Seen(NamedTuple):
@@ -71,37 +70,6 @@ def solve(objective: Objective, seen: list[Seen], tol: float) -> Answer:
             break
         span.add(pairs.vectors[:, :columns])
     return _inside(objective, seen, tol)
-
-
-class Span:
-    """An orthonormal basis ``B`` of some directions, and the problem inside their span."""
-
-    def __init__(self, objective: Objective, directions: Array) -> None:
-        self.objective = objective
-        self.B = np.linalg.qr(directions)[0]
-        self.small = objective.within(self.B)
-
-    def add(self, directions: Array) -> None:
-        """Take in more directions; what is known of the others stays."""
-        for _ in range(2):  # once more for the digits that the first time loses
-            directions = np.linalg.qr(directions - self.B @ (self.B.T @ directions))[0]
-        SN = [S @ directions for S in self.objective.second]
-        self.small = self.small._replace(second=np.stack([
-            np.block([[old, self.B.T @ new], [new.T @ self.B, directions.T @ new]])
-            for old, new in zip(self.small.second, SN, strict=True)
-        ]))  # fmt: skip
-        self.B = np.hstack([self.B, directions])
-
-    def prove(self, found: Answer, tol: float) -> Answer | None:
-        """The answer in features, if the span's own eigenpairs prove it without new ones."""
-        objective, d = self.objective, self.objective.d
-        values, turn = leading(self.small.mix(found.weights), d)
-        ritz = Leading(values[:d], self.B @ turn[:, :d])
-        slack = max(_ROOM * tol * abs(float(found.losses.max())), ROUNDING * objective.scale) / d
-        if not majorised(objective.mix(found.weights), ritz, values[d - 1], slack):
-            return None
-        bound = objective.bound(found.weights, values) - d * slack
-        return found._replace(V=found.V @ self.B.T, bound=bound)
 
 
 def _inside(objective: Objective, seen: list[Seen], tol: float, B: Array | None = None) -> Answer:
