@@ -68,7 +68,7 @@ def test_the_summary_says_who_gains_and_what_it_costs(tmp_path):
     found = mitigate(X, names, 2)
     text = found.summary()
     worst, other = found.fair.groups_[np.argsort(-found.fair.baseline_losses_)]
-    assert f"Worst off is the group {worst} (75 rows)" in text
+    assert f"Worst off is {worst} (75 rows)" in text
     assert f"brings both to {found.fair.max_loss_:.4g}" in text
     assert "proved to" in text and f"the price is {100 * found.here.price:.3g} %" in text
     assert f"In return the loss of {other} rises" in text and "Read with care" not in text
@@ -194,7 +194,7 @@ def test_names_of_groups_are_text_and_numbers_say_of_what(file):
     text = " ".join(call(file, "--groups-col", "city", "--quiet", "--dims", 2).stdout.split())
     assert "[red]west" in text
     text = " ".join(call(file, "--groups-col", "code", "--quiet", "--dims", 2).stdout.split())
-    assert "the group code = " in text
+    assert "Worst off is code = " in text
 
 
 def test_missing_groups_are_a_group(file, tmp_path):

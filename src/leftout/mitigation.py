@@ -87,7 +87,7 @@ class Mitigation:
         worst, least = int(before.argmax()), int(before.argmin())
         text = (
             f"Ordinary PCA with {_count(d, 'component')} keeps {_percent(here.kept_before)} of the "
-            f"table's variance. Worst off is the group {names[worst]} ({sizes[worst]:,} rows) with "
+            f"table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
             f"an average loss of {before[worst]:.4g}, best off {names[least]} ({sizes[least]:,} "
             f"rows) with {before[least]:.4g}. "
         )

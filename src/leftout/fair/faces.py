@@ -22,8 +22,9 @@ from leftout.losses import Array
 _STEPS = 6
 # Shares and weights above this stay; a step down to those that vanish is at least so wide.
 _SURE, _WIDE = 0.02, 5.0
-# Newton's system has half the square of a face's dimensions: larger ones take what they are given.
-_MOST = 24
+# Newton's system has half the square of a face's dimensions. Few more tie than an extreme point
+# leaves as fractions, and so many at least; larger faces take what they are given.
+_FEW, _MORE = 8, 3
 # Eigenvalues of G this near to 0 or 1 are that.
 _ROUND = 1e-12
 
@@ -83,6 +84,7 @@ def _settle(
     weights = np.where(active, near.weights, 0.0) / near.weights[active].sum()
     vectors = near.vectors
     Q, G = vectors[:, ones:reached], np.diag(filled[ones:reached])
+    most = max(_FEW, int(np.sqrt(2.0 * len(weights))) + _MORE)
     tried: list[tuple[float, int, Face, Array]] = []
     for _ in range(_STEPS):
         face = Face.at(objective, weights, active, ones, reached)
@@ -90,7 +92,7 @@ def _settle(
         G = _filled_to(turn.T @ G @ turn, d - ones)
         answer = face.answer(G)
         tried.append((answer.gap, len(tried), face, G))
-        if answer.enough(tol, objective.scale) or reached - ones > _MOST:
+        if answer.enough(tol, objective.scale) or reached - ones > most:
             break
         Q, (weights, G) = face.Q, face.newton(G)
     _, _, face, G = min(tried)

@@ -80,8 +80,9 @@ def occupations(values: Array, d: int, mu: float) -> tuple[Array, Array]:
     def excess(tau: float) -> float:
         return float(_share((values - tau) / mu).sum()) - d
 
-    # beyond this the shares' own rounding speaks
-    tau = root(excess, float(values[-1]) - reach, float(values[0]) + reach, noise=1e-14 * d)
+    # more than d shares are nearly full at the lower end, fewer at the upper
+    low, high = float(values[d]) - reach, float(values[d - 1]) + reach
+    tau = root(excess, low, high, noise=1e-14 * d)
     x = (values - tau) / mu
     return _share(x), _share(-x)
 

@@ -33,11 +33,13 @@ def root(function: Callable[[float], float], low: float, high: float, noise: flo
     rising = at_high > 0.0
     widths, last = [high - low], None
     for _ in range(_MOST_STEPS):
-        x = low - at_low * (high - low) / (at_high - at_low)
-        if len(widths) > 3 and widths[-1] > 0.5 * widths[-4] or not low < x < high:
-            x = low + 0.5 * (high - low)
-        if not low < x < high:
+        least = 2.0 * _EPS * max(abs(low), abs(high))
+        if high - low <= 2.0 * least:
             break
+        x = low - at_low * (high - low) / (at_high - at_low)
+        if len(widths) > 3 and widths[-1] > 0.5 * widths[-4]:
+            x = low + 0.5 * (high - low)
+        x = min(max(x, low + least), high - least)  # a step beside the root closes the bracket
         here = function(x)
         if abs(here) <= noise:
             return x
@@ -50,6 +52,4 @@ def root(function: Callable[[float], float], low: float, high: float, noise: flo
             at_high *= 0.5 if last is above else 1.0
         last = above
         widths.append(high - low)
-        if widths[-1] <= 2.0 * _EPS * max(abs(low), abs(high)):
-            break
-    return x
+    return low + 0.5 * (high - low)
