@@ -19,7 +19,7 @@ def call(*arguments):
 
 def test_version_and_help():
     assert leftout.__version__ in call("--version").stdout
-    for arguments in (["--help"], ["demo", "--help"]):
+    for arguments in (["--help"], ["demo", "--help"], ["fair", "--help"]):
         result = call(*arguments)
         assert result.exit_code == 0 and "Usage:" in result.stdout
 
@@ -66,11 +66,15 @@ def test_demo_says_whether_to_believe_it(tmp_path):
     result = call("demo", "--size", "evidence", "--chance", "2", "--out", str(tmp_path / "a" / "b"))
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
-    for words in ("Is it real?", "most evidence", "2 copula chance", "Held-out rows", "10 runs"):
+    for words in (
+        "Is it real?", "most evidence", "2 copula chance", "Held-out rows", "10 runs",
+        "What can be done?", "Fair PCA with as many components brings both to",
+    ):  # fmt: skip
         assert words in text
     files = {path.name for path in (tmp_path / "a" / "b").iterdir()}
-    figures = "profile agreement consensus features scores rules alignment plane".split()
-    assert files == {"trust.json", "explanation.json", *(f"{name}.png" for name in figures)}
+    figures = "profile agreement consensus features scores rules alignment plane fair".split()
+    data = {"trust.json", "explanation.json", "fair.json"}
+    assert files == {*data, *(f"{name}.png" for name in figures)}
     told = json.loads((tmp_path / "a" / "b" / "explanation.json").read_text(encoding="utf-8"))
     assert told["sentence"]["text"] in text and told["rows"] is None
     file = tmp_path / "a" / "b" / "trust.json"

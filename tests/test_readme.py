@@ -29,12 +29,27 @@ def test_trust_example(capsys):
 
 
 def test_explain_example(capsys):
-    assert len(EXAMPLES) == 3
     lines = lines_of(EXAMPLES[2], capsys)
     assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
         "In a sentence: town = "
     )
     assert lines[-1].endswith("This is sensitivity, not causation.")
+
+
+def test_fair_example(capsys):
+    assert len(EXAMPLES) == 4
+    lines = lines_of(EXAMPLES[3], capsys)
+    before, after, gap = re.fullmatch(r"\[(.+)\] \[(.+)\] (\S+)", lines[0]).groups()
+    worst = max(map(float, before.split()))
+    assert len(set(after.split())) == 1 and float(after.split()[0]) < worst and float(gap) < 1e-9
+    assert lines[1].startswith("Ordinary PCA with 3 components") and "brings both to" in lines[1]
+
+
+def test_examples_of_the_page_on_fair_pca_run(capsys):
+    page = (README.parent / "docs" / "fair.md").read_text()
+    for example in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(example, "fair.md", "exec"), {})
+    assert "proved" in capsys.readouterr().out
 
 
 def test_commands_exist():
@@ -45,5 +60,6 @@ def test_commands_exist():
 
 
 def test_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
-        assert (README.parent / target).exists(), target
+    for page in (README, *(README.parent / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), target

@@ -80,14 +80,14 @@ def main() -> None:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for trust.json, explanation.json and the figures.",
+    help="Folder for trust.json, explanation.json, fair.json and the figures.",
 )
 def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Path | None) -> None:
     """Search 1,989 real mortgage applications for the people PCA represents worst.
 
     The search sees 55 columns of each application and not the decision. Then the same search runs
-    on chance tables, on half of the rows, and with other seeds: is the group real? And who are
-    they?
+    on chance tables, on half of the rows, and with other seeds: is the group real? Who are they?
+    And what would Fair PCA do for them?
     """
     from rich.console import Console
 
@@ -97,6 +97,7 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
         )
     with _interruptible(), _reported(Console(stderr=True)) as report:
         report("loading libraries", 0, 1)
+        import numpy as np
         from sklearn.impute import SimpleImputer
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import MinMaxScaler
@@ -104,6 +105,7 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
         from leftout import explain
         from leftout.datasets import DEMO_COLUMNS, load_demo
         from leftout.evidence import trust
+        from leftout.mitigation import mitigate
         from leftout.partition import MaxDisparityPartition
 
         try:
@@ -127,10 +129,12 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
                 found, encoded, table, target="approve", what_if=_DEMO_WHAT_IF, shuffles=1,
                 rows=rows, progress=report,
             )  # fmt: skip
+            sides = np.where(found.partition.labels_ == 1, "the left-out group", "the rest")
+            mended = mitigate(encoded, sides, found.partition.n_components_)
         except (ImportError, ValueError) as error:
             raise InputError(str(error)) from error
     try:
-        files = [] if out is None else _written(found, told, encoded, out)
+        files = [] if out is None else _written(found, told, mended, encoded, out)
     except (ImportError, OSError) as error:
         raise InputError(str(error)) from error
     from leftout import terminal
@@ -138,6 +142,7 @@ def demo(seed: int, size: int | str, chance: int, jobs: int, rows: int, out: Pat
     console = Console()
     terminal.show_group(console, found.partition, told, "applicants", DEMO_COLUMNS)
     terminal.show_trust(console, found)
+    terminal.show_mended(console, mended)
     if told.rows is not None:
         terminal.show_rows(console, told.rows, DEMO_COLUMNS)
     for path in files:
@@ -299,7 +304,9 @@ def _reported(console: Console) -> Iterator[Report]:
         yield report
 
 
-def _written(found: Trust, told: Explanation, X: pd.DataFrame, folder: Path) -> list[Path]:
+def _written(
+    found: Trust, told: Explanation, mended: Mitigation, X: pd.DataFrame, folder: Path
+) -> list[Path]:
     """Everything is made before anything is written, and each file appears whole."""
     from leftout import plots
     from leftout.files import write_whole
@@ -314,12 +321,14 @@ def _written(found: Trust, told: Explanation, X: pd.DataFrame, folder: Path) -> 
         ("rules", plots.rules, told),
         ("alignment", plots.alignment, told),
         ("plane", partial(plots.plane, found.partition), X),
+        ("fair", plots.mitigation, mended),
     ]
     images = {f"{name}.png": _drawn(draw, data) for name, draw, data in figures}
     folder.mkdir(parents=True, exist_ok=True)
     return [
         found.to_json(folder / "trust.json"),
         told.to_json(folder / "explanation.json"),
+        mended.to_json(folder / "fair.json"),
         *(write_whole(folder / name, image) for name, image in images.items()),
     ]
 

@@ -111,6 +111,11 @@ def show_trust(console: Console, found: Trust) -> None:
     )
 
 
+def show_mended(console: Console, found: Mitigation) -> None:
+    """What can be done for the group."""
+    _say(console, "\nWhat can be done?", "\n" + found.summary())
+
+
 def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[str]) -> None:
     """What Fair PCA does about the groups of some columns."""
     fair = found.fair
