@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Rows are read in blocks of about this many numbers (half a megabyte), which stay in cache and keep
-# memory flat whatever the number of rows.
-_BLOCK = 1 << 16
+# Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
+# whatever the number of rows, and are large enough for BLAS to share among threads.
+_BLOCK = 1 << 18
 # Columns whose mean is within so many standard deviations of zero need no shift first.
 _FIRST, _FAR = 1000, 10.0
 
