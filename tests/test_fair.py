@@ -271,6 +271,7 @@ def test_the_subspace_gives_what_all_features_give(k, n, d, monkeypatch):
     inside = solved(objective)
     assert whole and not any(whole)
     monkeypatch.setattr(subspace, "_PART", 0.0)
+    monkeypatch.setattr(subspace, "_PART_OF_MANY", 0.0)
     everything = solved(objective)
     assert whole[-1]
     assert inside.losses.max() == pytest.approx(everything.losses.max(), rel=1e-9)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,6 +26,7 @@ import leftout
 import naive
 import paper_data
 from leftout import FairPCA, MaxDisparityPartition, datasets
+from leftout.fair_pca import warn_if_open
 
 ESTIMATORS = [FairPCA(), FairPCA(1, objective="variance"), FairPCA(1, centering="none")]
 
@@ -417,3 +421,80 @@ def test_the_papers_three_settings(students):
         low, high = np.sort(fair.baseline_losses_)
         assert low < fair.max_loss_ < high  # never both below: one group pays
         assert 0.0 < fair.price_ < 0.1
+
+
+def of_variances(*groups):
+    """Rows of groups with these variances along the axes."""
+    parts = [np.diag(np.sqrt(np.asarray(v, float) * len(v))) for v in groups]
+    X = np.vstack([half for part in parts for half in (part, -part)])
+    return X, np.repeat(np.arange(len(parts)), [2 * len(part) for part in parts])
+
+
+def test_ties_along_the_axes_do_not_stop_the_search():
+    X, groups = of_variances([2, 0, 2, 1, 0, 2], [0, 2, 3, 2, 2, 0])
+    fair = FairPCA(3, objective="variance").fit(X, groups=groups)
+    assert fair.gap_ <= 1e-9
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n, k = int(rng.integers(2, 7)), int(rng.integers(2, 6))
+        variances = rng.integers(0, 3, (k, n))
+        variances[0, 0] = 1
+        X, groups = of_variances(*variances)
+        d = int(rng.integers(1, n + 1))
+        for objective in ("excess", "variance"):
+            fair = FairPCA(d, objective=objective).fit(X, groups=groups)
+            assert fair.gap_ <= 1e-9 * max(1.0, abs(fair.objective_value_))
+
+
+def test_all_dimensions_are_proved_for_every_objective():
+    X, groups = table(k=3)
+    for objective in ("excess", "variance"):
+        fair = FairPCA(7, objective=objective).fit(X, groups=groups)
+        assert fair.gap_ <= 1e-9 * abs(fair.objective_value_)
+
+
+def test_one_group_under_the_papers_centring_has_no_gap():
+    fair = FairPCA(1, centering="paper").fit(np.random.default_rng(0).normal(size=(60, 3)) + 3.0)
+    assert fair.gap_ <= 1e-9
+
+
+def test_columns_of_all_scales_never_fare_worse_than_ordinary_pca():
+    rng = np.random.default_rng(1)
+    for k in (2, 3, 6):
+        groups = np.r_[np.arange(k), rng.integers(0, k, 400 - k)]
+        X = rng.normal(size=(400, 10)) * [1e4, 1e3, 1e2, 10, 5, 1, 1, 0.5, 0.3, 0.1]
+        for g in range(k):
+            X[groups == g] *= rng.exponential(1, 10) + 0.3
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fair = FairPCA(9).fit(X, groups=groups)
+        assert fair.max_loss_ <= fair.baseline_losses_.max()
+        if hasattr(fair, "rank_d_losses_"):
+            assert fair.max_loss_ <= fair.rank_d_losses_.max()
+
+
+def test_a_gap_that_stays_open_is_told():
+    with pytest.warns(ConvergenceWarning, match="stayed at 0.1 .20 % of it., above tol=1e-09"):
+        warn_if_open(0.1, 0.5, 1e-9, 1.0)
+    warn_if_open(1e-13, 1e-6, 1e-9, 1.0)  # rounding
+
+
+def test_labels_at_the_ends_of_their_type():
+    X, groups = table()
+    fair = FairPCA(3).fit(X, groups=groups)
+    for labels in (
+        np.where(groups, 100, -100).astype(np.int8),
+        np.where(groups, 2**62, -(2**62)),
+        (np.uint64(2**64 - 3) + groups.astype(np.uint64)),
+        np.iinfo(np.int64).min + groups,
+    ):
+        other = FairPCA(3).fit(X, groups=labels)
+        assert other.groups_.tolist() == np.unique(labels).tolist()
+        assert other.groups_.dtype == np.asarray(labels).dtype
+        np.testing.assert_allclose(other.losses_, fair.losses_, rtol=1e-9)
+
+
+def test_any_share_is_a_share():
+    X, groups = table()
+    share = FairPCA(Fraction(4, 5)).fit(X, groups=groups)
+    assert share.n_components_ == FairPCA(0.8).fit(X, groups=groups).n_components_

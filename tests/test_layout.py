@@ -101,6 +101,7 @@ MAY_IMPORT = {
         "progress",
         "files",
         "threads",
+        "wording",
     },
     "plots": {"wording", "partition", "profiles", "stability", "explain", "mitigation"},
     "terminal": {"wording", "evidence", "explain", "partition", "mitigation", "encoding"},

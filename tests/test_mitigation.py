@@ -145,6 +145,17 @@ def test_columns_become_numbers_that_can_be_compared():
     np.testing.assert_allclose(filled, (median - low) / (high - low))
 
 
+def test_codes_that_are_named_become_categories():
+    raw = people()
+    names = encode(columns_of(raw, categorical=["code"])).names
+    assert [name for name in names if name.startswith("code")] == [
+        "code = 1",
+        "code = 2",
+        "code = 3",
+    ]
+    assert "code" in encode(columns_of(raw)).names
+
+
 def test_scales():
     raw = people()[["age", "income"]]
     standard = encode(columns_of(raw), "standard").X
@@ -153,8 +164,14 @@ def test_scales():
     np.testing.assert_array_equal(encode(columns_of(raw), "none").X[:, 0], raw["age"])
     with pytest.raises(ValueError, match="No column is left to project"):
         encode(columns_of(people()[["id", "constant"]]))
-    with pytest.raises(ValueError, match="'age' holds infinite values"):
-        encode(columns_of(raw.assign(age=np.where(raw["age"] > 50, np.inf, raw["age"]))))
+    for infinite in (
+        np.where(raw["age"] > 50, np.inf, raw["age"]),
+        np.where(raw["age"] > 50, np.inf, 1),
+    ):
+        with pytest.raises(ValueError, match="'age' holds infinite values"):
+            encode(columns_of(raw.assign(age=infinite)))
+    hardly = encode(columns_of(raw.assign(hardly=np.where(raw["age"] > 50, 3.0, np.nan))))
+    assert hardly.dropped == {"hardly": "the same wherever it is known"}
 
 
 def call(*arguments):
@@ -229,6 +246,7 @@ BAD = {
     "an empty file": ("empty.csv", "is no table that can be read"),
     "a header only": ("header.csv", "has 0 rows"),
     "ragged rows": ("ragged.csv", "is no table that can be read"),
+    "a field too many": ("shifted.csv", "more fields in its rows than names"),
     "binary": ("binary.csv", "not UTF-8|is no table|has no such column|no such column"),
     "not gzip": ("fake.csv.gz", "cannot be read|is no table"),
     "not parquet": ("fake.parquet", "cannot be read|is no table"),
@@ -244,6 +262,7 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("sex,age\n")
     (tmp_path / "ragged.csv").write_text("sex,age\nf,1\nf,1,2,3\n")
+    (tmp_path / "shifted.csv").write_text("a,b,sex\n1,2,m,9\n1,2,f,5\n")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 9)
     for fake in ("fake.csv.gz", "fake.parquet", "fake.xlsx"):
         (tmp_path / fake).write_bytes(b"not at all")
@@ -257,12 +276,15 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
     ("arguments", "message"),
     [
         (["--groups-col", "sexx"], "Did you mean 'sex'?"),
+        (["--groups-col", ""], "--groups-col names no column"),
         (["--groups-col", "constant"], "at least two groups are needed"),
         (["--groups-col", "id"], "has 120 different values, too many to be groups"),
         (["--groups-col", "sex", "--dims", "many"], "--dims many is neither"),
         (["--groups-col", "sex", "--dims", "99"], "n_components=99 is out of range"),
         (["--groups-col", "sex", "--dims", "1.5"], "neither a number of components"),
         (["--groups-col", "sex", "--across", "3-1"], "--across 3-1 is not a list"),
+        (["--groups-col", "sex", "--across", "1-1000000000"], "is not a list"),
+        (["--groups-col", "sex", "--across", "²"], "is not a list"),
         (["--groups-col", "sex", "--across", "a"], "--across a is not a list"),
         (["--groups-col", "sex", "--across", "50"], "give ints from 1 to"),
         (["--groups-col", "sex", "--drop", "nobody"], "--drop names the column 'nobody'"),
@@ -279,7 +301,40 @@ def test_options_that_make_no_sense_get_one_sentence(file, arguments, message):
 def test_an_output_folder_that_cannot_be_is_refused(file, tmp_path):
     (tmp_path / "taken").write_text("x")
     result = call(file, "--groups-col", "sex", "--out", tmp_path / "taken" / "deeper", "--quiet")
-    assert result.exit_code == 2 and "Traceback" not in result.stderr
+    assert result.exit_code == 2 and "Nothing can be written to" in result.stderr
+
+
+def test_hostile_names_are_text(tmp_path):
+    raw = people().rename(columns={"sex": "[/close]"})
+    raw["[/close]"] = np.where(raw["[/close]"] == "f", "[/x]f", "[red]m")
+    raw.to_csv(tmp_path / "hostile.csv", index=False)
+    result = call(tmp_path / "hostile.csv", "--groups-col", "[/close]", "--quiet", "--dims", 1)
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "The groups, with 1 component " in text and "[red]m" in text and "[/x]f" in text
+
+
+def test_a_group_called_missing_is_not_the_missing_ones(file):
+    raw = people()
+    raw["sex"] = np.where(np.arange(120) % 3 == 0, "missing", np.where(np.arange(120) % 3, "f", ""))
+    raw.loc[:40, "sex"] = None
+    raw.to_csv(file, index=False)
+    data = json.loads(call(file, "--groups-col", "sex", "--json", "--quiet").stdout)
+    assert data["groups"] == ["(missing)", "f", "missing"] and data["sizes"][0] == 41
+
+
+def test_what_is_proved_is_said_truly():
+    X, groups = table(k=3)
+    variance = mitigate(X, groups, 5, objective="variance", across=[])
+    assert "the most possible, proved to 1" in variance.summary()
+    assert "no group loses anything" in mitigate(X, groups, 6, across=[]).summary()
+    found = mitigate(X, groups, 3, across=[])
+    value = found.fair.objective_value_
+    for gap, words in ((0.5 * value, "proved to within 50 %"), (2 * value, "not proved")):
+        found.fair.gap_ = gap
+        assert words in found.summary()
+    paper = mitigate(X + 2.0, groups, 2, centering="paper", across=[]).summary()
+    assert "price" not in paper and "at once" not in paper
 
 
 def test_the_papers_tables_run_through_the_command():

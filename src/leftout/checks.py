@@ -19,6 +19,8 @@ from leftout.tables import column_names, to_matrix
 _TIE = 1e-10
 # Squares of larger sums of squares overflow.
 _LARGEST = 1e150
+# Labels that are whole numbers up to this are counted rather than sorted.
+_CODE = 1 << 31
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
@@ -123,14 +125,13 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
-    if labels.dtype.kind in "iu" and len(labels) and np.ptp(labels) < len(labels):
-        # whole numbers close together need no sorting
-        lowest = labels.min()
-        counts = np.bincount(labels - lowest)
-        present = counts > 0
-        place = np.cumsum(present) - 1
-        names = np.flatnonzero(present).astype(labels.dtype) + lowest
-        return names, place[labels - lowest].astype(np.intp)
+    if labels.dtype.kind in "iu" and len(labels):
+        lowest, highest = int(labels.min()), int(labels.max())
+        if highest - lowest < len(labels) and max(-lowest, highest) < _CODE:  # nothing to sort
+            offset = labels.astype(np.intp) - lowest
+            present = np.bincount(offset) > 0
+            names = (np.flatnonzero(present) + lowest).astype(labels.dtype)
+            return names, (np.cumsum(present) - 1)[offset].astype(np.intp)
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -232,15 +233,22 @@ def fair(
             codes = options.names(categorical, raw, "--categorical")
             groups = options.groups(raw, by)
             encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
-            found = mitigate(
-                encoded.X, groups, asked, across=compared, objective=objective, progress=report
-            )
+            with warnings.catch_warnings(record=True) as noted:
+                warnings.simplefilter("always")
+                found = mitigate(
+                    encoded.X, groups, asked, across=compared, objective=objective, progress=report
+                )
         except (ImportError, ValueError) as error:
             raise InputError(str(error)) from error
     try:
         files = [] if out is None else _written_fair(found, out)
-    except (ImportError, OSError) as error:
+    except ImportError as error:
         raise InputError(str(error)) from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"Nothing can be written to {str(out)!r}: {reason}.") from error
+    for note in dict.fromkeys(str(warning.message) for warning in noted):
+        click.echo(f"Note: {note}", err=True)
     from leftout import terminal
 
     if as_json:

@@ -41,7 +41,7 @@ def encode(columns: list[Column], scale: str = "unit") -> Encoded:
         if reason:
             dropped[column.name] = reason
             continue
-        values = column.numbers
+        values = _as_number(column)
         if values is None:
             codes = column.codes()
             labels = [*(column.categories or ()), "missing"]
@@ -74,31 +74,42 @@ def indicators(codes: NDArray[np.int32]) -> Floats:
     return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, len(counts))]
 
 
+def _as_number(column: Column) -> Floats | None:
+    """Numbers, and yes or no; codes of more values are categories."""
+    several = column.categories is not None and len(column.categories) > 2
+    return None if several else column.numbers
+
+
 def _useless(column: Column) -> str | None:
     """Why a column says nothing about its rows."""
     known = column.values[~column.missing]
     if not len(known):
         return "empty"
-    if len(known) == len(column) and (known == known[0]).all():
-        return "the same in every row"
+    numbers = column.numbers
+    if numbers is not None and np.isinf(numbers).any():
+        raise ValueError(
+            f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
+            "Replace them, or drop the column."
+        )
+    gaps = len(known) < len(column)
+    if (known == known[0]).all() and (numbers is not None or not gaps):
+        return "the same wherever it is known" if gaps else "the same in every row"
     if len(known) < 3 or column.dates:
         return None
     if column.categories is not None:
         alone = column.levels is None and len(column.categories) > max(_LEVELS, len(known) // 2)
         return "different in nearly every row" if alone else None
-    if np.isinf(known).any():
-        raise ValueError(
-            f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
-            "Replace them, or drop the column."
-        )
-    steps = np.diff(known)
-    return "the number of the row" if (steps == 1.0).all() else None
+    return "the number of the row" if not gaps and (np.diff(known) == 1.0).all() else None
 
 
 def _scaled(values: Floats, scale: str) -> Floats:
     if scale == "none":
         return values
     if scale == "standard":
-        return (values - values.mean()) / values.std()
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (values - values.mean()) / values.std()
+        if not scaled.any() or not np.isfinite(scaled).all():
+            raise ValueError("A column varies too much for its squares; use --scale unit.")
+        return scaled
     low, high = values.min(), values.max()
-    return (values - low) / (high - low)
+    return values / (high - low) - low / (high - low)

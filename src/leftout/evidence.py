@@ -22,6 +22,7 @@ from leftout.progress import Report, Steps
 from leftout.stability import Stability, compare
 from leftout.surrogates import SURROGATES
 from leftout.threads import clean_interrupts
+from leftout.wording import counted
 
 EVIDENCE = "evidence"
 LEVEL = 0.05
@@ -99,7 +100,7 @@ class Trust:
         main = self.profile.main
         if main is None or self.p_value is None:
             return "Chance: not asked for, so this says nothing about whether the group is real."
-        tables = _count(len(main.curves), f"{main.kind} chance table")
+        tables = counted(len(main.curves), f"{main.kind} chance table")
         if self.beyond_chance is None:
             return (
                 f"Chance: cannot be told from {tables}, with which p is never below "
@@ -107,7 +108,7 @@ class Trust:
             )
         over = "at this size"
         if self.chosen == EVIDENCE:
-            over = f"over {_count(len(self.profile.sizes), 'size')}"
+            over = f"over {counted(len(self.profile.sizes), 'size')}"
         if self.beyond_chance:
             return f"Chance: beyond it (p = {self.p_value:.3g}, {tables}, {over})."
         return (
@@ -252,10 +253,6 @@ def _p_value(profile: Profile, size: int | None) -> float | None:
 def _can_tell(n_surrogates: int) -> bool:
     """Whether a p-value from so many surrogates can come down to the level."""
     return 1.0 / (1 + n_surrogates) <= LEVEL
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + "s" * (number != 1)
 
 
 def _nearly(profile: Profile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,6 +38,8 @@ from leftout.threads import one_thread
 
 # Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
 _SMALL, _NARROW = 1 << 22, 500
+# Gaps up to this share of the variance are rounding.
+_HIDDEN = 1e-12
 
 
 class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -95,6 +98,8 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Share of each group's variance that is kept, here and under ordinary PCA.
     explained_variance_ratio_ : array of shape (n_components_,)
         Share of the table's variance that each component keeps.
+    variance_ : float
+        The largest average variance of a group: what losses are rounded against.
     price_ : float
         Share of the table's variance that ordinary PCA would have kept beyond this: the price of
         fairness.
@@ -167,13 +172,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             except (ValueError, np.linalg.LinAlgError):
                 check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
                 raise
-        if self.gap_ > max(10.0 * self.tol * abs(self.objective_value_), 1e-9 * self._scale):
-            warnings.warn(
-                f"The gap stayed at {self.gap_:.3g}, above tol: the largest loss may be that much "
-                "above the smallest possible. Raise tol, or scale the columns alike.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_if_open(self.gap_, self.objective_value_, self.tol, self.variance_, stacklevel=3)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -232,8 +231,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
         gathered = gather(X, place, len(self.groups_), self.centering)
         self.mean_ = gathered.mean
-        self._scale = float(np.trace(gathered.everyone))
-        check_variance(self._scale, self.n_features_in_)
+        check_variance(float(np.trace(gathered.everyone)), self.n_features_in_)
         self.n_asked_, pairs = _dimensions(self.n_components, gathered.everyone)
         rule = Loss.named("excess", self.centering)
         found = mend(rule, gathered.moments, self.n_asked_, self.objective, self.tol, pairs)
@@ -257,6 +255,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gap_ = max(answer.gap, 0.0)
         self.group_weights_ = answer.weights
         variance = np.trace(moments.second, axis1=1, axis2=2) / moments.count
+        self.variance_ = float(variance.max())
         with np.errstate(invalid="ignore"):
             self.retained_ = found.kept / variance
             self.baseline_retained_ = found.baseline_kept / variance
@@ -266,6 +265,20 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             W, _ = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)
             self.rank_d_components_ = signed(gathered.in_columns(W))
             self.rank_d_losses_ = found.rank_d_losses
+
+
+def warn_if_open(
+    gap: float, value: float, tol: float, variance: float, *, stacklevel: int = 2
+) -> None:
+    """Say so where a gap stayed above the tolerance and above what rounding hides."""
+    if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
+        share = f"{100 * gap / abs(value):.2g} % of it" if value else "it is 0"
+        warnings.warn(
+            f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the objective may be that "
+            "far from its optimum. Columns of very different scales, or very many groups, do that.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
 
 
 class Gathered(NamedTuple):
@@ -305,7 +318,7 @@ def gather(X: Array, place: NDArray[np.intp], n_groups: int, centering: str) -> 
 def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:
     """How many components; and all eigenpairs, if they had to be found for it."""
     n = len(everyone)
-    if not isinstance(n_components, float | np.floating):
+    if isinstance(n_components, Integral) or not isinstance(n_components, Real):
         return dimensions(n_components, np.zeros(n), n, n), None
     pairs = leading(everyone, n)
     return dimensions(n_components, np.maximum(pairs.values, 0.0), n, n), pairs

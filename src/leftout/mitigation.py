@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import check_groups, check_matrix
 from leftout.fair import mend
-from leftout.fair_pca import FairPCA, gather
+from leftout.fair_pca import FairPCA, gather, warn_if_open
 from leftout.files import plain, write_whole
 from leftout.losses import Array, Loss
 from leftout.progress import Report, Steps
 from leftout.threads import one_thread
-from leftout.wording import listed, shown
+from leftout.wording import counted, listed, shown
 
 # So many dimensions, at most, are looked at if nobody says which.
 _ACROSS = 12
@@ -26,6 +26,9 @@ _ACROSS = 12
 _NAMED = 5
 # Groups of fewer rows come with a warning.
 _SMALL = 30
+_EPS = float(np.finfo(float).eps)
+# Losses up to this share of the variance are rounding.
+_NOTHING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -81,17 +84,23 @@ class Mitigation:
         before, after = here.losses_before, here.losses_after
         if len(names) == 1:
             return (
-                f"There is one group, {names[0]}: for it, ordinary PCA with {d} components is fair "
-                "already."
+                f"There is one group, {names[0]}: for it, ordinary PCA with "
+                f"{counted(d, 'component')} is fair already."
+            )
+        if before.max() <= _NOTHING * fair.variance_:
+            return (
+                f"Ordinary PCA with {counted(d, 'component')} keeps all that any group's own PCA "
+                "would: no group loses anything."
             )
         worst, least = int(before.argmax()), int(before.argmin())
         text = (
-            f"Ordinary PCA with {_count(d, 'component')} keeps {_percent(here.kept_before)} of the "
-            f"table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
+            f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(here.kept_before)} of "
+            f"the table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
             f"an average loss of {before[worst]:.4g}, best off {names[least]} ({sizes[least]:,} "
             f"rows) with {before[least]:.4g}. "
         )
-        if len(names) == 2 and fair.objective == "excess":
+        equal = float(np.ptp(after)) <= 1e-6 * float(np.abs(after).max())
+        if len(names) == 2 and equal:
             text += f"Fair PCA with as many components brings both to {after.max():.4g}"
         else:
             text += f"Fair PCA brings the largest loss to {after.max():.4g}"
@@ -104,17 +113,17 @@ class Mitigation:
                 f", and keeps at least {fair.objective_value_:.4g} of every group's variance a row "
                 f"(the most possible, {self._proved()})"
             )
-        text += (
-            f". It keeps {_percent(here.kept_after)} of the variance: "
-            f"the price is {_percent(here.price)}."
-        )
+        text += f". It keeps {_percent(here.kept_after)} of the variance"
+        if here.price >= 0.0 or fair.centering != "paper":
+            text += f": the price is {_percent(max(here.price, 0.0))}"
+        text += "."
         if here.rank_d_losses is not None:
             text += (
                 f" With exactly {d} dimensions, the best found has a largest loss of "
                 f"{here.rank_d_losses.max():.4g}."
             )
         worse = np.flatnonzero(after > before + 1e-9 * before.max())
-        if len(worse) and after.max() < before.max():
+        if len(worse) and after.max() < before.max() and fair.centering != "paper":
             which = [names[g] for g in worse[:_NAMED]]
             which += [f"{len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
             text += (
@@ -124,15 +133,17 @@ class Mitigation:
         small = int(np.sum(sizes < _SMALL))
         if small:
             text += (
-                f" Read with care: {_count(small, 'group')} of fewer than {_SMALL} rows fit their "
+                f" Read with care: {counted(small, 'group')} of fewer than {_SMALL} rows fit their "
                 "own PCA easily, and may set the price for all."
             )
         return text
 
     def _proved(self) -> str:
-        value, gap = abs(self.fair.objective_value_), self.fair.gap_
-        digits = int(np.floor(-np.log10(max(gap / value, 1e-15)))) if value > gap else 0
-        return f"proved to {digits} digits" if digits else "proved"
+        value = abs(self.fair.objective_value_)
+        unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
+        if unsure >= 0.01:
+            return f"proved to within {100 * unsure:.2g} %" if unsure < 1.0 else "not proved"
+        return f"proved to {int(np.floor(-np.log10(unsure)))} digits"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -224,6 +235,9 @@ def mitigate(
         for d in numbers:
             steps.tell("Fair PCA across dimensions")
             found = mend(rule, gathered.moments, d, objective, tol)
+            if d != asked:
+                value = float(found.answer.losses.max())
+                warn_if_open(found.answer.gap, value, tol, fair.variance_)
             before, after = (
                 gathered.kept(found.baseline),
                 gathered.kept(found.answer.V, found.answer.occupation),
@@ -251,14 +265,10 @@ def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
         return []
     if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 1 or given.max() > limit:
         raise ValueError(
-            f"across={across!r} is no list of numbers of components; give ints from 1 to {limit}."
+            f"across is no list of numbers of components; give ints from 1 to {limit}."
         )
     return sorted(set(given.tolist()))
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + "s" * (number != 1)

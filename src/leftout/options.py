@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 # More values than this are hardly groups.
 _MOST_GROUPS = 100
+_MOST_NUMBERS = 100_000
 
 
 def dimensions(text: str) -> int | float:
     """A number of components, or a share of the variance."""
     try:
-        return int(text) if text.strip().isdigit() else float(text)
+        return int(text) if _is_number(text.strip()) else float(text)
     except ValueError:
         raise ValueError(
             f"--dims {text} is neither a number of components (9) nor a share of variance (0.8)."
@@ -33,13 +34,18 @@ def numbers(text: str) -> list[int] | None:
     found: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()) or int(high or low) < int(low):
+        known = _is_number(low) and (not dash or _is_number(high))
+        if not known or not int(low) <= int(high or low) <= _MOST_NUMBERS:
             raise ValueError(
                 f"--across {text} is not a list of numbers; give for example 1-15, or 2,5,9, or "
                 "auto, or none."
             )
         found += range(int(low), int(high or low) + 1)
     return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
@@ -53,6 +59,8 @@ def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
 
 def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:
     """Each row's group by one column or several; missing values are a group of their own."""
+    if not by:
+        raise ValueError("--groups-col names no column; give the one that says each row's group.")
     parts = [_words(table[name], named=len(by) > 1) for name in by]
     labels = np.array([" / ".join(words) for words in zip(*parts, strict=True)])
     count, which = len(np.unique(labels)), " and ".join(map(repr, by))
@@ -73,6 +81,7 @@ def _words(values: pd.Series, named: bool) -> list[str]:
     words = {
         value: column.show(value) for value in np.unique(column.values[~column.missing]).tolist()
     }
+    nothing = "(missing)" if "missing" in words.values() else "missing"
     missing = column.missing
-    each = ["missing" if missing[i] else words[v] for i, v in enumerate(column.values.tolist())]
+    each = [nothing if missing[i] else words[v] for i, v in enumerate(column.values.tolist())]
     return [f"{column.name} = {word}" for word in each] if named else each

@@ -54,16 +54,26 @@ def read_table(path: str | Path) -> pd.DataFrame:
         ) from error
     except (ValueError, EOFError) as error:  # pandas' parser errors are ValueErrors
         raise ValueError(f"{path.name!r} is no table that can be read: {_short(error)}.") from error
-    return _checked(table, path)
+    return _checked(table, path, text=kind not in _BINARY)
 
 
-def _checked(table: Any, path: Path) -> Any:
+def _checked(table: Any, path: Path, *, text: bool) -> Any:
+    if text and not _counted(table):
+        raise ValueError(
+            f"{path.name!r} has more fields in its rows than names in its first line. Name every "
+            "column."
+        )
     if not len(table) or not len(table.columns):
         raise ValueError(
             f"{path.name!r} has {len(table)} rows and {len(table.columns)} columns; a table with "
             "both is needed."
         )
     return table
+
+
+def _counted(table: Any) -> bool:
+    """Whether rows are numbered, as they are unless a column was taken for their names."""
+    return bool(table.index.name is None and type(table.index).__name__ == "RangeIndex")
 
 
 def _separator(path: Path, usual: str) -> str:

@@ -19,7 +19,7 @@ from leftout.evidence import Trust
 from leftout.explain import Explanation
 from leftout.mitigation import Mitigation
 from leftout.partition import MaxDisparityPartition
-from leftout.wording import listed, shown
+from leftout.wording import counted, listed, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
 
@@ -121,7 +121,7 @@ def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[st
     fair = found.fair
     _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
     table = _table(
-        f"The groups, with {found.here.n_components} components",
+        f"The groups, with {counted(found.here.n_components, 'component')}",
         " / ".join(by), "rows", "loss before", "after", "kept before", "after", "weight",
     )  # fmt: skip
     short = [_short(name, by) for name in found.names()]
@@ -200,7 +200,10 @@ def _say(console: Console, heading: str, text: str) -> None:
 
 
 def _table(title: str, *heads: str) -> Table:
-    return Table(*heads, title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left")
+    for head in heads:
+        table.add_column(Text(shown(head)))
+    return table
 
 
 def _row(table: Table, *cells: str) -> None:
@@ -210,5 +213,5 @@ def _row(table: Table, *cells: str) -> None:
 def _without_empty(table: Table, meanings: Mapping[str, str]) -> Table:
     """Where nothing says what columns mean, there is no column for it."""
     if not meanings:
-        table.columns = [column for column in table.columns if column.header != "meaning"]
+        table.columns = [column for column in table.columns if str(column.header) != "meaning"]
     return table

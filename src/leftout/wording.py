@@ -55,3 +55,8 @@ def shortest(value: float) -> str:
 def listed(words: list[str]) -> str:
     """Words as in a sentence: a, b and c."""
     return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something."""
+    return f"{number:,} {what}" + "s" * (number != 1)

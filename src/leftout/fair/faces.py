@@ -39,22 +39,34 @@ class Near(NamedTuple):
     free: Array  # what is left of it
 
 
-def settle(objective: Objective, near: Near, tol: float) -> Answer:
-    """The best extreme point found near a barrier's answer.
+class Settled(NamedTuple):
+    """An answer on a face, not yet at an extreme point of it."""
+
+    answer: Answer
+    face: Face
+    G: Array
+
+    def at_extreme(self) -> Answer:
+        return self.face.answer(self.G, at_extreme=True)
+
+
+def settle(objective: Objective, near: Near, tol: float, *, last: bool) -> Settled:
+    """The best answer found on a face that a barrier's answer points to.
 
     What vanishes with ``mu`` has to be told from what stays. Numbers that vanish go like ``mu``,
-    so its square root is between the two in the end; before, the widest step may be; and if
-    nothing is taken as gone, nothing is lost but rank.
+    so its square root is between the two in the end; before, the widest step may be; and with the
+    ``last`` answer nothing need be taken as gone.
     """
-    best = None
-    for vanishing in (_below_root, _below_widest_step, _none):
-        answer = _settle(objective, near, tol, vanishing)
-        if best is None or answer.gap < best.gap:
-            best = answer
-        if best.enough(tol, objective.scale):
+    tried = []
+    for vanishing in (_below_root, _below_widest_step, *[_none] * last):
+        tried.append(_settle(objective, near, tol, vanishing))
+        if tried[-1].answer.enough(tol, objective.scale):
             break
-    assert best is not None
-    return best
+    return min(tried, key=_gap)
+
+
+def _gap(settled: Settled) -> float:
+    return settled.answer.gap
 
 
 def _below_root(numbers: Array, mu: float) -> float:
@@ -63,7 +75,7 @@ def _below_root(numbers: Array, mu: float) -> float:
 
 def _below_widest_step(numbers: Array, mu: float) -> float:
     ordered = np.sort(numbers)[::-1]
-    steps = ordered[:-1] / ordered[1:]
+    steps = ordered[:-1] / np.maximum(ordered[1:], np.finfo(float).tiny)
     steps[(ordered[:-1] <= mu) | (ordered[1:] >= _SURE)] = 0.0
     place = int(np.argmax(steps))
     wide = steps[place] >= _WIDE
@@ -76,7 +88,7 @@ def _none(numbers: Array, mu: float) -> float:
 
 def _settle(
     objective: Objective, near: Near, tol: float, vanishing: Callable[[Array, float], float]
-) -> Answer:
+) -> Settled:
     d, mu, filled, free = objective.d, near.mu, near.filled, near.free
     ones = min(int(np.sum(free < vanishing(free, mu))), d)
     reached = max(int(np.sum(filled >= vanishing(filled, mu))), d)
@@ -85,18 +97,17 @@ def _settle(
     vectors = near.vectors
     Q, G = vectors[:, ones:reached], np.diag(filled[ones:reached])
     most = max(_FEW, int(np.sqrt(2.0 * len(weights))) + _MORE)
-    tried: list[tuple[float, int, Face, Array]] = []
+    tried: list[Settled] = []
     for _ in range(_STEPS):
         face = Face.at(objective, weights, active, ones, reached)
         turn = Q.T @ face.Q  # eigenvectors that tie come in any basis
         G = _filled_to(turn.T @ G @ turn, d - ones)
         answer = face.answer(G)
-        tried.append((answer.gap, len(tried), face, G))
+        tried.append(Settled(answer, face, G))
         if answer.enough(tol, objective.scale) or reached - ones > most:
             break
         Q, (weights, G) = face.Q, face.newton(G)
-    _, _, face, G = min(tried)
-    return face.answer(G, at_extreme=True)
+    return min(tried, key=_gap)
 
 
 class Face(NamedTuple):

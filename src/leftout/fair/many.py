@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair.faces import Near, settle
+from leftout.fair.faces import Near, Settled, settle
 from leftout.fair.objective import ROUNDING, Answer, Objective
 from leftout.fair.roots import root
 from leftout.losses import Array
@@ -45,7 +45,8 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
     scale = objective.scale
     unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
     k = len(start)
-    best: Answer | None = None
+    best: Settled | None = None
+    smallest = 1.0  # largest loss of the best answer so far
     state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
     while True:
         for _ in range(_MOST_STEPS):
@@ -54,13 +55,15 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
                 break
         if state.mu <= _SETTLE_FROM:
             near = Near(state.weights, state.mu, state.vectors, state.filled, state.free)
-            answer = settle(unit, near, tol)
-            best = answer if best is None or answer.gap < best.gap else best
-            last = max(_LAST * min(1.0, abs(float(best.losses.max()))), ROUNDING)
-            if best.enough(tol, 1.0) or state.mu <= last:
+            last = state.mu <= max(_LAST * min(1.0, smallest), ROUNDING)
+            found = settle(unit, near, tol, last=last)
+            best = found if best is None or found.answer.gap < best.answer.gap else best
+            smallest = abs(float(best.answer.losses.max()))
+            if last or best.answer.enough(tol, 1.0):
                 break
         state = look(unit, state.weights, _SHRINK * state.mu)
-    return best._replace(losses=scale * best.losses, bound=scale * best.bound)
+    answer = best.at_extreme()
+    return answer._replace(losses=scale * answer.losses, bound=scale * answer.bound)
 
 
 def look(objective: Objective, weights: Array, mu: float) -> State:

@@ -76,18 +76,27 @@ def mend(
     aim = excess if objective == "excess" else excess._replace(best=np.zeros(k))
     baseline_losses = excess.losses(baseline)
     equal = baseline_losses.max() - baseline_losses.min() <= ROUNDING * excess.scale
-    if k == 1 or d == n or (equal and objective == "excess" and not rule.own_mean):
-        # nothing to weigh: the shared PCA is every group's best, or the losses are equal already
-        answer = projection(aim, baseline, shares, aim.bound(shares, pooled.values))
+    if d == n:  # everything is kept, and the group that fares worst proves it
+        losses = aim.losses(baseline)
+        worst = int(losses.argmax())
+        answer = projection(aim, baseline, np.eye(k)[worst], float(losses[worst]))
+    elif k == 1 or (equal and objective == "excess" and not rule.own_mean):
+        # nothing to weigh: one group's best, or losses that are equal already
+        V = np.ascontiguousarray(pooled.vectors[:, :d].T)
+        answer = projection(aim, V, shares, aim.bound(shares, pooled.values))
     else:
         answer = _solve(aim, shares, pooled, own, _SAFE * tol)
     rank_d, rank_d_losses = None, None
     if len(answer.V) > d:
         rank_d, aimed = rounded(aim, answer)
         rank_d_losses = excess.losses(rank_d)
-        if aimed.max() - answer.bound <= max(tol * abs(answer.bound), ROUNDING * aim.scale):
+        allowed = max(tol * abs(answer.bound), ROUNDING * aim.scale)
+        if aimed.max() <= max(answer.bound + allowed, float(answer.losses.max())):
             answer = projection(aim, rank_d, answer.weights, answer.bound)
             rank_d, rank_d_losses = None, None
+    if aim.losses(baseline).max() < answer.losses.max():  # only where digits run out
+        answer = projection(aim, baseline, answer.weights, answer.bound)
+        rank_d, rank_d_losses = None, None
     kept = excess.kept(answer.V, answer.occupation)
     baseline_kept = excess.best - baseline_losses
     losses = excess.best - kept

@@ -138,6 +138,8 @@ def _root(left: Point, right: Point, width: float, left_curve: float, right_curv
     def model(t: float) -> float:
         return a + t * (a1 + t * (square + t * cubic)) + bubble * (t * (1.0 - t)) ** 2
 
+    if model(1.0) >= 0.0:  # rounding
+        return 0.5
     return root(model, 0.0, 1.0, noise=1e-9 * min(a, -b))
 
 

@@ -18,8 +18,8 @@ from leftout.fair.span import Span
 from leftout.losses import Array
 
 _MOST_ROUNDS = 20
-# The subspace pays off up to this part of all features.
-_PART = 0.35
+# The subspace pays off up to this part of all features; more groups take more decompositions.
+_PART, _PART_OF_MANY = 0.35, 0.6
 # The first round only has to find the neighbourhood; from such a gap the next is likely the last.
 _COARSE, _NEAR = 1e-5, 1e-3
 
@@ -49,7 +49,8 @@ def width(d: int, k: int) -> int:
 def solve(objective: Objective, seen: list[Seen], tol: float) -> Answer:
     """The best answer; ``seen`` are the eigenpairs at each group's own and some common weights."""
     columns = width(objective.d, len(seen[0].weights))
-    if columns * len(seen) > _PART * objective.second.shape[1]:
+    part = _PART if len(seen[0].weights) == 2 else _PART_OF_MANY
+    if columns * len(seen) > part * objective.second.shape[1]:
         return _inside(objective, seen, tol)
     span = Span(objective, np.hstack([one.pairs.vectors[:, :columns] for one in seen]))
     gap = np.inf
