@@ -24,7 +24,7 @@ _MOST_ROUNDS = 4
 # Eigenvectors beyond d, in case they cross; and the terms, the eigenspace itself one of them.
 _BEYOND, _TERMS = 2, 3
 # The first round only has to find the neighbourhood.
-_COARSE = 1e-6
+_COARSE = 1e-4
 # Below so many features, or with a larger part of them in the span, a direct search is faster.
 _SMALL, _PART = 64, 0.55
 _TINY = 1e-13
