@@ -5,21 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")
-from matplotlib.figure import Figure  # noqa: E402
-
-import paper_data  # noqa: E402
-from leftout import FairPCA, mitigate, plots  # noqa: E402
-from leftout.cli import main  # noqa: E402
-from leftout.columns import columns_of  # noqa: E402
-from leftout.encoding import encode  # noqa: E402
-from leftout.reading import read_table  # noqa: E402
+import paper_data
+from leftout import FairPCA, mitigate, plots
+from leftout.cli import main
+from leftout.columns import columns_of
+from leftout.encoding import encode
+from leftout.reading import read_table
 
 
 def table(seed=0, m=150, n=6, k=2):
@@ -333,6 +330,15 @@ def test_what_is_proved_is_said_truly():
     for gap, words in ((0.5 * value, "proved to within 50 %"), (2 * value, "not proved")):
         found.fair.gap_ = gap
         assert words in found.summary()
+    # a group without any variance: all its rows are at the mean
+    flat = mitigate(
+        np.vstack([X, -X, np.zeros((40, 6))]),
+        np.r_[groups, groups, np.full(40, 3)],
+        2,
+        objective="variance",
+        across=[],
+    )
+    assert flat.fair.objective_value_ < 1e-20 and "the most possible, proved)" in flat.summary()
     paper = mitigate(X + 2.0, groups, 2, centering="paper", across=[]).summary()
     assert "price" not in paper and "at once" not in paper
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from leftout.columns import Column
 
-SCALES = ("unit", "standard", "none")
 # Values of a category that get an indicator each.
 _LEVELS = 100
 
@@ -45,12 +44,9 @@ def encode(columns: list[Column], scale: str = "unit") -> Encoded:
         if values is None:
             codes = column.codes()
             labels = [*(column.categories or ()), "missing"]
-            counts = np.bincount(codes)
-            columns_of_it = indicators(codes)
-            kept = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-            several = [labels[code] for code in kept]
-            several += ["other"] * (columns_of_it.shape[1] - len(several))
-            parts.append(columns_of_it / np.sqrt(2.0))
+            several = [labels[code] for code in _common(codes)]
+            parts.append(indicators(codes) / np.sqrt(2.0))
+            several += ["other"] * (parts[-1].shape[1] - len(several))
             names += [f"{column.name} = {label}" for label in several]
         else:
             missing = np.isnan(values)
@@ -67,11 +63,15 @@ def encode(columns: list[Column], scale: str = "unit") -> Encoded:
 
 def indicators(codes: NDArray[np.int32]) -> Floats:
     """A yes-or-no column for each value; of very many, the rare ones share one."""
-    counts = np.bincount(codes)
-    common = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-    place = np.full(len(counts), len(common))
+    common, values = _common(codes), int(codes.max()) + 1
+    place = np.full(values, len(common))
     place[common] = np.arange(len(common))
-    return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, len(counts))]
+    return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, values)]
+
+
+def _common(codes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """The most frequent values, in their own order."""
+    return np.sort(np.argsort(-np.bincount(codes), kind="stable")[:_LEVELS])
 
 
 def _as_number(column: Column) -> Floats | None:

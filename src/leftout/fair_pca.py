@@ -166,7 +166,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
         self.groups_, place = check_groups(labels, len(matrix))
-        with one_thread(self.prefers_one_thread(matrix)):
+        with one_thread(prefers_one_thread(matrix)):
             try:
                 self._fit(matrix, place)
             except (ValueError, np.linalg.LinAlgError):
@@ -223,11 +223,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
         return matrix
 
-    @staticmethod
-    def prefers_one_thread(X: Array) -> bool:
-        """Whether products of this table are too small to share among threads."""
-        return X.size <= _SMALL and X.shape[1] <= _NARROW
-
     def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
         gathered = gather(X, place, len(self.groups_), self.centering)
         self.mean_ = gathered.mean
@@ -265,6 +260,11 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             W, _ = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)
             self.rank_d_components_ = signed(gathered.in_columns(W))
             self.rank_d_losses_ = found.rank_d_losses
+
+
+def prefers_one_thread(X: Array) -> bool:
+    """Whether products of this table are too small to share among threads."""
+    return X.size <= _SMALL and X.shape[1] <= _NARROW
 
 
 def warn_if_open(

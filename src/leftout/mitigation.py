@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import check_groups, check_matrix
 from leftout.fair import mend
-from leftout.fair_pca import FairPCA, gather, warn_if_open
+from leftout.fair_pca import FairPCA, gather, prefers_one_thread, warn_if_open
 from leftout.files import plain, write_whole
 from leftout.losses import Array, Loss
 from leftout.progress import Report, Steps
@@ -140,6 +140,9 @@ class Mitigation:
 
     def _proved(self) -> str:
         value = abs(self.fair.objective_value_)
+        nothing = _NOTHING * self.fair.variance_
+        if value <= nothing:  # nobody can lose less than nothing, or keep more of it
+            return "proved" if self.fair.gap_ <= nothing else "not proved"
         unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
         if unsure >= 0.01:
             return f"proved to within {100 * unsure:.2g} %" if unsure < 1.0 else "not proved"
@@ -224,7 +227,7 @@ def mitigate(
     fair.fit(X, groups=groups)
     _, place = check_groups(groups, len(matrix))
     rule, k = Loss.named("excess", centering), len(fair.groups_)
-    with one_thread(fair.prefers_one_thread(matrix)):
+    with one_thread(prefers_one_thread(matrix)):
         gathered = gather(matrix, place, k, centering)
         rank = int(np.linalg.matrix_rank(gathered.everyone, hermitian=True))
         asked = fair.n_asked_

@@ -87,7 +87,7 @@ def build(
                 rows = np.subtract(rows, origin, out=buffers[0, : len(rows)])
                 _add(result, largest, rows)
             for group in others:
-                index = np.flatnonzero(labels[block] == group)  # type: ignore[index]
+                index = np.flatnonzero(labels[block] == group)  # type: ignore[index]  # not None
                 part = np.take(rows, index, axis=0, out=buffers[1, : len(index)], mode="clip")
                 _add(result, group, part)
         for group in others:
