@@ -124,7 +124,7 @@ def test_columns_become_numbers_that_can_be_compared():
     raw = people()
     encoded = encode(columns_of(raw, categorical=["code"], drop=["sex"]))
     assert encoded.dropped == {
-        "id": "the number of the row",
+        "id": "a number for each row",
         "constant": "the same in every row",
         "nothing": "empty",
     }
@@ -156,8 +156,9 @@ def test_codes_that_are_named_become_categories():
 def test_scales():
     raw = people()[["age", "income"]]
     standard = encode(columns_of(raw), "standard").X
-    np.testing.assert_allclose(standard.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(standard.std(axis=0), 1.0)
+    np.testing.assert_allclose(standard[:, :2].mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(standard[:, :2].std(axis=0), 1.0)
+    assert set(standard[:, 2]) == {0.0, 1.0}  # whether the income is missing
     np.testing.assert_array_equal(encode(columns_of(raw), "none").X[:, 0], raw["age"])
     with pytest.raises(ValueError, match="No column is left to project"):
         encode(columns_of(people()[["id", "constant"]]))
@@ -168,7 +169,7 @@ def test_scales():
         with pytest.raises(ValueError, match="'age' holds infinite values"):
             encode(columns_of(raw.assign(age=infinite)))
     hardly = encode(columns_of(raw.assign(hardly=np.where(raw["age"] > 50, 3.0, np.nan))))
-    assert hardly.dropped == {"hardly": "the same wherever it is known"}
+    assert "hardly" not in hardly.names and "hardly is missing" in hardly.names
 
 
 def call(*arguments):
@@ -187,12 +188,12 @@ def test_the_command_tells_and_writes(file, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "Fair PCA for the groups of sex." in text and "brings both to" in text
-    assert "Across numbers of components" in text and "id (the number of the row)" in text
+    assert "Across numbers of components" in text and "id (a number for each row)" in text
     assert "missing numbers became their column's median" in text
     data = json.loads((tmp_path / "out" / "fair.json").read_text())
     assert data["groups"] == ["f", "m"] and data["n_components"] == 2
     assert (tmp_path / "out" / "fair.png").read_bytes().startswith(b"\x89PNG")
-    assert "Fair PCA across dimensions" in result.stderr
+    assert result.stderr == ""  # progress is for people who watch
 
 
 def test_the_command_speaks_json(file):
@@ -240,14 +241,14 @@ BAD = {
     "no file": (None, "There is no file"),
     "a folder": ("folder", "is a folder"),
     "an unknown kind": ("a.docx", "of a kind that is not known"),
-    "an empty file": ("empty.csv", "is no table that can be read"),
-    "a header only": ("header.csv", "has 0 rows"),
-    "ragged rows": ("ragged.csv", "is no table that can be read"),
-    "a field too many": ("shifted.csv", "more fields in its rows than names"),
-    "binary": ("binary.csv", "not UTF-8|is no table|has no such column|no such column"),
-    "not gzip": ("fake.csv.gz", "cannot be read|is no table"),
-    "not parquet": ("fake.parquet", "cannot be read|is no table"),
-    "not excel": ("fake.xlsx", "cannot be read|is no table"),
+    "an empty file": ("empty.csv", "is empty; a table"),
+    "a header only": ("header.csv", "has no rows"),
+    "ragged rows": ("ragged.csv", "is no .csv table that can be read: .*line 3"),
+    "a field too many": ("shifted.csv", "4 fields in its first row but 3 names"),
+    "binary": ("binary.csv", "holds binary data"),
+    "not gzip": ("fake.csv.gz", "cannot be read"),
+    "not parquet": ("fake.parquet", "is no .parquet table"),
+    "not excel": ("fake.xlsx", "is no .xlsx table"),
 }
 
 

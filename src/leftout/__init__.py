@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Audit": "leftout.audited",
+    "audit": "leftout.auditing",
     "FairPCA": "leftout.fair_pca",
     "MaxDisparityPartition": "leftout.partition",
+    "TableEncoder": "leftout.table_encoder",
     "Mitigation": "leftout.mitigation",
     "Trust": "leftout.evidence",
     "trust": "leftout.evidence",
@@ -23,11 +26,14 @@ _HOME = {
 _MODULES = ("chance", "datasets", "explain", "holdout", "plots", "solvers", "stability")
 
 __all__ = [
+    "Audit",
     "FairPCA",
     "MaxDisparityPartition",
     "Mitigation",
+    "TableEncoder",
     "Trust",
     "__version__",
+    "audit",
     "chance",
     "datasets",
     "disparity",
@@ -43,11 +49,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from leftout import chance, datasets, explain, holdout, plots, solvers, stability
+    from leftout.audited import Audit
+    from leftout.auditing import audit
     from leftout.evidence import Trust, trust
     from leftout.fair_pca import FairPCA
     from leftout.measure import disparity, group_losses
     from leftout.mitigation import Mitigation, mitigate
     from leftout.partition import MaxDisparityPartition
+    from leftout.table_encoder import TableEncoder
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,10 @@ class Column:
         """Of numbers: distinct values, how often each occurs, each row's place among them."""
         return tabulate(self.values)
 
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """The same column of some of the rows."""
+        return replace(self, values=self.values[rows])
+
     def codes(self) -> NDArray[np.int32]:
         """Each row's place among the column's values, missing ones after all others."""
         places = self.tabulated[2] if self.categories is None else self.values
@@ -86,11 +90,14 @@ class Column:
 def columns_of(
     table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
 ) -> list[Column]:
-    """The columns of a table (pandas, polars, pyarrow, a two-dimensional array).
+    """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 
     Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
     text, booleans and whatever else become categories, in natural order.
     """
+    if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
+        aside = found([column.name for column in table], drop, "drop")
+        return [column for column in table if column.name not in aside]
     frame = as_frame(table)
     make: Callable[[str, Any, bool], Column] = _column
     if frame is None:
@@ -103,7 +110,7 @@ def columns_of(
             )
         matrix = number_matrix(table, frame)
         if matrix is not None and not _largest(matrix) >= _EXACT:
-            named, make = dict(zip(frame.columns, matrix.T, strict=True)), _of_numbers
+            named, make = dict(zip(frame.columns, matrix.T, strict=True)), of_numbers
         else:
             named = {series.name: series for series in frame.iter_columns()}
     names = list(named)
@@ -230,7 +237,7 @@ def _column(name: str, cells: Any, as_category: bool) -> Column:
         values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
     if values is None or _identifiers(cells, values):
         return _categories(name, cells, order)
-    return _of_numbers(name, values, as_category)
+    return of_numbers(name, values, as_category)
 
 
 def _identifiers(cells: Any, values: Floats) -> bool:
@@ -245,7 +252,8 @@ def _largest(values: Floats) -> float:
     return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
-def _of_numbers(name: str, values: Floats, as_category: bool) -> Column:
+def of_numbers(name: str, values: Floats, as_category: bool) -> Column:
+    """A column of numbers; of categories where they are codes, or take no more than two values."""
     column = Column(name, values)
     distinct, _, codes = column.tabulated
     if not as_category and len(distinct) > 2:

@@ -4,36 +4,120 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+Content = str | bytes
+# What is tried on a folder before hours are spent: about as much as will be written.
+_TRIED = 1 << 21
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file so that it has all of its content, or does not change, whatever happens.
 
-    The content goes to a temporary file beside it, which then takes its name in one step.
+def write_whole(path: str | os.PathLike[str], content: Content) -> Path:
+    """Write a file so that it has all of its content, or does not change, whatever happens."""
+    return write_together({Path(path): content})[0]
+
+
+def write_together(contents: Mapping[Path, Content]) -> list[Path]:
+    """Write several files so that each has all of its content, or none of them changes.
+
+    Everything is written first, to files without a name where the system has such (nothing is left
+    of them if it all ends there and then), and only then are names given.
     """
-    path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
+    for path in contents:
+        if path.is_dir():
+            raise IsADirectoryError(21, f"{str(path)!r} is a folder")
+    with ExitStack() as stack:
+        staged = [stack.enter_context(_Staged(path, data)) for path, data in contents.items()]
+        return [each.give_name() for each in staged]
+
+
+class _Staged:
+    """A file with all of its content, that nobody sees yet."""
+
+    def __init__(self, path: Path, content: Content) -> None:
+        self.path = path
+        self.hidden: str | None = None
+        data = content.encode() if isinstance(content, str) else content
+        try:
+            self.handle = self._opened()
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                error.errno,
+                f"There is no folder {str(path.parent)!r} to write {path.name!r} into. Create it "
+                "first",
+            ) from error
+        try:
+            with os.fdopen(os.dup(self.handle), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _opened(self) -> int:
+        if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):
+            try:
+                return os.open(self.path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+            except FileNotFoundError:
+                raise
+            except OSError:  # a kind of folder without such files, or not to be written into
+                pass
+        handle, self.hidden = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        os.chmod(self.hidden, 0o666 & ~_umask())
+        return handle
+
+    def give_name(self) -> Path:
+        if self.hidden is None:
+            try:
+                return self._linked(self.path)
+            except FileExistsError:
+                name = f".{self.path.name}.{os.getpid()}"
+                self.hidden = str(self._linked(self.path.parent / name))
+        os.replace(self.hidden, self.path)
+        self.hidden = None
+        return self.path
+
+    def _linked(self, path: Path) -> Path:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:  # the folder's handle makes Python follow the link that stands for ours
+            os.link(f"/proc/self/fd/{self.handle}", path.name, dst_dir_fd=folder)
+        finally:
+            os.close(folder)
+        return path
+
+    def __enter__(self) -> _Staged:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.handle)
+        if self.hidden is not None:
+            os.unlink(self.hidden)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before there is anything to write."""
+    existing = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"There is no folder {str(path.parent)!r} to write {path.name!r} into. Create it first."
-        ) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+        if not existing.is_dir():
+            raise NotADirectoryError(20, f"{str(existing)!r} is a file, not a folder")
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"\0" * _TRIED)
             file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> ValueError:
+    """A sentence on why nothing can be written."""
+    reason = (error.strerror or str(error)).rstrip(".")
+    return ValueError(
+        f"Nothing can be written to {str(folder)!r}: {reason}. Choose another folder with --out."
+    )
 
 
 def plain(data: Any) -> Any:

@@ -27,6 +27,38 @@ def dimensions(text: str) -> int | float:
         ) from None
 
 
+def size(text: str | None, option: str) -> int | float | None:
+    """A number of rows, or a share of them: 200, 5% or 0.05."""
+    if text is None:
+        return None
+    bare = text.strip()
+    try:
+        if _is_number(bare) and int(bare) > 0:
+            return int(bare)
+        share = float(bare.removesuffix("%")) / (100.0 if bare.endswith("%") else 1.0)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise ValueError(
+            f"{option} {text} is neither a number of rows (200) nor a share of them (5%). Give one "
+            "of these."
+        )
+    return share
+
+
+def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
+    """A column, and the value of it that counts where one is named: ``COL`` or ``COL=VALUE``."""
+    if text is None:
+        return None, None
+    known = [str(name) for name in table.columns]
+    if text in known or "=" not in text:
+        return find(list(table.columns), text, "--target"), None
+    # names and values may have equals signs themselves: the longest name that is one counts
+    places = [place for place, char in enumerate(text) if char == "="]
+    place = next((p for p in reversed(places) if text[:p] in known), places[0])
+    return find(list(table.columns), text[:place], "--target"), text[place + 1 :]
+
+
 def numbers(text: str) -> list[int] | None:
     """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
     if text in ("auto", "none"):

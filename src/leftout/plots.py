@@ -1,7 +1,4 @@
-"""One figure a function: each takes an axis (or makes one), draws on it, and returns it.
-
-Needs matplotlib: ``pip install 'leftout[plots]'``.
-"""
+"""One figure a function: each takes an axis (or makes one), draws on it, and returns it."""
 
 from __future__ import annotations
 
@@ -25,6 +22,20 @@ _TABLE, _COPULA, _GAUSSIAN, _QUIET = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc"
 _FAIR = "#1b7f5c"
 _SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 _CHANCE = {"copula": _COPULA, "gaussian": _GAUSSIAN}
+
+
+def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
+    """Share of the variance of each component; those that are kept in colour."""
+    ax = _axis(ax)
+    shares = np.asarray(shares)[: max(top, n_components)]
+    kept = np.arange(len(shares)) < n_components
+    ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, _COPULA, _QUIET))
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("component")
+    ax.set_ylabel("share of the variance, %")
+    total = 100 * shares[:n_components].sum()
+    ax.set_title(f"{n_components} components keep {total:.0f} % of the variance")
+    return ax
 
 
 def profile(found: Profile, ax: Axes | None = None) -> Axes:
@@ -160,7 +171,7 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     places = np.arange(len(values))
     bars = ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
     ax.bar_label(bars, [f"{100 * value / total:.0f} %" for value in values], padding=3, fontsize=8)
-    ax.margins(x=0.12)
+    ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)
     _named(ax, names)
     ax.set_xlabel("part of the disparity")
@@ -180,7 +191,7 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
     _named(ax, [found.features[place] for place in order])
     ax.set_xlabel("score, % of all features")
-    ax.set_title("The paper's scores: what components are made of" + _over(scores.runs))
+    ax.set_title("The paper's scores" + _over(scores.runs))
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
     return ax
 
@@ -203,7 +214,7 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
     ax.set_xlabel("strength (at 1, the column is the group)")
     ax.set_title("Which columns the group looks like")
     if not all(line.searched for line in lines):
-        ax.legend(frameon=False, loc="lower right")
+        ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return ax
 
 
@@ -305,12 +316,8 @@ def _over(runs: int) -> str:
 def _axis(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "Figures need matplotlib, which is not installed. Run: pip install 'leftout[plots]'"
-        ) from error
+    from matplotlib import pyplot
+
     return pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
 
 

@@ -14,6 +14,9 @@ Report = Callable[[str, int, int], None]
 
 T = TypeVar("T")
 
+# Steps that the work of several stages is counted in.
+_PARTS = 1000
+
 
 class Steps:
     """Counts steps and reports each; ``total`` is fixed from the start."""
@@ -46,6 +49,41 @@ class ToStderr:
         elif what != self.last or done % max(1, total // 10) == 0 or done == total:
             print(line, file=sys.stderr, flush=True)
         self.last = what
+
+
+class Stages:
+    """Work of several stages, each of which reports on its own, as one count of steps.
+
+    ``plan`` has for each stage what people call it and the share of the time that it takes, more
+    or less.
+    """
+
+    def __init__(self, plan: dict[str, float], report: Report | bool | None) -> None:
+        self.plan, self.before = plan, 0.0
+        self.steps = Steps(_PARTS, report)
+        self.current: str | None = None
+
+    def begin(self, stage: str) -> Report:
+        """Begin a stage; the others before it are done. What it reports moves the whole."""
+        if self.current is not None:
+            self.before += self.plan[self.current]
+        self.current = stage
+        start, share = self.before, self.plan[stage]
+        whole = sum(self.plan.values())
+
+        def report(what: str, done: int, total: int) -> None:
+            part = start + share * (done / total if total else 0.0)
+            self._tell(f"{stage}: {what}" if what else stage, part / whole)
+
+        report("", 0, 1)
+        return report
+
+    def end(self) -> None:
+        self._tell("done", 1.0)
+
+    def _tell(self, what: str, share: float) -> None:
+        done = round(_PARTS * share)
+        self.steps.tell(what, max(0, done - self.steps.done))
 
 
 def in_turn(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import os
+import warnings
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from leftout.cleaning import MISSING
+from leftout.wording import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,79 +19,202 @@ if TYPE_CHECKING:
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _BINARY = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "read_excel"}
 _SEPARATORS = (",", ";", "\t", "|")
-_MISSING = ["?"]  # beside what pandas takes as missing: empty, NA, NaN, null and others
+# Marks at the start of a file in another encoding than UTF-8.
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# The longest cell that is read; a name, a note, a document at most.
+_LONGEST = 1 << 24
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+class Source(NamedTuple):
+    """A table, and the file that it came from if there is one."""
+
+    table: Any
+    path: str | None = None
+
+    @classmethod
+    def of(cls, table: Any) -> Source:
+        """Whatever people call a table: a path is read, anything else taken as it is."""
+        if isinstance(table, Source):
+            return table
+        if isinstance(table, str | os.PathLike):
+            return cls(read_table(table), os.fspath(table))
+        return cls(table)
+
+    @property
+    def name(self) -> str | None:
+        return None if self.path is None else Path(self.path).name
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The table in a file: CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather
     or Excel.
 
-    Whatever is wrong with it is a ValueError of one sentence.
+    Whatever is wrong with it is a ValueError of one sentence or two.
     """  # fmt: skip
-    import pandas as pd
-
     path = Path(path)
-    if not path.exists():
-        raise ValueError(f"There is no file {str(path)!r}. Check the path.")
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder; a table is needed. Name the file in it.")
-    kind = "".join(path.suffixes[-2:]).lower()
-    kind = kind if kind in _TEXT else path.suffix.lower()
-    if kind not in _TEXT and kind not in _BINARY:
-        raise ValueError(
-            f"{path.name!r} is of a kind that is not known here. Tables may be CSV or TSV (also "
-            "with .gz), Parquet, Feather or Excel (.xlsx)."
-        )
+    kind = _kind(path)
     try:
-        if kind in _BINARY:
-            table = getattr(pd, _BINARY[kind])(path)
-        else:
-            separator = _separator(path, "\t" if ".tsv" in kind else ",")
-            table = pd.read_csv(path, sep=separator, na_values=_MISSING, skipinitialspace=True)
+        table = _read_binary(path, kind) if kind in _BINARY else _read_text(path, kind)
     except ImportError as error:
         raise ValueError(
             f"Reading {kind} needs a package that is not installed ({error.name or error}). "
             "Run: pip install 'leftout[files]'"
         ) from error
     except OSError as error:
-        raise ValueError(f"{path.name!r} cannot be read: {error.strerror or error}.") from error
+        reason = (error.strerror or str(error)).strip().rstrip(".")
+        raise ValueError(f"{_called(path)} cannot be read: {shown(reason)}.") from error
     except UnicodeDecodeError as error:
+        raise ValueError(_not_utf8(path, f"byte {error.start:,} of a part of it")) from error
+    except _Refused:
+        raise
+    except Exception as error:  # whatever else the readers of pandas and others raise
+        if isinstance(error, MemoryError | RecursionError):
+            raise
         raise ValueError(
-            f"{path.name!r} is not UTF-8 text (byte {error.start}). Save it as UTF-8."
+            f"{_called(path)} is no {kind} table that can be read: {_short(error)}. Check the file."
         ) from error
-    except (ValueError, EOFError) as error:  # pandas' parser errors are ValueErrors
-        raise ValueError(f"{path.name!r} is no table that can be read: {_short(error)}.") from error
-    return _checked(table, path, text=kind not in _BINARY)
-
-
-def _checked(table: Any, path: Path, *, text: bool) -> Any:
-    if text and not _counted(table):
-        raise ValueError(
-            f"{path.name!r} has more fields in its rows than names in its first line. Name every "
-            "column."
-        )
     if not len(table) or not len(table.columns):
         raise ValueError(
-            f"{path.name!r} has {len(table)} rows and {len(table.columns)} columns; a table with "
-            "both is needed."
+            f"{_called(path)} has {_rows(len(table))} and {len(table.columns)} columns; a table "
+            "with both is needed. Check the file."
         )
     return table
 
 
-def _counted(table: Any) -> bool:
-    """Whether rows are numbered, as they are unless a column was taken for their names."""
-    return bool(table.index.name is None and type(table.index).__name__ == "RangeIndex")
+class _Refused(ValueError):
+    """A refusal of ours, not a parser's."""
 
 
-def _separator(path: Path, usual: str) -> str:
-    """What separates the names of the header."""
-    opened = gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
-    with opened as file:
-        header = file.readline(1 << 20).decode("utf-8", errors="replace")
-    counts = {separator: header.count(separator) for separator in _SEPARATORS}
+def _kind(path: Path) -> str:
+    try:
+        exists, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:  # a name that no system takes
+        raise ValueError(f"{_called(path)} is no path to a file: {_short(error)}.") from error
+    if not exists:
+        raise ValueError(f"There is no file {_called(path, whole=True)}. Check the path.")
+    if folder:
+        raise ValueError(
+            f"{_called(path, whole=True)} is a folder; a table is needed. Name the file in it."
+        )
+    kind = "".join(path.suffixes[-2:]).lower()
+    kind = kind if kind in _TEXT else path.suffix.lower()
+    if kind not in _TEXT and kind not in _BINARY:
+        raise ValueError(
+            f"{_called(path)} is of a kind that is not known here. Tables may be CSV or TSV (also "
+            "with .gz), Parquet, Feather or Excel (.xlsx)."
+        )
+    return kind
+
+
+def _read_binary(path: Path, kind: str) -> pd.DataFrame:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl's on what it leaves aside
+        table = getattr(pd, _BINARY[kind])(path)
+    if table.index.name is not None or type(table.index).__name__ == "MultiIndex":
+        table = table.reset_index()  # columns that pandas kept aside
+    if kind == ".xlsx":
+        unnamed = [i for i, name in enumerate(table.columns) if str(name).startswith("Unnamed: ")]
+        _refuse_unnamed(path, unnamed)
+    return table
+
+
+def _read_text(path: Path, kind: str) -> pd.DataFrame:
+    import pandas as pd
+
+    header, separator = _header(path, "\t" if ".tsv" in kind else ",")
+    table = pd.read_csv(
+        path, sep=separator, na_values=list(MISSING), keep_default_na=False, encoding="utf-8-sig",
+        skipinitialspace=True, index_col=False, low_memory=False, on_bad_lines="error",
+    )  # fmt: skip
+    # Short rows are filled up without a word, and only then does a last cell lack its value.
+    if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
+        _refuse_ragged(path, separator, len(header))
+    return table
+
+
+def _header(path: Path, usual: str) -> tuple[list[str], str]:
+    """The names of the first line, and what separates them."""
+    with _opened(path) as file:
+        start = file.read(1 << 16)
+    if start.startswith(_UTF16):
+        raise _Refused(_not_utf8(path, "it looks like UTF-16"))
+    if b"\0" in start:
+        raise _Refused(
+            f"{_called(path)} holds binary data, not text; a table is needed. If it is a "
+            "spreadsheet, save it as CSV or .xlsx."
+        )
+    if not start.strip():
+        raise _Refused(f"{_called(path)} is empty; a table with names and rows is needed.")
+    first = start.decode("utf-8-sig", errors="replace").lstrip("\r\n").splitlines()[0]
+    counts = {separator: first.count(separator) for separator in _SEPARATORS}
     most = max(_SEPARATORS, key=lambda separator: counts[separator])
-    return most if counts[most] > counts[usual] else usual
+    separator = most if counts[most] > counts[usual] else usual
+    with _lines(path) as file:
+        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        names = next((row for row in rows if row), [])
+        second = next((row for row in rows if row), [])
+    _refuse_unnamed(path, [i for i, name in enumerate(names) if not name.strip()])
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise _Refused(
+            f"{_called(path)} has several columns named {shown(repr(twice[0]))}; names must be "
+            "unique. Rename or remove all but one."
+        )
+    if len(second) > len(names):
+        raise _Refused(
+            f"{_called(path)} has {len(second):,} fields in its first row but {len(names):,} names "
+            "above them. Name every column."
+        )
+    return names, separator
+
+
+def _refuse_unnamed(path: Path, places: list[int]) -> None:
+    if places:
+        raise _Refused(
+            f"{_called(path)}: column {places[0] + 1} has no name; every column needs one. Name "
+            "it, or remove it (a row number that pandas wrote goes with to_csv(index=False))."
+        )
+
+
+def _refuse_ragged(path: Path, separator: str, fields: int) -> None:
+    with _lines(path) as file:
+        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        for row in rows:
+            if row and len(row) != fields:
+                raise _Refused(
+                    f"{_called(path)} has {len(row):,} field(s) in line {rows.line_num:,} where "
+                    f"the first line has {fields:,}; a table needs as many in every row. Mend that "
+                    "line."
+                )
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")  # type: ignore[return-value]
+
+
+def _lines(path: Path) -> IO[str]:
+    csv.field_size_limit(_LONGEST)
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    return opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _not_utf8(path: Path, where: str) -> str:
+    return (
+        f"{_called(path)} is not UTF-8 text ({where}). Save it as UTF-8, in a spreadsheet with "
+        "'CSV UTF-8'."
+    )
+
+
+def _called(path: Path, whole: bool = False) -> str:
+    return shown(repr(str(path) if whole else path.name))
+
+
+def _rows(number: int) -> str:
+    return "no rows" if not number else f"{number:,} rows"
 
 
 def _short(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "it is empty"
+    text = str(error).strip()
+    return shown(text.splitlines()[0][:200].rstrip(".")) if text else type(error).__name__

@@ -14,47 +14,50 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leftout.audited import Audit
 from leftout.encoding import Encoded
-from leftout.evidence import Trust
 from leftout.explain import Explanation
 from leftout.mitigation import Mitigation
-from leftout.partition import MaxDisparityPartition
 from leftout.wording import counted, listed, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
 
 
-def show_group(
-    console: Console,
-    found: MaxDisparityPartition,
-    told: Explanation,
-    people: str = "rows",
-    meanings: Mapping[str, str] | None = None,
-) -> None:
-    """How badly the group fares, and who it is; ``meanings`` say what columns are, in words."""
-    kept, own = 100.0 * found.retained_, 100.0 * found.retained_own_
-    share = 100.0 * found.explained_variance_ratio_.sum()
-    _say(
-        console,
-        f"{found.sizes_[1]:,} of {found.sizes_.sum():,} {shown(people)} are left out.",
-        f" A shared PCA with {found.n_components_} components keeps {share:.0f} % of the table's "
-        f"variance but {kept[1]:.0f} % of this group's; its own PCA would keep {own[1]:.0f} %.\n",
-    )
+def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | None = None) -> None:
+    """An audit: one paragraph, then short tables."""
+    head, text = found.headline(), found.summary()
+    _say(console, head, text.removeprefix(head) + "\n")
+    partition, told = found.partition, found.explanation
     sides = _table("The two sides", "", "left-out group", "rest")
     for name, values, form in (
-        (people, found.sizes_, "{:,}"),
-        ("average loss (squared error beyond its own PCA's)", found.losses_, "{:.3f}"),
-        ("variance kept by the shared PCA", kept, "{:.0f} %"),
-        ("variance its own PCA would keep", own, "{:.0f} %"),
+        ("rows", partition.sizes_, "{:,}"),
+        ("average loss (squared error beyond its own PCA's)", partition.losses_, "{:.3f}"),
+        ("variance kept by the shared PCA, %", 100.0 * partition.retained_, "{:.0f}"),
+        ("variance its own PCA would keep, %", 100.0 * partition.retained_own_, "{:.0f}"),
     ):
         _row(sides, name, form.format(values[1]), form.format(values[0]))
     for outcome in told.outcome[:1]:
         _row(sides, f"{outcome.text} (not searched)", *outcome.sides())
     console.print(sides)
-    _say(console, "\nWho are they?", "\n" + told.summary())
-    _show_features(console, told, meanings or {})
+    answers = _table("\nFindings", "code", "question", "answer")
+    for finding in found.findings:
+        _row(answers, finding.code, finding.title, finding.status)
+    console.print(answers)
+    show_told(console, told, meanings)
+    for note in found.notes:
+        _say(console, "\nNote: ", note)
+    console.print()
+
+
+def show_told(
+    console: Console, told: Explanation, meanings: Mapping[str, str] | None = None
+) -> None:
+    """Who the group is; ``meanings`` say what columns are, in words."""
     _show_columns(console, told, meanings or {})
+    _show_features(console, told, meanings or {})
     _show_rules(console, told)
+    if told.rows is not None:
+        show_rows(console, told.rows, meanings)
 
 
 def _show_features(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
@@ -99,21 +102,6 @@ def _show_rules(console: Console, told: Explanation) -> None:
         share = f"{rule.count:,} ({100 * rule.confidence:.0f} %)"
         _row(table, rule.text, f"{rule.covered:,}", share, f"{rule.lift:.1f}")
     console.print(table)
-
-
-def show_trust(console: Console, found: Trust) -> None:
-    """Whether to believe it."""
-    _say(
-        console,
-        "\nIs it real?",
-        " A large disparity alone proves nothing: a search finds some on any table.\n"
-        + found.summary(),
-    )
-
-
-def show_mended(console: Console, found: Mitigation) -> None:
-    """What can be done for the group."""
-    _say(console, "\nWhat can be done?", "\n" + found.summary())
 
 
 def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[str]) -> None:

@@ -11,11 +11,12 @@ from sklearn.preprocessing import minmax_scale
 
 from leftout.columns import Column
 from leftout.encoding import indicators
-from leftout.explain.outcome import Outcome, levels_of, outcomes
+from leftout.explain.outcome import Outcome, outcomes
 from leftout.losses import Array
 from leftout.partition import MaxDisparityPartition, generator
 from leftout.progress import Steps
 from leftout.stability import pairwise_jaccard
+from leftout.targets import as_numbers
 
 ENCODINGS = ("cross-fitted", "target-free")
 # Folds of cross-fitting, and rows with the overall mean that every category gets on top.
@@ -62,9 +63,8 @@ def _cross_fitted(
     X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
 ) -> Array:
     """A row's encoding never saw its own target (scikit-learn's encoder differs by version)."""
-    levels = levels_of(target, positive)
-    y = target.values if levels is None else (target.values == levels[-1]).astype(np.float64)
-    y = np.where(target.missing, y[~target.missing].mean(), y)
+    y = as_numbers(target, positive)
+    y = np.where(np.isnan(y), np.nanmean(y), y)
     fold = generator(random_state).permutation(len(y)) % _FOLDS
     result = X.copy()
     for place, column in places.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -239,6 +239,7 @@ def group(
     drop: Iterable[Any] | None = (),
     sensitive: Iterable[Any] | None = (),
     target_encoded: Iterable[Any] | None = (),
+    sources: Sequence[str] | None = None,
     runs: ArrayLike | None = None,
     what_if: int = 5,
     shuffles: int = 3,
@@ -268,6 +269,9 @@ def group(
     target_encoded : names of columns that are in ``X`` as the target's mean by category
         The target reached the search through them. The search is run again without that, and the
         outcome's gap given there too.
+    sources : list of str or None
+        The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
+        ``sources_``); None: as far as their names tell.
     runs : array of shape (n_runs, m) or None
         Labels of several runs, for the paper's averages; None: those that ``trust`` made, if
         ``found`` comes from it, else the one partition.
@@ -300,7 +304,7 @@ def group(
     partition, matrix = fitted_on(found, X)
     stability = getattr(found, "stability", None)
     left_out = partition.labels_ == 1
-    raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive)
+    raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     if runs is None:
         runs = partition.labels_ if stability is None else stability.labels
     runs = check_runs(runs, len(matrix))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,10 @@ from scipy import stats
 from leftout.checks import check_left_out
 from leftout.columns import Column, column_of
 from leftout.explain.items import Mask
+from leftout.targets import levels_of, value_of
 from leftout.wording import unambiguous
 
 _LEVEL = 0.95
-_SHOWN = 5
 
 
 class Interval(NamedTuple):
@@ -146,44 +145,6 @@ def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]
     return [_rates(target, level, group) for level in levels]
 
 
-def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
-    """The values of a target whose rates count; None if its mean does."""
-    if target.categories is None:
-        known: list[Any] = target.tabulated[0].tolist()
-    else:
-        known = list(range(len(target.categories)))
-    if len(known) < 2:
-        raise ValueError(
-            f"The target {target.name!r} takes {len(known)} value(s); at least two are needed to "
-            "compare the group with the rest. Choose another target."
-        )
-    if positive is not None:
-        for value in known:
-            if _is(target, value, positive):
-                return [value]
-        names = ", ".join(_named(target, value) for value in known[:_SHOWN])
-        raise ValueError(
-            f"positive={positive!r} is not a value of the target {target.name!r}; it takes "
-            f"{names}{' and others' if len(known) > _SHOWN else ''}."
-        )
-    if len(known) == 2:
-        return known[1:]
-    return None if target.categories is None else known
-
-
-def _is(target: Column, value: Any, positive: Any) -> bool:
-    """Whether a value of the target is what somebody calls positive."""
-    if _named(target, value) == str(positive):
-        return True
-    number = value if target.levels is None else target.levels[value]
-    numeric = target.categories is None or target.levels is not None
-    return numeric and isinstance(positive, Real | np.bool_) and float(positive) == number
-
-
-def _named(target: Column, value: Any) -> str:
-    return target.show(value) if target.categories is None else target.categories[value]
-
-
 def _rates(target: Column, level: Any, group: Mask) -> Outcome:
     known = ~target.missing
     sides = []
@@ -202,7 +163,7 @@ def _rates(target: Column, level: Any, group: Mask) -> Outcome:
     return Outcome(
         target=target.name,
         kind="rate",
-        positive=_named(target, level),
+        positive=value_of(target, level),
         left_out=a,
         rest=b,
         gap=Interval(gap, float(gap - below), float(gap + above)),

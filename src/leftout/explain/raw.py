@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from leftout.columns import Column, column_of, columns_of, find, found, names_of
-from leftout.explain.outcome import levels_of
 from leftout.tables import column_names
+from leftout.targets import levels_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,7 @@ class Raw:
         categorical: Iterable[Any] | None,
         drop: Iterable[Any] | None,
         sensitive: Iterable[Any] | None,
+        sources: Sequence[str] | None = None,
     ) -> Raw:
         columns = columns_of(table, categorical=categorical)
         names = [column.name for column in columns]
@@ -65,7 +66,12 @@ class Raw:
                 "again without it, or do not call it sensitive."
             )
         seen = [name for name in names if name not in hidden | aside]
-        sources = sources_of(features, seen)
+        sources = sources_of(features, seen) if sources is None else list(sources)
+        if len(sources) != len(features):
+            raise ValueError(
+                f"sources names {len(sources)} columns for {len(features)} features of X; one for "
+                "each is needed."
+            )
         if column_names(X) and set(sources) & set(seen):
             hidden |= set(seen) - set(sources)  # no feature was made from these
         kept = [column for column in columns if column.name not in aside]

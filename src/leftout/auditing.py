@@ -1,0 +1,360 @@
+"""One call from a table to who PCA leaves out, whether to believe it, who they are, what to do.
+
+The function is ``leftout.audit``; a module of that name would hide it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from leftout import explain
+from leftout.audited import Audit, Compared
+from leftout.checks import check_choice, check_size, check_whole
+from leftout.evidence import EVIDENCE, Trust, trust
+from leftout.explain import Explanation
+from leftout.findings import findings
+from leftout.intake import Intake, take_in
+from leftout.mitigation import Mitigation, mitigate
+from leftout.partition import MaxDisparityPartition, generator, pose
+from leftout.progress import Report, Stages
+from leftout.reading import Source
+from leftout.settings import Settings
+from leftout.solvers import Greedy, Sorting
+from leftout.stability import Stability, agreement
+from leftout.threads import clean_interrupts
+
+# Chance, held-out rows and other seeds are searched hundreds of times: on so many rows at most.
+_TRUST_ROWS = 5_000
+# With more dimensions than this, sizes are fewer, and chance tables of one kind.
+_WIDE = 200
+# The paper's protocol: its search, and so many rows.
+_PAPER_ROWS, _PAPER_EPOCHS = 2_000, 15
+# Leading features to search without.
+_WHAT_IF = 5
+
+# What people read while they wait, and the share of the time, more or less.
+_READ, _COMPARE, _TRUST = "reading and encoding", "comparing algorithms", "is it real"
+_EXPLAIN, _MEND = "who are they", "what can be done"
+_STAGES = {_READ: 2.0, _COMPARE: 6.0, _TRUST: 80.0, _EXPLAIN: 11.0, _MEND: 1.0}
+
+
+@clean_interrupts()
+def audit(
+    table: Any,
+    *,
+    target: Any = None,
+    positive: Any = None,
+    categorical: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    sensitive: Iterable[Any] | None = None,
+    n_components: int | float = 0.8,
+    min_group_size: int | float | None = None,
+    group_size: int | float | str | None = EVIDENCE,
+    n_groups: int = 2,
+    runs: int = 30,
+    chance: int = 99,
+    preset: str | None = None,
+    sample: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    rows: int = 0,
+    progress: Report | bool | None = None,
+) -> Audit:
+    """Audit a table: who does its PCA leave out, is it real, who are they, what can be done?
+
+    Parameters
+    ----------
+    table : path, pandas, polars or pyarrow table, or two-dimensional array
+        As people have it: numbers, text, dates, gaps.
+    target : name of a column, or array of shape (m,)
+        An outcome to compare between the group and the rest. It is not searched, but categories
+        become its mean (and the explanation says what happens without that).
+    positive : value or None
+        The target's value whose rate counts.
+    categorical : names of columns of numbers that are codes
+    drop : names of columns to leave out
+    sensitive : names of columns to keep out of the search and to compare with the group afterwards
+    n_components : int or float, default=0.8
+        Number of components, or the share of variance to exceed.
+    min_group_size : int, float or None
+        Fewest rows on either side, as a number or a share; None: five a feature.
+    group_size : "evidence", int, float or None, default="evidence"
+        Size of the left-out group: the one with the most evidence, a number or share of the rows,
+        or (None) whatever the search likes best, which is the smallest allowed.
+    n_groups : int, default=2
+        Only 2 for now.
+    runs, chance : int
+        Searches with other seeds, and chance tables of each kind.
+    preset : {"paper"} or None
+        ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
+    sample : int or None
+        Audit so many rows, in proportion to the target's values.
+    random_state : int, Generator or None, default=0
+    n_jobs : int or None
+        Threads. The answer does not depend on it.
+    rows : int, default=0
+        Actual rows to show of either side. A row may be a person.
+    progress : callable, bool or None
+        ``progress(what, done, total)`` is called as work goes on; True: to stderr.
+
+    Returns
+    -------
+    Audit
+        ``summary()``, ``to_html(path)``, ``to_json(path)``, ``groups``, ``findings`` and all parts.
+
+    Examples
+    --------
+    >>> import leftout
+    >>> X, planted = leftout.datasets.make_planted(300, 8, 2, 60, random_state=0)
+    >>> found = leftout.audit(X, n_components=2, chance=19, runs=5)
+    >>> found.findings[1].status, abs(found.partition.sizes_[1] - 60) <= 12
+    ('found', True)
+    """
+    for name, value in (("runs", runs), ("chance", chance), ("rows", rows)):
+        check_whole(name, value)
+    if preset is not None:
+        check_choice("preset", preset, ("paper",))
+    paper = preset == "paper"
+    if not paper and not chance and group_size == EVIDENCE:
+        raise ValueError(
+            "group_size='evidence' compares sizes with chance, but no chance tables were asked "
+            "for. Give chance=99 (--chance 99), or a group_size (--size 200)."
+        )
+    stages = Stages(_STAGES, progress)
+    stages.begin(_READ)
+    source = Source.of(table)
+    settings = Settings.of(
+        source.path, target=target, positive=positive, categorical=categorical, drop=drop,
+        sensitive=sensitive, n_components=n_components, min_group_size=min_group_size,
+        group_size=None if paper and group_size == EVIDENCE else group_size, n_groups=n_groups,
+        runs=runs, chance=0 if paper else chance, preset=preset, sample=sample,
+        random_state=random_state, rows=rows, solver="greedy" if paper else "alternating",
+        loss="projection_gap" if paper else "excess", centering="paper" if paper else "global",
+    )  # fmt: skip
+    of_sample, of_trust = generator(random_state).spawn(2)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        intake = take_in(
+            source, target=target, positive=positive, categorical=categorical, drop=drop,
+            sensitive=sensitive, sample=_PAPER_ROWS if paper and sample is None else sample,
+            smooth=0.0 if paper else "auto", rng=of_sample,
+        )  # fmt: skip
+        search = MaxDisparityPartition(
+            n_components, min_group_size=min_group_size, n_groups=n_groups, loss=settings.loss,
+            centering=settings.centering, random_state=random_state, n_jobs=n_jobs,
+            solver=Greedy(epochs=_PAPER_EPOCHS) if paper else "alternating",
+        )  # fmt: skip
+        result = _Work.on(intake, search, settings, of_trust).audit(stages)
+    stages.end()
+    said = dict.fromkeys(str(w.message) for w in noted if issubclass(w.category, UserWarning))
+    return replace(result, notes=[*result.notes, *said])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The steps of an audit, on a table that is taken in."""
+
+    intake: Intake
+    search: MaxDisparityPartition
+    settings: Settings
+    X: pd.DataFrame
+    rows: NDArray[np.intp]  # those that chance, other seeds and other solvers are tried on
+    part: pd.DataFrame
+    notes: list[str]
+
+    @classmethod
+    def on(
+        cls,
+        intake: Intake,
+        search: MaxDisparityPartition,
+        settings: Settings,
+        rng: np.random.Generator,
+    ) -> _Work:
+        X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
+        rows, notes = np.arange(len(X)), list(intake.notes)
+        if len(X) > _TRUST_ROWS:
+            rows = intake.part(_TRUST_ROWS, rng)
+            notes.append(
+                f"The group, its description and Fair PCA come from all {len(X):,} rows; chance, "
+                f"held-out rows, other seeds and the comparison of algorithms from {_TRUST_ROWS:,} "
+                "of them, drawn at random, with sizes in proportion."
+            )
+        part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
+        return cls(intake, search, settings, X, rows, part, notes)
+
+    def audit(self, stages: Stages) -> Audit:
+        search = self._on_part()
+        posed = pose(self.intake.X, search.n_components, search.loss, search.centering, 1, None)
+        search.set_params(n_components=posed.problem.d)  # settled on all rows
+        comparison = self._compared(search, stages.begin(_COMPARE))
+        evidence, stability = self._believed(search, stages.begin(_TRUST))
+        found = self._found(search, evidence, stability)
+        told = self._explained(found, stability, stages.begin(_EXPLAIN))
+        mended = self._mended(found, stages.begin(_MEND))
+        return Audit(
+            partition=found,
+            trust=evidence,
+            stability=stability,
+            comparison=comparison,
+            explanation=told,
+            mitigation=mended,
+            findings=findings(found, evidence, stability, told, mended, self.intake.sensitive),
+            intake=self.intake,
+            trust_rows=self.rows,
+            scree=posed.explained,
+            scores=found.score_samples(self.X),
+            settings=self.settings,
+            notes=self.notes,
+        )
+
+    @property
+    def _whole(self) -> bool:
+        return len(self.part) == len(self.X)
+
+    def _on_part(self) -> MaxDisparityPartition:
+        """The search for the rows that evidence rests on: a smallest size in proportion."""
+        search = clone(self.search)
+        smallest = search.min_group_size
+        if smallest is None or self._whole:
+            return search
+        m, n = self.part.shape
+        share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
+        # so few that they fit any components are not searched for
+        return search.set_params(min_group_size=max(round(share * m), min(5 * n, m // 4)))
+
+    def _compared(self, search: MaxDisparityPartition, report: Report) -> list[Compared]:
+        """All solvers on the same rows, each free to choose the sizes: the paper's table."""
+        solvers: dict[str, Any] = {
+            "alternating": "alternating",
+            "greedy": Greedy(epochs=_PAPER_EPOCHS),
+            "annealing": "annealing",
+            "sorting, equal halves": Sorting(split="half"),
+            "sorting, best cut": Sorting(split="best"),
+        }
+        lines = []
+        for done, (name, solver) in enumerate(solvers.items()):
+            report(name, done, len(solvers))
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what they say of sizes, the audit says once
+                found = clone(search).set_params(solver=solver).fit(self.part)
+            lines.append(
+                Compared(
+                    solver=name,
+                    sizes=found.sizes_.tolist(),
+                    losses=found.losses_.tolist(),
+                    disparity=found.disparity_,
+                    seconds=time.perf_counter() - began,
+                )
+            )
+        return lines
+
+    def _believed(
+        self, search: MaxDisparityPartition, report: Report
+    ) -> tuple[Trust | None, Stability | None]:
+        asked = self.settings
+        if asked.preset == "paper":
+            if asked.runs < 2:
+                return None, None
+            return None, agreement(search, self.part, runs=asked.runs, progress=report)
+        wide = min(self.part.shape) > _WIDE
+        if wide:
+            self.notes.append(
+                f"With {self.part.shape[1]:,} features, chance is tried at 6 sizes, on copula "
+                "tables only, and held-out rows on 5 splits."
+            )
+        size = asked.group_size
+        if isinstance(size, int) and not self._whole:
+            size = size / len(self.X)
+        if size is None:
+            size = clone(search).fit(self.part).sizes_[1].item()
+        found = trust(
+            search,
+            self.part,
+            group_size=size,
+            sizes=6 if wide else 15,
+            chance=asked.chance,
+            kinds=("copula",) if wide else ("copula", "gaussian"),
+            runs=asked.runs,
+            splits=5 if wide else 10,
+            progress=report,
+        )
+        return found, found.stability
+
+    def _found(
+        self,
+        search: MaxDisparityPartition,
+        evidence: Trust | None,
+        stability: Stability | None,
+    ) -> MaxDisparityPartition:
+        """The group, on all rows."""
+        if evidence is None:  # of the paper's runs, the best
+            if stability is None:
+                return search.fit(self.X)
+            rngs = generator(search.random_state).spawn(len(stability.labels))
+            best = rngs[int(np.argmax(stability.disparities))]
+            return clone(search).set_params(random_state=best).fit(self.X)
+        if self._whole:
+            return evidence.partition
+        size = self.settings.group_size
+        if not isinstance(size, int):
+            size = round(evidence.group_size / len(self.part) * len(self.X))
+        return clone(search).set_params(group_size=size, min_group_size=None).fit(self.X)
+
+    def _explained(
+        self, found: MaxDisparityPartition, stability: Stability | None, report: Report
+    ) -> Explanation:
+        intake = self.intake
+        told = explain.group(
+            found,
+            self.X,
+            intake.columns,
+            target=None if intake.target is None else intake.target.name,
+            positive=intake.positive,
+            sensitive=intake.sensitive,
+            target_encoded=intake.encoder.target_encoded_,
+            sources=intake.encoder.sources_,
+            runs=stability.labels if stability is not None and self._whole else None,
+            what_if=_WHAT_IF,
+            rows=self.settings.rows,
+            progress=report,
+        )
+        if told.rows is not None:
+            told = replace(told, rows=self._numbered(told.rows))
+        if stability is None or self._whole:
+            return told
+        seen = set(intake.encoder.sources_)
+        columns = [c.take(self.rows) for c in intake.columns if c.name in seen]
+        return replace(
+            told,
+            feature_scores=explain.feature_scores(
+                self.part, stability.labels, found.n_components_, centering=found.centering
+            ),
+            rule_frequency=explain.rule_frequency(columns, stability.labels),
+        )
+
+    def _numbered(self, rows: dict[str, Any]) -> dict[str, Any]:
+        """Example rows by their number in the table."""
+        at = self.intake.rows
+        return {
+            side: [{**row, "row": int(at[row["row"]])} for row in each]
+            for side, each in rows.items()
+        }
+
+    def _mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
+        if found.centering != "global":
+            self.notes.append(
+                "Fair PCA is computed by the definition, about the column means: its losses are "
+                "not those of the paper's preset."
+            )
+        sides = np.where(found.labels_ == 1, "the left-out group", "the rest")
+        return mitigate(self.X, sides, found.n_components_, progress=report)

@@ -1,0 +1,231 @@
+"""``leftout audit`` and ``leftout demo``: from a table to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leftout.cli.common import InputError, interruptible, refused, reported
+
+if TYPE_CHECKING:
+    from leftout.audited import Audit
+
+_DEMO_CHANCE, _DEMO_RUNS = 39, 10
+_OUT = click.Path(file_okay=False, path_type=Path)
+
+
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of every audit."""
+    options = (
+        click.option("--seed", default=0, show_default=True, type=click.IntRange(0),
+                     help="Seed of the search."),
+        click.option("--jobs", default=-1, show_default=True, type=int,
+                     help="Threads; -1 for all cores. Results do not depend on it."),
+        click.option("--rows", default=0, show_default=True, type=click.IntRange(0),
+                     help="Actual rows to show of either side; a row may be a person."),
+        click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON."),
+        click.option("--quiet", is_flag=True, help="No progress."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--target", metavar="COL[=VALUE]", help="Outcome to compare, and whose rate counts.")
+@click.option("--categorical", default="", metavar="A,B", help="Columns of numbers that are codes.")
+@click.option("--drop", default="", metavar="A,B", help="Columns to leave out.")
+@click.option(
+    "--sensitive", default="", metavar="A,B",
+    help="Columns to keep out of the search and compare with the group.",
+)  # fmt: skip
+@click.option(
+    "--dims", default="0.8", show_default=True, metavar="0.8|9",
+    help="Components: a number, or the share of variance to exceed.",
+)  # fmt: skip
+@click.option("--min-size", metavar="N|5%", help="Fewest rows on a side; by default 5 a feature.")
+@click.option(
+    "--size", default=None, metavar="N|5%|evidence",
+    help="Size of the left-out group; by default the one with the most evidence.",
+)  # fmt: skip
+@click.option("--groups", default=2, show_default=True, help="Groups to find; only 2 for now.")
+@click.option(
+    "--runs", default=30, show_default=True, type=click.IntRange(0), help="Runs with other seeds."
+)
+@click.option(
+    "--chance", default=99, show_default=True, type=click.IntRange(0),
+    help="Chance tables of each kind.",
+)  # fmt: skip
+@click.option(
+    "--sample", type=click.IntRange(1), metavar="N",
+    help="Audit so many rows, in proportion to the target's values.",
+)  # fmt: skip
+@click.option("--preset", type=click.Choice(["paper"]), help="Everything as in the paper.")
+@click.option("--out", type=_OUT, help="Folder for the files; by default leftout-TABLE.")
+@_shared
+def audit(
+    table: Path,
+    target: str | None,
+    categorical: str,
+    drop: str,
+    sensitive: str,
+    dims: str,
+    min_size: str | None,
+    size: str | None,
+    groups: int,
+    runs: int,
+    chance: int,
+    sample: int | None,
+    preset: str | None,
+    out: Path | None,
+    seed: int,
+    jobs: int,
+    rows: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Who does PCA leave out of TABLE? Is it real, who are they, what can be done?
+
+    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
+    line. Writes report.html, audit.json and groups.csv to a folder.
+    """
+    folder = Path(f"leftout-{_stem(table)}") if out is None else out
+    with interruptible(), reported(quiet) as report, refused():
+        from leftout import options
+        from leftout.auditing import audit as run
+        from leftout.files import check_folder
+        from leftout.reading import Source
+
+        asked: dict[str, Any] = {
+            "n_components": options.dimensions(dims),
+            "min_group_size": options.size(min_size, "--min-size"),
+            "group_size": options.size(size, "--size") if size != "evidence" else "evidence",
+        }
+        if size is None:
+            asked["group_size"] = "evidence"
+        check_folder(folder)
+        report("reading the table", 0, 1)
+        source = Source.of(table)
+        names: dict[str, Any] = {
+            "categorical": options.names(categorical, source.table, "--categorical"),
+            "drop": options.names(drop, source.table, "--drop"),
+            "sensitive": options.names(sensitive, source.table, "--sensitive"),
+        }
+        column, positive = options.target(target, source.table)
+        found = run(
+            source, target=column, positive=positive, n_groups=groups, runs=runs, chance=chance,
+            preset=preset, sample=sample, random_state=seed, n_jobs=jobs, rows=rows,
+            progress=report, **names, **asked,
+        )  # fmt: skip
+        report("writing the report", 1, 1)
+        contents = _contents(found)
+    _deliver(found, contents, folder, as_json)
+
+
+@click.command()
+@click.option(
+    "--size", default="evidence", show_default=True, metavar="N|evidence",
+    help="Applicants to look for, or the size with the most evidence.",
+)  # fmt: skip
+@click.option(
+    "--chance", default=_DEMO_CHANCE, show_default=True, type=click.IntRange(0),
+    help="Chance tables of each kind; 0 for the group alone, at a given size.",
+)  # fmt: skip
+@click.option(
+    "--runs", default=_DEMO_RUNS, show_default=True, type=click.IntRange(0),
+    help="Runs with other seeds.",
+)  # fmt: skip
+@click.option("--out", type=_OUT, default=Path("leftout-demo"), show_default=True,
+              help="Folder for the files.")  # fmt: skip
+@_shared
+def demo(
+    size: str,
+    chance: int,
+    runs: int,
+    out: Path,
+    seed: int,
+    jobs: int,
+    rows: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Audit 1,989 real mortgage applications: whom does PCA represent worst?
+
+    The search sees 55 columns of each application and not the decision. The very first search
+    compiles, which takes about 20 seconds.
+    """
+    with interruptible(), reported(quiet) as report, refused():
+        from leftout import options
+        from leftout.auditing import audit as run
+        from leftout.datasets import DEMO_COLUMNS, load_demo
+        from leftout.files import check_folder
+
+        wanted = "evidence" if size == "evidence" else options.size(size, "--size")
+        check_folder(out)
+        found = run(
+            load_demo(), target="approve", positive=1, group_size=wanted, runs=runs, chance=chance,
+            random_state=seed, n_jobs=jobs, rows=rows, progress=report,
+        )  # fmt: skip
+        words = ["leftout", "demo", "--size", size, "--chance", str(chance), "--runs", str(runs)]
+        command = " ".join([*words, "--seed", str(seed), *(["--rows", str(rows)] if rows else [])])
+        found = replace(found, settings=replace(found.settings, command=command))
+        report("writing the report", 1, 1)
+        contents = _contents(found)
+    _deliver(found, contents, out, as_json, DEMO_COLUMNS)
+
+
+def _stem(table: Path) -> str:
+    """The table's name without what says its kind."""
+    name = table.name
+    for suffix in (".gz", table.with_suffix("").suffix if name.endswith(".gz") else table.suffix):
+        name = name.removesuffix(suffix) if suffix else name
+    return name or "table"
+
+
+def _contents(found: Audit) -> dict[str, str]:
+    return {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
+
+
+def _deliver(
+    found: Audit,
+    contents: dict[str, str],
+    folder: Path,
+    as_json: bool,
+    meanings: dict[str, str] | None = None,
+) -> None:
+    """Files first; results are printed in any case."""
+    from leftout.files import unwritable, write_together
+
+    failed, files = None, []
+    try:
+        made = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            files = write_together({folder / name: text for name, text in contents.items()})
+        except BaseException:
+            if made:
+                folder.rmdir()
+            raise
+    except OSError as error:
+        failed = unwritable(folder, error)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({**found.brief(), "files": [str(path) for path in files]}, indent=1))
+    else:
+        from rich.console import Console
+
+        from leftout import terminal
+
+        console = Console()
+        terminal.show_audit(console, found, meanings)
+        for path in files:
+            line = "Report" if path.suffix == ".html" else "Written"
+            console.print(f"{line}: {path}", highlight=False, soft_wrap=True, markup=False)
+    if failed is not None:
+        raise InputError(str(failed)) from failed

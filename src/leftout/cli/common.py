@@ -1,0 +1,73 @@
+"""What all commands share: refusals, progress, an end at once when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from leftout.progress import Report
+
+_INTERRUPTED = 130
+
+
+class InputError(click.ClickException):
+    """Wrong input or options: one sentence on stderr, exit code 2."""
+
+    exit_code = 2
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Whatever is wrong with what people gave, as one sentence."""
+    try:
+        yield
+    except (ImportError, ValueError, TypeError) as error:
+        raise InputError(" ".join(str(error).split())) from error
+    except MemoryError as error:
+        raise InputError(
+            "The table is too large for this machine's memory. Audit a part of it with --sample."
+        ) from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End at once on Ctrl-C: files are written whole, so there is nothing to clean up."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Stopped. Nothing was written.", err=True)
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)  # without waiting for threads that are still computing
+
+
+@contextmanager
+def reported(quiet: bool) -> Iterator[Report]:
+    """A progress bar on the standard error stream, as a function that moves it.
+
+    Nothing where nobody watches: in a pipe or a file.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("loading libraries")
+
+        def report(what: str, done: int, total: int) -> None:
+            progress.update(task, description=what, completed=done, total=total)
+
+        yield report

@@ -1,0 +1,149 @@
+"""``leftout fair``: Fair PCA for known groups."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from leftout.cli.common import interruptible, refused, reported
+
+if TYPE_CHECKING:
+    from leftout.mitigation import Mitigation
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--groups-col",
+    required=True,
+    metavar="COL",
+    help="Column that says each row's group; several (A,B) for their combinations.",
+)
+@click.option(
+    "--dims",
+    default="0.8",
+    show_default=True,
+    metavar="0.8|9",
+    help="Components: a number, or the share of variance to exceed.",
+)
+@click.option(
+    "--across",
+    default="auto",
+    show_default=True,
+    metavar="auto|none|1-15|2,5,9",
+    help="Numbers of components to compare.",
+)
+@click.option("--drop", default="", metavar="A,B", help="Columns to leave out.")
+@click.option("--categorical", default="", metavar="A,B", help="Columns of numbers that are codes.")
+@click.option(
+    "--scale",
+    default="unit",
+    show_default=True,
+    type=click.Choice(["unit", "standard", "none"]),
+    help="Numbers from 0 to 1, with standard deviation 1, or as they are.",
+)
+@click.option(
+    "--objective",
+    default="excess",
+    show_default=True,
+    type=click.Choice(["excess", "variance"]),
+    help="Make the largest loss small, or the smallest kept variance large.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for fair.json and fair.png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def fair(
+    table: Path,
+    groups_col: str,
+    dims: str,
+    across: str,
+    drop: str,
+    categorical: str,
+    scale: str,
+    objective: str,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fair PCA for known groups: losses before and after, and what it costs.
+
+    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel. The column with the groups
+    is not projected.
+    """
+    from rich.console import Console
+
+    with interruptible(), reported(quiet) as report, refused():
+        from leftout import options
+        from leftout.columns import columns_of
+        from leftout.encoding import encode
+        from leftout.files import check_folder
+        from leftout.mitigation import mitigate
+        from leftout.reading import read_table
+
+        asked, compared = options.dimensions(dims), options.numbers(across)
+        if out is not None:
+            check_folder(out)
+        report("reading the table", 0, 1)
+        raw = read_table(table)
+        by = options.names(groups_col, raw, "--groups-col")
+        left = [*by, *options.names(drop, raw, "--drop")]
+        codes = options.names(categorical, raw, "--categorical")
+        groups = options.groups(raw, by)
+        encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            found = mitigate(
+                encoded.X, groups, asked, across=compared, objective=objective, progress=report
+            )
+        files = [] if out is None else _written(found, out)
+    for note in dict.fromkeys(str(warning.message) for warning in noted):
+        click.echo(f"Note: {note}", err=True)
+    from leftout import terminal
+
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"groups_col": by, **found.to_dict()}, indent=2))
+        return
+    console = Console()
+    terminal.show_fair(console, found, encoded, list(map(str, by)))
+    for path in files:
+        console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _written(found: Mitigation, folder: Path) -> list[Path]:
+    import json
+
+    from leftout.files import unwritable, write_together
+
+    contents: dict[Path, str | bytes] = {
+        folder / "fair.json": json.dumps(found.to_dict(), indent=2) + "\n"
+    }
+    if found.by_dimension:
+        contents[folder / "fair.png"] = _drawn(found)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return write_together(contents)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def _drawn(found: Mitigation) -> bytes:
+    """A figure, as a PNG file."""
+    from io import BytesIO
+
+    from matplotlib.figure import Figure
+
+    from leftout import plots
+
+    figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
+    plots.mitigation(found, figure.subplots())
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()

@@ -1,0 +1,230 @@
+"""What an audit found, coded: each finding says whether it was found, not found, or not looked for.
+
+``not applicable`` and ``not run`` are no good news: nothing was looked at. A detail says why, and
+what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leftout.evidence import LEVEL, Trust
+from leftout.explain import Explanation
+from leftout.mitigation import Mitigation
+from leftout.partition import MaxDisparityPartition
+from leftout.stability import Stability
+from leftout.wording import counted, listed, unambiguous
+
+FOUND, NOT_FOUND = "found", "not found"
+NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
+STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
+# Runs that agree less than this (mean Jaccard) do not find one group; fewer runs cannot tell.
+_AGREE, _FEWEST_RUNS = 0.5, 5
+# A sentence below this F1 does not describe the group.
+_DESCRIBES = 0.5
+_FEWEST_CHANCE = 19
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question of an audit, and its answer."""
+
+    code: str
+    status: str
+    title: str
+    detail: str
+
+    def to_dict(self) -> dict[str, str]:
+        return dict(vars(self))
+
+
+def findings(
+    partition: MaxDisparityPartition,
+    trust: Trust | None,
+    stability: Stability | None,
+    told: Explanation,
+    mended: Mitigation,
+    sensitive: list[str],
+) -> list[Finding]:
+    """The questions of an audit, in the order in which people ask them."""
+    return [
+        _gap(partition),
+        _chance(trust),
+        _held_out(trust),
+        _stable(stability),
+        _several(stability),
+        _sentence(told),
+        _aligned(told, sensitive),
+        _outcome(told),
+        _encodings(told),
+        _mended(mended),
+    ]
+
+
+def _gap(found: MaxDisparityPartition) -> Finding:
+    kept, own = 100 * found.retained_[1], 100 * found.retained_own_[1]
+    return Finding(
+        "D001",
+        FOUND if found.disparity_ > 0.0 else NOT_FOUND,
+        "A group loses more than the rest",
+        f"The shared PCA keeps {kept:.0f} % of the group's variance, its own would keep {own:.0f} "
+        f"%; the disparity is {found.disparity_:.4g}, and no group of {found.sizes_[1]:,} rows can "
+        f"exceed {found.bound_:.4g}. Some group always loses most: see C001.",
+    )
+
+
+def _chance(trust: Trust | None) -> Finding:
+    code, title = "C001", "The group goes beyond chance"
+    if trust is None:
+        detail = (
+            "The paper's search chooses its sizes itself, so it cannot be compared with chance at "
+            "a size. Audit without the paper's preset."
+        )
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    if trust.beyond_chance is None:
+        main = trust.profile.main
+        tables = 0 if main is None else len(main.curves)
+        detail = _more_tables(tables)
+        return Finding(code, NOT_RUN, title, detail)
+    main = trust.profile.main
+    assert main is not None
+    over = "over all sizes" if trust.chosen == "evidence" else "at this size"
+    return Finding(
+        code,
+        FOUND if trust.beyond_chance else NOT_FOUND,
+        title,
+        f"p = {trust.p_value:.2g} {over}, against {len(main.curves)} tables that share the "
+        "columns' values and correlations and have no subgroup.",
+    )
+
+
+def _more_tables(got: int) -> str:
+    return f"Needs {_FEWEST_CHANCE} chance tables, got {got}. Repeat with --chance 99."
+
+
+def _held_out(trust: Trust | None) -> Finding:
+    code, title = "H001", "The group is left out on rows the search has not seen"
+    if trust is None:
+        detail = "The paper's preset does not split the rows. Audit without it."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    held = trust.held_out
+    if held is None:
+        why = next((note for note in trust.notes if note.startswith("Held-out")), "")
+        return Finding(code, NOT_RUN, title, why or "Splits were not asked for.")
+    if held.p_value is None or len(held.chance) < _FEWEST_CHANCE:
+        detail = _more_tables(len(held.chance))
+        return Finding(code, NOT_RUN, title, detail)
+    yes = held.low > 0.0 and held.p_value <= LEVEL
+    return Finding(
+        code,
+        FOUND if yes else NOT_FOUND,
+        title,
+        f"Found on half of the rows, the disparity on the other half is {held.disparity:.3g} "
+        f"(95 % interval {held.low:.3g} to {held.high:.3g}); groups found in chance tables keep "
+        f"{held.chance.mean():.3g} there (p = {held.p_value:.2g}).",
+    )
+
+
+def _stable(stability: Stability | None) -> Finding:
+    code, title = "S001", "The group comes back with other seeds"
+    runs = 0 if stability is None else len(stability.labels)
+    if stability is None or runs < _FEWEST_RUNS:
+        detail = f"Needs {_FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
+        return Finding(code, NOT_RUN, title, detail)
+    return Finding(
+        code,
+        FOUND if stability.mean >= _AGREE else NOT_FOUND,
+        title,
+        f"{runs} runs agree with Jaccard {stability.mean:.2f} on average ({stability.low:.2f} to "
+        f"{stability.high:.2f}); from {_AGREE} on they count as one group.",
+    )
+
+
+def _several(stability: Stability | None) -> Finding:
+    code, title = "S002", "Several distinct groups are left out nearly as much"
+    runs = 0 if stability is None else len(stability.labels)
+    if stability is None or runs < _FEWEST_RUNS:
+        detail = f"Needs {_FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
+        return Finding(code, NOT_RUN, title, detail)
+    several = stability.n_nearly_equal
+    return Finding(
+        code,
+        FOUND if several > 1 else NOT_FOUND,
+        title,
+        f"{runs} runs found {counted(several, 'distinct group')} within 5 % of the largest "
+        "disparity" + ("; this is one of them." if several > 1 else "."),
+    )
+
+
+def _sentence(told: Explanation) -> Finding:
+    code, title = "E001", "A short sentence describes the group"
+    if told.sentence is None:
+        detail = "No column of the table varies, so nothing describes the group."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    good = told.sentence.f1 >= _DESCRIBES
+    return Finding(
+        code, FOUND if good else NOT_FOUND, title, f"{told.sentence} (F1 {told.sentence.f1:.2f})."
+    )
+
+
+def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
+    code, title = "A001", "The group looks like a sensitive column that the search did not see"
+    if not sensitive:
+        detail = "No column was named as sensitive. Name some with --sensitive A,B."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    lines = [line for line in told.alignment if not line.searched]
+    alike = [line for line in lines if line.corrected <= LEVEL]
+    if not alike:
+        detail = f"None of {counted(len(sensitive), 'column')} (p > {LEVEL}, corrected)."
+        return Finding(code, NOT_FOUND, title, detail)
+    named = [f"{line} (p = {line.corrected:.2g})" for line in alike[:_NAMED]]
+    more = len(alike) - _NAMED
+    return Finding(code, FOUND, title, "; ".join(named + [f"{more} more"] * (more > 0)) + ".")
+
+
+def _outcome(told: Explanation) -> Finding:
+    code, title = "O001", "The outcome differs between the group and the rest"
+    if not told.outcome:
+        detail = "No target was given. Name one with --target COLUMN."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    first = told.outcome[0]
+    if not first.gap.low == first.gap.low:
+        return Finding(code, NOT_RUN, title, f"Too few rows with a known target: {first}.")
+    differs = first.gap.low > 0.0 or first.gap.high < 0.0
+    return Finding(code, FOUND if differs else NOT_FOUND, title, f"{first}.")
+
+
+def _encodings(told: Explanation) -> Finding:
+    code, title = "O002", "The outcome's gap remains when the target is kept out of the encoding"
+    if not told.outcome:
+        detail = "No target was given, so none is in the encoding."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    free = [o for o in told.other_outcomes if o.encoding == "target-free"]
+    if not free:
+        detail = "No category was encoded by the target's mean, so the target is not in it."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    ours, other = told.outcome[0].gap, free[0].gap
+    same = (other.low > 0.0 and ours.value > 0.0) or (other.high < 0.0 and ours.value < 0.0)
+    names = listed([unambiguous(o.encoding) for o in free[:1]])
+    return Finding(
+        code,
+        FOUND if same else NOT_FOUND,
+        title,
+        f"With a {names} encoding: {free[0]}; that search shares "
+        f"{100 * (free[0].overlap or 0.0):.0f} % of the rows that either leaves out.",
+    )
+
+
+def _mended(mended: Mitigation) -> Finding:
+    here = mended.here
+    before, after = float(here.losses_before.max()), float(here.losses_after.max())
+    lower = after < before * (1.0 - 1e-9)
+    return Finding(
+        "M001",
+        FOUND if lower else NOT_FOUND,
+        "Fair PCA lowers the largest loss",
+        f"From {before:.4g} to {after:.4g} with as many components, at a price of "
+        f"{100 * max(here.price, 0.0):.2g} % of the table's variance; certified to within "
+        f"{here.gap:.1g}.",
+    )

@@ -1,0 +1,9 @@
+"""From an audit's dict to what people read: one page that needs nothing else, and a short note.
+
+Everything comes from the dict that ``audit.json`` holds, through templates that escape it; only
+figures are drawn by the functions that come with it.
+"""
+
+from leftout.report.pages import brief, page
+
+__all__ = ["brief", "page"]

@@ -1,0 +1,97 @@
+"""What each figure shows, in words, for those who do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leftout.wording import listed, unambiguous
+
+_NAMED = 5
+Data = Mapping[str, Any]
+
+
+def _scree(data: Data) -> str:
+    kept, shares = data["pca"]["n_components"], data["pca"]["scree"]
+    return (
+        f"Bars: share of the variance of each component, from {100 * shares[0]:.0f} % falling. The "
+        f"first {kept} are kept, {100 * sum(shares[:kept]):.0f} % together."
+    )
+
+
+def _profile(data: Data) -> str:
+    lines = data["profile"]
+    text = (
+        f"Line: the best disparity falls from {lines[0]['disparity']:.3g} at {lines[0]['size']:,} "
+        f"rows to {lines[-1]['disparity']:.3g} at {lines[-1]['size']:,}."
+    )
+    for kind, first in lines[0]["chance"].items():
+        last = lines[-1]["chance"][kind]
+        text += (
+            f" Band: {kind} chance falls from {first['mean']:.3g} to {last['mean']:.3g} on average."
+        )
+    return text
+
+
+def _agreement(data: Data) -> str:
+    found = data["stability"]
+    return (
+        f"Squares: how far every two of {found['runs']} runs agree, Jaccard "
+        f"{found['jaccard_mean']:.2f} on average, {found['jaccard_low']:.2f} at least."
+    )
+
+
+def _consensus(data: Data) -> str:
+    return (
+        f"Bars: how many rows are left out in what share of {data['stability']['runs']} runs; rows "
+        "that never are, are not shown."
+    )
+
+
+def _features(data: Data) -> str:
+    parts: dict[str, float] = {}
+    for line in data["explanation"]["disparity_by_feature"]:
+        parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
+    most = sorted(parts, key=lambda name: -parts[name])[:_NAMED]
+    named = [f"{unambiguous(name)} {100 * parts[name]:.0f} %" for name in most]
+    return f"Bars: what each column adds to the disparity, most first: {listed(named)}."
+
+
+def _scores(data: Data) -> str:
+    lines = data["explanation"]["feature_scores"]
+    most = sorted(lines, key=lambda line: -line["difference"])[:_NAMED]
+    named = [
+        f"{unambiguous(line['feature'])} {line['left_out']:.1f} against {line['rest']:.1f}"
+        for line in most
+    ]
+    return f"Pairs of bars: the paper's scores, left-out group against rest: {listed(named)}."
+
+
+def _alignment(data: Data) -> str:
+    named = [
+        f"{line['text']} {line['strength']:.2f}"
+        for line in data["explanation"]["alignment"][:_NAMED]
+    ]
+    return f"Bars: how far columns agree with the group, most first: {listed(named)}."
+
+
+def _mitigation(data: Data) -> str:
+    lines = data["mitigation"]["by_dimension"]
+    each = [
+        f"{line['max_loss_before']:.3g} before and {line['max_loss_after']:.3g} after with "
+        f"{line['n_components']}"
+        for line in (lines[0], lines[len(lines) // 2], lines[-1])
+    ]
+    return f"Lines: the larger of the two losses by the number of components: {listed(each)}."
+
+
+ALTERNATIVES: dict[str, Callable[[Data], str]] = {
+    "scree": _scree,
+    "profile": _profile,
+    "agreement": _agreement,
+    "consensus": _consensus,
+    "features": _features,
+    "scores": _scores,
+    "alignment": _alignment,
+    "mitigation": _mitigation,
+}

@@ -1,0 +1,75 @@
+"""Figures as SVG inside a page: text stays text, and colours follow the page's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+from markupsafe import Markup, escape
+
+# Colours that figures are drawn in, and what the page calls them.
+_INK = "#010203"
+_COLOURS = {
+    _INK: "currentColor",
+    "#000000": "currentColor",
+    "#b5402a": "var(--left)",
+    "#3a6ea5": "var(--rest)",
+    "#8a8a8a": "var(--grey)",
+    "#cccccc": "var(--line)",
+    "#1b7f5c": "var(--fair)",
+}
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "leftout",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+_SIZE = (5.6, 3.7)
+_NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
+    """One figure, with a text for those who do not see it."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    buffer = StringIO()
+    with rc_context(_STYLE):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        draw(figure.subplots())
+        figure.savefig(buffer, format="svg", metadata=_NOTHING)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = _apart(svg, name)
+    for colour, ours in _COLOURS.items():
+        svg = svg.replace(colour, ours)
+    viewed = re.search(r'viewBox="[^"]+"', svg)
+    assert viewed is not None
+    label = f"{name}-text"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'{viewed.group()} role="img" aria-labelledby="{label}">'
+        f'<title id="{label}">{escape(alternative)}</title>'
+    )
+    return Markup(head + svg[svg.index(">") + 1 :])
+
+
+def _apart(svg: str, name: str) -> str:
+    """Several figures share a page: each has names of its own."""
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    return re.sub(r'xlink:href="#([^"]+)"', rf'xlink:href="#{name}-\1"', svg)

@@ -1,0 +1,28 @@
+"use strict";
+// Tables sort by the column whose head is pressed; without this script they are as they are.
+document.querySelectorAll("table.sortable").forEach(function (table) {
+  var heads = table.tHead.rows[0].cells;
+  Array.prototype.forEach.call(heads, function (head, place) {
+    var button = document.createElement("button");
+    button.type = "button";
+    while (head.firstChild) button.appendChild(head.firstChild);
+    head.appendChild(button);
+    button.addEventListener("click", function () {
+      var up = head.getAttribute("aria-sort") === "descending";
+      Array.prototype.forEach.call(heads, function (other) { other.removeAttribute("aria-sort"); });
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      var rows = Array.prototype.slice.call(table.tBodies[0].rows);
+      var key = function (row) { return row.cells[place].getAttribute("data-value"); };
+      rows.sort(function (a, b) {
+        var x = key(a), y = key(b), order;
+        if (x !== null && y !== null) order = (x === "" ? -Infinity : +x) - (y === "" ? -Infinity : +y);
+        else order = a.cells[place].textContent.localeCompare(b.cells[place].textContent);
+        return up ? order : -order;
+      });
+      rows.forEach(function (row) { table.tBodies[0].appendChild(row); });
+    });
+  });
+});
+window.addEventListener("beforeprint", function () {
+  document.querySelectorAll("details").forEach(function (part) { part.open = true; });
+});

@@ -1,0 +1,97 @@
+"""The page and the short note, from templates."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from leftout.report.alternatives import ALTERNATIVES
+from leftout.report.figures import drawn
+from leftout.wording import counted, listed, shown
+
+_HERE = Path(__file__).parent
+_DASH = "\u2013"
+
+
+def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
+    """The report: one HTML page with all that it needs."""
+    script, style = _text("page.js"), _text("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    images = {name: drawn(name, draw, ALTERNATIVES[name](data)) for name, draw in figures.items()}
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(data, figures=images, script=Markup(script), style=Markup(style), digest=digest)
+    )
+
+
+def brief(data: Mapping[str, Any]) -> str:
+    """A note for notebooks: the verdict and the findings."""
+    return _environment().get_template("brief.html").render(data)
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": _percent, "number": _number, "tiny": _tiny, "count": _count,
+        "p": _p, "listed": _listed, "counted": counted,
+    }  # fmt: skip
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """Names and values may hold anything: what would hide or turn the text is written out.
+
+    A number and its per cent sign stay on one line.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return shown(value).replace(" %", "\u00a0%")
+
+
+def _percent(share: float | None, digits: int = 0) -> str:
+    return _DASH if share is None else f"{100 * share:.{digits}f} %"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    if value is None:
+        return _DASH
+    return "0" if abs(value) < 1e-12 else f"{value:.{digits}g}"
+
+
+def _tiny(value: float | None) -> str:
+    """A gap that is nothing but rounding is called so."""
+    return _DASH if value is None else ("less than 1e-12" if value < 1e-12 else f"{value:.0e}")
+
+
+def _count(value: int | None) -> str:
+    return _DASH if value is None else f"{value:,}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return _DASH
+    return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def _listed(words: list[Any]) -> str:
+    return listed([str(word) for word in words])
