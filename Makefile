@@ -10,16 +10,27 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-oldest lint types bench picture clean
+.PHONY: demo test tables test-oldest lint types browser bench picture clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
 
-test: lint types
+test: lint types browser
 	$(BIN)/python -m pytest
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
 	    tests/test_bits.py tests/test_columns.py tests/test_items.py \
 	    -k "not students and not papers_search"
+
+# 10,000 random tables through the encoder; `make test` draws 2,000.
+tables: .venv/test
+	LEFTOUT_TABLES=10000 $(BIN)/python -m pytest tests/test_table_encoder.py -k any_table
+
+# The report is tested in a real browser where there is one, or where Debian's may be installed.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "There is no chromium, and it cannot be installed here: tests in a browser are skipped."
 
 # The oldest versions that work. For another Python: make clean test PYTHON=python3.13
 test-oldest:

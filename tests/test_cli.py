@@ -109,3 +109,27 @@ def test_demo_without_its_extra_says_what_to_install(monkeypatch, tmp_path):
     result = call("demo", "--out", tmp_path)
     assert result.exit_code == 2
     assert "pip install 'leftout[demo]'" in result.stderr
+
+
+def test_terminals_that_know_few_characters(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "\u00e9t\u00e9,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(60)), encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20", "--chance", "0",
+               "--runs", "0"]  # fmt: skip
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert b"\\xe9t\\xe9" in result.stdout
+
+
+def test_wrong_calls_are_one_line(tmp_path):
+    for arguments in (
+        ["audit"],
+        ["audit", "t.csv", "--jobs", "0"],
+        ["audit", "--nothing"],
+        ["what"],
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
+        assert result.stderr.startswith("Error: ")

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "bits": set(),
     "wording": set(),
     "columns": {"tables", "wording"},
-    "cleaning": {"columns"},
+    "cleaning": {"columns", "wording"},
     "targets": {"columns", "wording"},
     "table_encoder": {"checks", "cleaning", "columns", "encoding", "tables", "targets"},
     "intake": {

@@ -18,13 +18,13 @@ from sklearn.base import clone
 
 from leftout import explain
 from leftout.audited import Audit, Compared
-from leftout.checks import check_choice, check_size, check_whole
+from leftout.checks import check_choice, check_size, check_whole, group_sizes
 from leftout.evidence import EVIDENCE, Trust, trust
 from leftout.explain import Explanation
 from leftout.findings import findings
 from leftout.intake import Intake, take_in
 from leftout.mitigation import Mitigation, mitigate
-from leftout.partition import MaxDisparityPartition, generator, pose
+from leftout.partition import MaxDisparityPartition, Posed, generator, pose
 from leftout.progress import Report, Stages
 from leftout.reading import Source
 from leftout.settings import Settings
@@ -38,6 +38,8 @@ _TRUST_ROWS = 5_000
 _WIDE = 200
 # The paper's protocol: its search, and so many rows.
 _PAPER_ROWS, _PAPER_EPOCHS = 2_000, 15
+# Shares of the variance closer than this, as a share of the first, tie.
+_TIE = 1e-9
 # Leading features to search without.
 _WHAT_IF = 5
 
@@ -124,6 +126,13 @@ def audit(
     if preset is not None:
         check_choice("preset", preset, ("paper",))
     paper = preset == "paper"
+    if paper and group_size not in (None, EVIDENCE):
+        raise ValueError(
+            f"group_size={group_size!r} was given, but the paper's search chooses the size itself. "
+            "Leave the size out, or the preset."
+        )
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 starts no thread; give a number from 1, or -1 for all cores.")
     if not paper and not chance and group_size == EVIDENCE:
         raise ValueError(
             "group_size='evidence' compares sizes with chance, but no chance tables were asked "
@@ -192,9 +201,12 @@ class _Work:
         return cls(intake, search, settings, X, rows, part, notes)
 
     def audit(self, stages: Stages) -> Audit:
-        search = self._on_part()
-        posed = pose(self.intake.X, search.n_components, search.loss, search.centering, 1, None)
-        search.set_params(n_components=posed.problem.d)  # settled on all rows
+        asked = self.search
+        size = self.settings.group_size
+        given = None if size == EVIDENCE else size
+        smallest, _ = group_sizes(asked.min_group_size, given, *self.X.shape)
+        posed = pose(self.intake.X, asked.n_components, asked.loss, asked.centering, smallest, None)
+        search = self._on_part(given).set_params(n_components=self._components(posed))
         comparison = self._compared(search, stages.begin(_COMPARE))
         evidence, stability = self._believed(search, stages.begin(_TRUST))
         found = self._found(search, evidence, stability)
@@ -216,16 +228,37 @@ class _Work:
             notes=self.notes,
         )
 
+    def _components(self, posed: Posed) -> int:
+        """The number of components, settled once on all rows: not between two that tie.
+
+        A share of the variance leaves a choice: the next number that parts them.
+        """
+        d, shares = posed.problem.d, posed.explained
+        if not isinstance(self.search.n_components, float):
+            return d
+        apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
+        apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
+        if not len(apart) or d in apart:
+            return d
+        other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
+        self.notes.append(
+            f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
+            f"arbitrary; {other} components are used."
+        )
+        return other
+
     @property
     def _whole(self) -> bool:
         return len(self.part) == len(self.X)
 
-    def _on_part(self) -> MaxDisparityPartition:
+    def _on_part(self, given: Any) -> MaxDisparityPartition:
         """The search for the rows that evidence rests on: a smallest size in proportion."""
         search = clone(self.search)
         smallest = search.min_group_size
         if smallest is None or self._whole:
             return search
+        if given is not None:  # a size that all rows allow
+            return search.set_params(min_group_size=None)
         m, n = self.part.shape
         share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
         # so few that they fit any components are not searched for
@@ -269,8 +302,8 @@ class _Work:
         wide = min(self.part.shape) > _WIDE
         if wide:
             self.notes.append(
-                f"With {self.part.shape[1]:,} features, chance is tried at 6 sizes, on copula "
-                "tables only, and held-out rows on 5 splits."
+                f"With {self.part.shape[1]:,} features, chance is tried at 5 sizes, on copula "
+                "tables only, and held-out rows on 3 splits."
             )
         size = asked.group_size
         if isinstance(size, int) and not self._whole:
@@ -281,11 +314,11 @@ class _Work:
             search,
             self.part,
             group_size=size,
-            sizes=6 if wide else 15,
+            sizes=5 if wide else 15,
             chance=asked.chance,
             kinds=("copula",) if wide else ("copula", "gaussian"),
             runs=asked.runs,
-            splits=5 if wide else 10,
+            splits=3 if wide else 10,
             progress=report,
         )
         return found, found.stability

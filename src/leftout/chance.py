@@ -28,7 +28,7 @@ from leftout.partition import MaxDisparityPartition, Posed, generator, pose, pre
 from leftout.problem import Problem
 from leftout.profiles import Chance, Profile, overall_p_value, p_value
 from leftout.progress import Report, Steps, in_turn
-from leftout.solvers import Annealing, Greedy, Means, SearchResult, Solver, Sorting
+from leftout.solvers import Means, SearchResult, Solver, takes_sizes
 from leftout.surrogates import SURROGATES, Surrogate, correlations
 from leftout.threads import clean_interrupts, one_thread
 
@@ -233,9 +233,7 @@ def _residual(posed: Posed) -> float:
 
 
 def _check_takes_sizes(solver: Solver) -> None:
-    if isinstance(solver, Greedy | Annealing) or (
-        isinstance(solver, Sorting) and solver.split != "matched"
-    ):
+    if not takes_sizes(solver):
         raise ValueError(
             f"Chance is judged size by size, but {solver!r} chooses the size itself. Use "
             "solver='alternating' or Sorting(split='matched'). (The agreement of its runs alone: "

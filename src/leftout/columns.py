@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from leftout.tables import as_frame, column_names, number_matrix, numbers
-from leftout.wording import shortest, unambiguous
+from leftout.wording import shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
@@ -32,7 +32,7 @@ class Column:
 
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
-    stand for.
+    stand for. ``declared`` are categories that somebody has called so.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Column:
     categories: tuple[str, ...] | None = None
     dates: bool = False
     levels: Floats | None = None
+    declared: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -190,11 +191,13 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     alike = [known for known in names if str(known) == str(name)]
     if alike:
         return alike[0]
-    near = get_close_matches(str(name), [str(known) for known in names], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    texts = [str(known) for known in names]
+    near = [text for text in texts if text.casefold() == str(name).casefold()]
+    near += get_close_matches(str(name), texts, n=1)
+    hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
     raise ValueError(
-        f"{what} names the column {name!r}, but the table has no such column; it has "
-        f"{len(names)}, from {names[0]!r} to {names[-1]!r}.{hint}"
+        f"{what} names the column {shortened(str(name))!r}, but the table has no such column; it "
+        f"has {len(names)}, from {shortened(texts[0])!r} to {shortened(texts[-1])!r}.{hint}"
     )
 
 
@@ -202,7 +205,8 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
         return set()
-    return {find(names, name, what) for name in ([wanted] if isinstance(wanted, str) else wanted)}
+    single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    return {find(names, name, what) for name in ([wanted] if single else wanted)}
 
 
 def _column(name: str, cells: Any, as_category: bool) -> Column:
@@ -212,13 +216,14 @@ def _column(name: str, cells: Any, as_category: bool) -> Column:
         kind = cells.dtype.kind
     else:
         dtype = cells.dtype
-        kinds = ((nw.Boolean, "b"), (nw.Object, "O"), (nw.Categorical, "S"), (nw.Enum, "S"))
+        kinds = ((nw.Boolean, "b"), (nw.Object, "O"), (nw.Categorical, "C"), (nw.Enum, "C"))
         kind = next((letter for known, letter in kinds if dtype == known), "")
         if dtype == nw.Enum:
             order = [str(category) for category in cells.cat.get_categories().to_list()]
         if dtype in (nw.Datetime, nw.Date):
             zoned = getattr(dtype, "time_zone", None) is not None
-            kind, cells = "M", (cells.dt.replace_time_zone(None) if zoned else cells).to_numpy()
+            cells = cells.dt.replace_time_zone(None) if zoned else cells.cast(nw.Datetime("us"))
+            kind, cells = "M", cells.to_numpy()
         elif dtype == nw.Unknown:
             kind = cells.to_numpy().dtype.kind.replace("V", "S")
     if kind == "c":
@@ -236,7 +241,8 @@ def _column(name: str, cells: Any, as_category: bool) -> Column:
     if kind in ("", "i", "u", "f", "O"):
         values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
     if values is None or _identifiers(cells, values):
-        return _categories(name, cells, order)
+        declared = as_category or kind == "C"
+        return replace(_categories(name, cells, order), declared=declared)
     return of_numbers(name, values, as_category)
 
 
@@ -252,7 +258,7 @@ def _largest(values: Floats) -> float:
     return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
-def of_numbers(name: str, values: Floats, as_category: bool) -> Column:
+def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     """A column of numbers; of categories where they are codes, or take no more than two values."""
     column = Column(name, values)
     distinct, _, codes = column.tabulated

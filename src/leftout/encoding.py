@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from leftout.cleaning import Cleaned, clean_all, numbers_in, unique
+from leftout.cleaning import Cleaned, clean_all, read_alike, unique
 from leftout.columns import Column
 from leftout.wording import counted, shortest
 
@@ -37,7 +37,7 @@ LEVELS = 100
 # A text with more values than this, and more than half as many as rows, names rows.
 _NAMES = 10
 # Whole numbers, all different, are names of rows if the column says so.
-_ID = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|number|nr|no)$|[a-z](Id|ID)$", re.I)
+_ID = re.compile(r"(?i:(^|[^a-z])(id|ids|uuid|guid|key|nr)$)|[a-z](Id|ID)$")
 _ROOT = np.sqrt(2.0)
 _OTHER = "infrequent_sklearn"
 SCALES: dict[str, Callable[[], Any]] = {
@@ -95,10 +95,12 @@ class Encoding:
         parts = [_part(cleaned, cleaned.column.name in kept) for cleaned in columns]
         self.numeric = [p for p, part in enumerate(parts) if part == "numbers"]
         self.worded = [p for p, part in enumerate(parts) if part == "words"]
-        self.dates = {p for p in self.numeric if columns[p].column.dates}
+        self._written = [cleaned.written for cleaned in columns]
+        self._dates = {p for p in self.numeric if columns[p].column.dates}
         self._made: list[tuple[int, str]] = []  # place of the column, name of the feature
-        self._learn_numbers(columns, scale)
-        self._learn_words(columns, y, smooth, levels)
+        plain = [cleaned.column for cleaned in columns]
+        self._learn_numbers(plain, scale)
+        self._learn_words(plain, y, smooth, levels)
         order = np.argsort([place for place, _ in self._made], kind="stable")
         self._order = order
         places = [self._made[i][0] for i in order]
@@ -126,12 +128,13 @@ class Encoding:
             return []
         return [f for line in self.columns if line.kind == "category" for f in line.features]
 
-    def encode(self, columns: Sequence[Cleaned]) -> Floats:
+    def encode(self, columns: Sequence[Column]) -> Floats:
         """Numbers of a table with the same columns; all in [0, 1] if the scale is ``"unit"``."""
-        numbers = self._numbers(columns)
+        numbers = self._numbers(columns, self._range)
         blocks = []
         if self._varying:
-            blocks.append(self._scaler.transform(numbers[:, self._varying]))
+            scaled = np.ldexp(numbers, -self._exponents)[:, self._varying]
+            blocks.append(self._scaler.transform(scaled))
         if self._gappy:
             blocks.append(np.isnan(numbers[:, self._gappy]).astype(np.float64))
         if self.worded:
@@ -142,28 +145,30 @@ class Encoding:
                     blocks.append(encoder.transform(words[:, places]) * weights)
         return np.ascontiguousarray(np.column_stack(blocks)[:, self._order])
 
-    def _learn_numbers(self, columns: Sequence[Cleaned], scale: str) -> None:
-        self._exponents = np.zeros(len(self.numeric), dtype=np.intp)
+    def _learn_numbers(self, columns: Sequence[Column], scale: str) -> None:
         raw = self._numbers(columns)
         for place, values in zip(self.numeric, raw.T, strict=True):
-            _refuse_infinite(columns[place].column.name, values)
-        if self.numeric and scale != "none":
+            _refuse_infinite(columns[place].name, values)
+        self._range = np.empty((2, 0))
+        if self.numeric:
+            self._range = np.stack([np.nanmin(raw, axis=0), np.nanmax(raw, axis=0)])
+        self._exponents = np.zeros(len(self.numeric), dtype=np.intp)
+        if scale != "none":
             # Powers of two lose no digit, and squares of huge or tiny numbers stay in range.
-            self._exponents = np.frexp(np.nanmax(np.abs(raw), axis=0))[1].astype(np.intp)
-            raw = self._numbers(columns)
-        low, high = (np.nanmin(raw, axis=0), np.nanmax(raw, axis=0)) if self.numeric else ([], [])
-        self._varying = [i for i in range(len(self.numeric)) if low[i] < high[i]]
-        gaps = np.isnan(raw).any(axis=0)
-        self._gappy = np.flatnonzero(gaps).tolist()
+            self._exponents = np.frexp(np.abs(self._range).max(axis=0))[1].astype(np.intp)
+        low, high = self._range
+        self._varying = np.flatnonzero(low < high).tolist()
+        self._gappy = np.flatnonzero(np.isnan(raw).any(axis=0)).tolist()
         if self._varying:
             imputed = SimpleImputer(strategy="median")
-            self._scaler = make_pipeline(imputed, SCALES[scale]()).fit(raw[:, self._varying])
-        names = [columns[place].column.name for place in self.numeric]
+            scaled = np.ldexp(raw, -self._exponents)[:, self._varying]
+            self._scaler = make_pipeline(imputed, SCALES[scale]()).fit(scaled)
+        names = [columns[place].name for place in self.numeric]
         self._made += [(self.numeric[i], names[i]) for i in self._varying]
         self._made += [(self.numeric[i], f"{names[i]} is missing") for i in self._gappy]
 
     def _learn_words(
-        self, columns: Sequence[Cleaned], y: Floats | None, smooth: float | str, levels: int
+        self, columns: Sequence[Column], y: Floats | None, smooth: float | str, levels: int
     ) -> None:
         self._encoders: list[tuple[Any, list[int], Any]] = []
         if not self.worded:
@@ -176,11 +181,11 @@ class Encoding:
             means.fit(words[known][:, several], y[known])
             both = make_pipeline(FunctionTransformer(means.transform), MinMaxScaler(clip=True))
             self._encoders.append((both.fit(words[:, several]), several, 1.0))
-            self._made += [(self.worded[i], columns[self.worded[i]].column.name) for i in several]
+            self._made += [(self.worded[i], columns[self.worded[i]].name) for i in several]
         rest = [i for i in range(len(self.worded)) if y is None or i not in several]
         if not rest:
             return
-        names = [columns[self.worded[i]].column.name for i in rest]
+        names = [columns[self.worded[i]].name for i in rest]
         encoder = OneHotEncoder(
             drop="if_binary",
             max_categories=levels + 1,
@@ -197,18 +202,20 @@ class Encoding:
         places = np.repeat([self.worded[i] for i in rest], sizes).tolist()
         self._made += zip(places, encoder.get_feature_names_out(names).tolist(), strict=True)
 
-    def _numbers(self, columns: Sequence[Cleaned]) -> Floats:
-        result = np.empty((len(columns[0].column), len(self.numeric)), order="F")
+    def _numbers(self, columns: Sequence[Column], within: Floats | None = None) -> Floats:
+        """The numbers and dates; what is outside of a range is cut to it."""
+        result = np.empty((len(columns[0]), len(self.numeric)), order="F")
         for i, place in enumerate(self.numeric):
-            column = columns[place].column
+            dates = place in self._dates
+            column = read_alike(columns[place], False, dates, self._written[place])
             values = column.numbers
-            if values is None or column.dates != (place in self.dates):
-                values = _read(column, place in self.dates)
-            result[:, i] = np.ldexp(values, -self._exponents[i])
-        return result
+            assert values is not None
+            result[:, i] = values if column.dates == dates else np.nan
+        return result if within is None else np.clip(result, *within)
 
-    def _words(self, columns: Sequence[Cleaned]) -> Words:
-        return np.column_stack([words_of(columns[place].column) for place in self.worded])
+    def _words(self, columns: Sequence[Column]) -> Words:
+        read = (read_alike(columns[place], True, False, None) for place in self.worded)
+        return np.column_stack([words_of(column) for column in read])
 
 
 class Encoded(NamedTuple):
@@ -224,7 +231,7 @@ def encode(columns: Sequence[Column], scale: str = "unit") -> Encoded:
     """The numbers of a table without a target; ``scale`` is one of ``SCALES``."""
     cleaned = clean_all(columns)
     plan = Encoding(cleaned, scale=scale)
-    X = plan.encode(cleaned)
+    X = plan.encode([each.column for each in cleaned])
     if not np.isfinite(X).all():
         raise ValueError("A column varies too much for its squares; use --scale unit.")
     filled = sum(int(cleaned[place].column.missing.sum()) for place in plan.numeric)
@@ -248,14 +255,6 @@ def indicators(codes: NDArray[np.int32]) -> Floats:
     return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, int(values) + 1)]
 
 
-def _read(column: Column, dates: bool) -> Floats:
-    """The numbers in a column of another kind than the one that was learned from."""
-    words = words_of(column)
-    known = sorted({word for word in words if word is not None})
-    by_word = dict(zip(known, numbers_in(known, dates).tolist(), strict=True))
-    return np.array([by_word.get(word, np.nan) for word in words])
-
-
 def _part(cleaned: Cleaned, kept: bool) -> str:
     """``"numbers"``, ``"words"``, or why a column says nothing about its rows."""
     column = cleaned.column
@@ -266,8 +265,7 @@ def _part(cleaned: Cleaned, kept: bool) -> str:
     gaps = len(known) < len(column)
     if not gaps and (known == known[0]).all():
         return "the same in every row"
-    several = column.categories is not None and len(column.categories) > 2
-    if column.numbers is None or several:
+    if cleaned.words:
         alone = len(np.unique(known)) > max(_NAMES, len(known) // 2)
         return "different in nearly every row" if alone and not kept else "words"
     if not kept and column.categories is None and not column.dates and not gaps:
@@ -312,7 +310,8 @@ def _told(
         else:
             how += "a yes-or-no column for each"
             how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
-        how += ", missing ones a value of their own" * bool(missing and kind == "category")
+        own = "count as a value" if target is None and n_values > levels else "a value of their own"
+        how += f", missing ones {own}" * bool(missing and kind == "category")
         return ColumnEncoding(column.name, kind, how, tuple(features), missing)
     if n_values <= 2:
         kind, how = "yes or no", "0 and 1"

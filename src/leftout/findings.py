@@ -20,8 +20,9 @@ NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
 STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 # Runs that agree less than this (mean Jaccard) do not find one group; fewer runs cannot tell.
 _AGREE, _FEWEST_RUNS = 0.5, 5
-# A sentence below this F1 does not describe the group.
-_DESCRIBES = 0.5
+# A sentence below this F1 does not describe the group, nor does one whose rows are in the group
+# hardly more often than any: of what is missing to certainty, it must close this share.
+_DESCRIBES, _TELLS = 0.5, 0.25
 _FEWEST_CHANCE = 19
 _NAMED = 3
 
@@ -54,7 +55,7 @@ def findings(
         _held_out(trust),
         _stable(stability),
         _several(stability),
-        _sentence(told),
+        _sentence(told, int(partition.sizes_[1]), int(partition.sizes_.sum())),
         _aligned(told, sensitive),
         _outcome(told),
         _encodings(told),
@@ -157,15 +158,16 @@ def _several(stability: Stability | None) -> Finding:
     )
 
 
-def _sentence(told: Explanation) -> Finding:
+def _sentence(told: Explanation, n_left_out: int, n_rows: int) -> Finding:
     code, title = "E001", "A short sentence describes the group"
     if told.sentence is None:
         detail = "No column of the table varies, so nothing describes the group."
         return Finding(code, NOT_APPLICABLE, title, detail)
-    good = told.sentence.f1 >= _DESCRIBES
-    return Finding(
-        code, FOUND if good else NOT_FOUND, title, f"{told.sentence} (F1 {told.sentence.f1:.2f})."
-    )
+    sentence, share = told.sentence, n_left_out / n_rows
+    tells = sentence.precision - share >= _TELLS * (1.0 - share)
+    detail = f"{sentence} (F1 {sentence.f1:.2f}; of all rows, {100 * share:.0f} % are in it)."
+    good = sentence.f1 >= _DESCRIBES and tells
+    return Finding(code, FOUND if good else NOT_FOUND, title, detail)
 
 
 def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
@@ -174,6 +176,9 @@ def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
         detail = "No column was named as sensitive. Name some with --sensitive A,B."
         return Finding(code, NOT_APPLICABLE, title, detail)
     lines = [line for line in told.alignment if not line.searched]
+    if not lines:
+        detail = "No sensitive column varies, so there was nothing to compare with."
+        return Finding(code, NOT_APPLICABLE, title, detail)
     alike = [line for line in lines if line.corrected <= LEVEL]
     if not alike:
         detail = f"None of {counted(len(sensitive), 'column')} (p > {LEVEL}, corrected)."

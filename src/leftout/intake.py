@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import check_count
-from leftout.cleaning import clean, clean_all
+from leftout.cleaning import Cleaned, clean, clean_all, unique
 from leftout.columns import Column, column_of, columns_of, find, found
 from leftout.encoding import Floats
 from leftout.reading import Source
@@ -85,7 +85,7 @@ def take_in(
     """Give every column its part, take a sample if one is asked for, and turn it into numbers."""
     table = source.table
     raw = columns_of(table, categorical=categorical)
-    names, n_rows = [column.name for column in raw], len(raw[0])
+    n_rows = len(raw[0])
     if len(raw) > MOST_FEATURES:
         raise ValueError(
             f"The table has {len(raw):,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
@@ -99,56 +99,98 @@ def take_in(
             rows = proportional(_strata(outcome, n_rows), sample, rng)
             table = _rows(table, rows)
             raw = columns_of(table, categorical=categorical)
-            outcome = _outcome(raw, target if _is_name(target) else np.asarray(target)[rows])
+            outcome = None if outcome is None else outcome.take(rows)
         else:
             notes.append(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
     if len(rows) < FEWEST_ROWS:
         raise ValueError(
             f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
-            f"{FEWEST_ROWS} rows or more. Pass a longer table."
+            f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
-    cleaned = clean_all(raw)
-    # Names may have been cut: what people call a column is its name in the table.
-    now = {old: each.column.name for old, each in zip(names, cleaned, strict=True)}
-    asked = {now[name]: "asked for" for name in _in_order(names, drop, "drop")}
-    hidden = [now[name] for name in _in_order(names, sensitive, "sensitive")]
-    codes = [now[name] for name in _in_order(names, categorical, "categorical")]
-    if outcome is not None:
-        outcome = replace(clean(outcome).column, name=now.get(outcome.name, outcome.name))
-        _refuse_parts(outcome.name, [*asked, *hidden])
-    aside = {*asked, *hidden} if outcome is None else {*asked, *hidden, outcome.name}
-    searched = [each for each in cleaned if each.column.name not in aside]
-    if not searched:
-        raise ValueError(
-            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
-            "two."
-        )
-    positive = _counts(outcome, positive, notes)
-    encoder = TableEncoder(codes, positive=positive, smooth=smooth)
-    X = encoder.learn(searched, outcome, set(codes))
+    parts = _Parts.of(raw, outcome, _is_name(target), categorical, drop, sensitive)
+    positive = _counts(parts.target, positive, notes)
+    encoder = TableEncoder(parts.codes, positive=positive, smooth=smooth)
+    encoder.set_output(transform="pandas")
+    X = encoder.learn(parts.searched, parts.target, set(parts.codes))
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(
             f"The columns became {X.shape[1]:,} features; an audit takes at most "
             f"{MOST_FEATURES:,}. Drop columns of many values, or give a target."
         )
-    dropped = asked | encoder.dropped_
-    columns = {each.column.name: each.column for each in cleaned}
-    if outcome is not None:
-        columns[outcome.name] = outcome
+    dropped = parts.dropped | encoder.dropped_
+    known = [column for column in parts.known if column.name not in dropped]
     return Intake(
         source=source.name,
         rows=rows,
         n_rows=n_rows,
-        columns=[column for name, column in columns.items() if name not in dropped],
-        target=outcome,
+        columns=known if parts.target is None else [*known, parts.target],
+        target=parts.target,
         positive=positive,
-        sensitive=hidden,
+        sensitive=parts.sensitive,
         dropped=dropped,
         encoder=encoder,
         X=X,
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
         notes=notes,
     )
+
+
+class _Parts(NamedTuple):
+    """The part that each column plays."""
+
+    searched: list[Cleaned]
+    known: list[Column]  # all but the target
+    target: Column | None
+    codes: list[str]
+    sensitive: list[str]
+    dropped: dict[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        raw: list[Column],
+        outcome: Column | None,
+        by_name: bool,
+        categorical: Iterable[Any] | None,
+        drop: Iterable[Any] | None,
+        sensitive: Iterable[Any] | None,
+    ) -> _Parts:
+        cleaned, names = clean_all(raw), [column.name for column in raw]
+        # Names may have been cut: what people call a column is its name in the table.
+        now = {old: each.column.name for old, each in zip(names, cleaned, strict=True)}
+        dropped = {now[name]: "asked for" for name in _in_order(names, drop, "drop")}
+        hidden = [now[name] for name in _in_order(names, sensitive, "sensitive")]
+        for name in hidden:
+            if name in dropped:
+                raise ValueError(
+                    f"The column {name!r} is to be dropped, and sensitive. Choose one."
+                )
+        targets: set[str] = set()
+        target = None
+        if outcome is not None and by_name:
+            target = replace(clean(outcome).column, name=now[outcome.name])
+            targets = {target.name}
+            if target.name in {*dropped, *hidden}:
+                raise ValueError(
+                    f"The column {target.name!r} is the target, and is dropped or sensitive, too. "
+                    "Choose one."
+                )
+        elif outcome is not None:
+            # the same column in the table is the target, too; another of that name is not
+            target = clean(outcome).column
+            targets = {each.column.name for each in cleaned if _same(each.column, target)}
+            others = [name for name in now.values() if name not in targets]
+            target = replace(target, name=unique([*others, target.name])[-1])
+        aside = targets | {*dropped, *hidden}
+        searched = [each for each in cleaned if each.column.name not in aside]
+        if not searched:
+            raise ValueError(
+                "No column is left to search: all are the target, dropped or sensitive. Leave at "
+                "least two."
+            )
+        known = [each.column for each in cleaned if each.column.name not in targets]
+        codes = [now[name] for name in _in_order(names, categorical, "categorical")]
+        return cls(searched, known, target, codes, hidden, dropped)
 
 
 def proportional(
@@ -194,7 +236,9 @@ def _outcome(columns: list[Column], target: Any) -> Column | None:
 
 def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
     frame = as_frame(table)
-    return np.asarray(table)[rows] if frame is None else frame[rows.tolist(), :].to_native()
+    if frame is None:
+        return (table if isinstance(table, np.ndarray) else np.asarray(table))[rows]
+    return frame[rows.tolist(), :].to_native()
 
 
 def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
@@ -202,11 +246,8 @@ def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list
     return [name for name in names if name in chosen]
 
 
-def _refuse_parts(target: str, others: list[str]) -> None:
-    if target in others:
-        raise ValueError(
-            f"The column {target!r} is the target, and is dropped or sensitive, too. Choose one."
-        )
+def _same(column: Column, other: Column) -> bool:
+    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
 
 
 def _counts(target: Column | None, positive: Any, notes: list[str]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,7 +27,7 @@ from leftout.losses import (
 )
 from leftout.moments import build
 from leftout.problem import Problem
-from leftout.solvers import SOLVERS, Means, SearchResult, Solver
+from leftout.solvers import SOLVERS, Means, SearchResult, Solver, takes_sizes
 from leftout.solvers.base import silent
 from leftout.threads import clean_interrupts, one_thread
 
@@ -312,6 +312,12 @@ def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
             f"{matrix.shape[1]:,}. Pass the table that it was found in."
         )
     return found, matrix
+
+
+def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
+    """The same search, not fitted, for a group as large; a solver that takes no size is free."""
+    size = int(found.sizes_[1]) if takes_sizes(found._check_names()) else None
+    return clone(found).set_params(group_size=size, verbose=0)
 
 
 class Posed(NamedTuple):

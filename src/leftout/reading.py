@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import warnings
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from leftout.cleaning import MISSING
-from leftout.wording import shown
+from leftout.wording import shortened, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +23,10 @@ _BINARY = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "rea
 _SEPARATORS = (",", ";", "\t", "|")
 # Marks at the start of a file in another encoding than UTF-8.
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# Records that the separator is guessed from, and bytes that are read at a time.
+_TRIED, _PART = 20, 1 << 24
+_ZERO = re.compile(rb"(^|[,;\t|\"\n ])[+-]?0\d")
+_CODE = re.compile(r"[+-]?0\d")
 # The longest cell that is read; a name, a note, a document at most.
 _LONGEST = 1 << 24
 
@@ -89,7 +95,8 @@ def _kind(path: Path) -> str:
     try:
         exists, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # a name that no system takes
-        raise ValueError(f"{_called(path)} is no path to a file: {_short(error)}.") from error
+        reason = getattr(error, "strerror", None) or _short(error)
+        raise ValueError(f"{_called(path)} is no path to a file: {reason}.") from error
     if not exists:
         raise ValueError(f"There is no file {_called(path, whole=True)}. Check the path.")
     if folder:
@@ -124,10 +131,18 @@ def _read_text(path: Path, kind: str) -> pd.DataFrame:
     import pandas as pd
 
     header, separator = _header(path, "\t" if ".tsv" in kind else ",")
-    table = pd.read_csv(
-        path, sep=separator, na_values=list(MISSING), keep_default_na=False, encoding="utf-8-sig",
-        skipinitialspace=True, index_col=False, low_memory=False, on_bad_lines="error",
-    )  # fmt: skip
+    how: dict[str, Any] = {
+        "sep": separator, "na_values": list(MISSING), "keep_default_na": False,
+        "encoding": "utf-8-sig", "skipinitialspace": True, "index_col": False,
+        "low_memory": False, "on_bad_lines": "error",
+    }  # fmt: skip
+    table = pd.read_csv(path, **how)
+    numeric = [name for name, dtype in table.dtypes.items() if dtype.kind in "iuf"]
+    if numeric and _has_codes(path):  # as they were written, they may be codes
+        written = pd.read_csv(path, **how, usecols=numeric, dtype=str)
+        for name in numeric:
+            if written[name].str.match(_CODE.pattern).any():
+                table[name] = written[name]
     # Short rows are filled up without a word, and only then does a last cell lack its value.
     if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
         _refuse_ragged(path, separator, len(header))
@@ -147,10 +162,7 @@ def _header(path: Path, usual: str) -> tuple[list[str], str]:
         )
     if not start.strip():
         raise _Refused(f"{_called(path)} is empty; a table with names and rows is needed.")
-    first = start.decode("utf-8-sig", errors="replace").lstrip("\r\n").splitlines()[0]
-    counts = {separator: first.count(separator) for separator in _SEPARATORS}
-    most = max(_SEPARATORS, key=lambda separator: counts[separator])
-    separator = most if counts[most] > counts[usual] else usual
+    separator = _separator(start.decode("utf-8-sig", errors="replace"), usual)
     with _lines(path) as file:
         rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
         names = next((row for row in rows if row), [])
@@ -168,6 +180,33 @@ def _header(path: Path, usual: str) -> tuple[list[str], str]:
             "above them. Name every column."
         )
     return names, separator
+
+
+def _separator(start: str, usual: str) -> str:
+    """The mark that cuts the first records into as many fields each, and most."""
+    best, most = usual, 1
+    for separator in (usual, *_SEPARATORS):
+        rows = csv.reader(start.splitlines(keepends=True), delimiter=separator)
+        counts = [len(row) for row in islice((row for row in rows if row), _TRIED)]
+        if len(counts) > 2:
+            counts.pop()  # it may be cut off
+        if min(counts) == max(counts) > most:
+            best, most = separator, counts[0]
+            if separator == usual == "\t":  # a file of tabs says so by its name
+                break
+    if most > 1:
+        return best
+    first = start.lstrip("\r\n").splitlines()[0]
+    return max((usual, *_SEPARATORS), key=first.count)
+
+
+def _has_codes(path: Path) -> bool:
+    """Whether a field of the file begins with a zero and another digit."""
+    with _opened(path) as file:
+        while part := file.read(_PART):
+            if _ZERO.search(part):
+                return True
+    return False
 
 
 def _refuse_unnamed(path: Path, places: list[int]) -> None:
@@ -208,7 +247,7 @@ def _not_utf8(path: Path, where: str) -> str:
 
 
 def _called(path: Path, whole: bool = False) -> str:
-    return shown(repr(str(path) if whole else path.name))
+    return shortened(shown(repr(str(path) if whole else path.name)))
 
 
 def _rows(number: int) -> str:

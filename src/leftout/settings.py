@@ -65,7 +65,8 @@ class Settings:
         for name in ("categorical", "drop", "sensitive"):
             given[name] = _names(given[name])
         target = given["target"]
-        if target is not None and np.ndim(target):
+        by_name = target is None or np.ndim(target) == 0
+        if not by_name:
             given["target"] = str(getattr(target, "name", None) or "target")
         else:
             given["target"] = None if target is None else str(target)
@@ -74,7 +75,7 @@ class Settings:
             given[name] = value.item() if isinstance(value, np.generic) else value
         seed = given["random_state"]
         given["random_state"] = seed if seed is None or isinstance(seed, int) else repr(seed)
-        return cls(**given, command=_command(path, given))
+        return cls(**given, command=_command(path, given, by_name))
 
     def to_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -86,18 +87,20 @@ def _names(wanted: Iterable[Any] | None) -> list[str]:
     return [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
 
 
-def _command(path: str | None, given: dict[str, Any]) -> str:
+def _command(path: str | None, given: dict[str, Any], by_name: bool) -> str:
     """What to type to have the same again."""
     changed = {
         name: value
         for name, value in given.items()
         if name in _OPTIONS and value != _DEFAULTS.get(name, []) and not _implied(name, given)
     }
-    named = [name for key in ("categorical", "drop", "sensitive") for name in given[key]]
+    named = [given[key] for key in ("categorical", "drop", "sensitive")]
     free = given["group_size"] is None and given["preset"] is None
-    if path is None or free or any("," in name for name in named):  # there is no option for that
+    unnamed = given["target"] is not None and not by_name
+    odd = free or unnamed or not isinstance(given["random_state"], int)
+    if path is None or odd or any(map(_ambiguous, named)):  # there is no option for that
         return _call(path, given, changed)
-    words = ["leftout", "audit", path]
+    words = ["leftout", "audit", f"./{path}" if path.startswith("-") else path]
     if given["target"] is not None:
         value = "" if given["positive"] is None else f"={given['positive']}"
         words += ["--target", given["target"] + value]
@@ -107,6 +110,11 @@ def _command(path: str | None, given: dict[str, Any]) -> str:
     if given["preset"] is not None:
         words += ["--preset", given["preset"]]
     return shlex.join(words)
+
+
+def _ambiguous(names: list[str]) -> bool:
+    """Whether a list with commas would be read as other names."""
+    return len(names) > 1 and any("," in name or name != name.strip() for name in names)
 
 
 def _implied(name: str, given: dict[str, Any]) -> bool:

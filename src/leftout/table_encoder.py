@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -106,13 +107,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : array of shape (m,) or None
             The target, for the means of categories.
         """
-        self._learn(self._cleaned(X, reset=True), y)
+        self._learn(self._columns(X, reset=True), y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        columns = self._cleaned(X, reset=True)
-        self._learn(columns, y)
+        columns = self._learn(self._columns(X, reset=True), y)
         return self.plan_.encode(columns)
 
     def transform(self, X: Any) -> Floats:
@@ -122,7 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         count as none, or as the target's overall mean.
         """
         check_is_fitted(self)
-        return self.plan_.encode(self._cleaned(X, reset=False))
+        return self.plan_.encode(self._columns(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
@@ -136,7 +136,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     "input_features is not equal to feature_names_in_; leave it out, or pass the "
                     f"{self.n_features_in_} names of the table."
                 )
-        return np.asarray(self.plan_.features, dtype=object)
+        return np.asarray(self.plan_.features, dtype=np.object_)
 
     @property
     def encoding_(self) -> list[Any]:
@@ -169,35 +169,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([c.column.name for c in columns], dtype=object)
         self._plan(columns, y, kept)
-        return self.plan_.encode(columns)
+        return self.plan_.encode([each.column for each in columns])
 
-    def _learn(self, columns: list[Cleaned], y: Any) -> None:
-        names = [cleaned.column.name for cleaned in columns]
+    def _learn(self, columns: list[Column], y: Any) -> list[Column]:
+        codes = found([column.name for column in columns], self.categorical, "categorical")
+        cleaned = clean_all(columns)
         target = None
         if y is not None and self.categories != "onehot":
             target = clean(column_of(y, getattr(y, "name", None) or "target")).column
-            if len(target) != len(columns[0].column):
+            if len(target) != len(columns[0]):
                 raise ValueError(
-                    f"The target has {len(target):,} values for {len(columns[0].column):,} rows; "
-                    "one a row is needed."
+                    f"The target has {len(target):,} values for {len(columns[0]):,} rows; one a "
+                    "row is needed."
                 )
         elif self.categories == "target":
             raise ValueError(
                 "categories='target' needs the target's values; pass them as y, or use 'onehot'."
             )
-        self._plan(columns, target, found(names, self.categorical, "categorical"))
+        pairs = zip(columns, cleaned, strict=True)
+        kept = {each.column.name for column, each in pairs if column.name in codes}
+        self._plan(cleaned, target, kept)
+        return [each.column for each in cleaned]
 
     def _plan(self, columns: list[Cleaned], target: Column | None, kept: set[str]) -> None:
         check_choice("categories", self.categories, CATEGORIES)
         smooth = self.smooth
         if smooth != "auto" and not (isinstance(smooth, int | float) and 0 <= smooth < np.inf):
             raise ValueError(f"smooth={smooth!r} is neither 'auto' nor a number from 0.")
-        if not (isinstance(self.max_categories, int) and self.max_categories >= 2):
+        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
             raise ValueError(
                 f"max_categories={self.max_categories!r} is not a number of columns; give an int "
                 "from 2."
             )
-        self.plan_ = Encoding(
+        self.plan_: Encoding = Encoding(
             columns,
             None if target is None else as_numbers(target, self.positive),
             kept=kept,
@@ -206,9 +210,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             levels=self.max_categories,
         )
 
-    def _cleaned(self, X: Any, reset: bool) -> list[Cleaned]:
+    def _columns(self, X: Any, reset: bool) -> list[Column]:
         """Names are checked on the table as it came, values column by column."""
-        if as_frame(X) is None:
+        if as_frame(X) is None and not isinstance(X, np.ma.MaskedArray):
             X = check_array(X, dtype=None, ensure_all_finite=False)
         validate_data(self, X, reset=reset, skip_check_array=True)
         columns = columns_of(X, categorical=self.categorical, drop=self.drop)
@@ -217,4 +221,4 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Found 1 row (n_samples=1); what differs between rows can be learned from 2 or "
                 "more."
             )
-        return clean_all(columns)
+        return columns

@@ -59,9 +59,12 @@ def number_matrix(table: Any, frame: Any) -> np.ndarray | None:
     dtypes = getattr(table, "dtypes", None)
     if dtypes is not None and all(isinstance(d, np.dtype) and d.kind in "iuf" for d in dtypes):
         return np.asfortranarray(table.to_numpy(dtype=np.float64))
-    if all(dtype.is_numeric() for dtype in frame.schema.values()):
+    if not all(dtype.is_numeric() for dtype in frame.schema.values()):
+        return None
+    try:
         return np.asfortranarray(frame.to_numpy(), dtype=np.float64)
-    return None
+    except (TypeError, ValueError):  # decimals, with gaps
+        return None
 
 
 def column_names(table: Any) -> list[Any]:
@@ -105,5 +108,5 @@ def numbers(series: Any) -> np.ndarray | None:
         values = np.where(series.is_null().to_numpy(), np.nan, values)
     try:
         return np.asarray(values, dtype=np.float64) if values.ndim == 1 else None
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         return None

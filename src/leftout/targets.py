@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,15 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
 
 def _is(target: Column, value: Any, positive: Any) -> bool:
     """Whether a value of the target is what somebody calls positive."""
-    if value_of(target, value) == str(positive):
+    named, asked = value_of(target, value), str(positive)
+    if named == asked or named in ("False", "True") and named.casefold() == asked.casefold():
         return True
-    number = value if target.levels is None else target.levels[value]
-    numeric = target.categories is None or target.levels is not None
-    return numeric and isinstance(positive, Real | np.bool_) and float(positive) == number
+    if target.categories is not None and target.levels is None:
+        return False
+    try:  # numbers may be written in several ways
+        return float(positive) == (value if target.levels is None else target.levels[value])
+    except (TypeError, ValueError):
+        return False
 
 
 def value_of(target: Column, value: Any) -> str:

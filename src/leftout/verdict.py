@@ -62,6 +62,8 @@ def paragraph(
         parts.append(f"{start}: {told.sentence}.")
     parts += _chance(trust, trust_rows, int(found.sizes_.sum()))
     for outcome in told.outcome[:1]:
+        if outcome.gap.value != outcome.gap.value:  # nothing is known on one side
+            continue
         a, b = outcome.sides()
         if outcome.kind == "mean":
             parts.append(f"{outcome.text}: {a} on average among them, {b} among the rest.")

@@ -12,6 +12,8 @@ import numpy as np
 _JOINER = "\u200d"
 _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$")
+# Longer names and values are cut: nobody reads them, and a report may hold them many times.
+_LONGEST = 120
 # Digits beyond which a number is likely to be one of single precision.
 _LONG = 12
 
@@ -24,6 +26,13 @@ def shown(value: Any) -> str:
         else char.encode("unicode_escape").decode()
         for char in str(value)
     )
+
+
+def shortened(text: str) -> str:
+    """Text of a length that can be shown."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST - 40]}\u2026 ({len(text):,} characters)"
 
 
 def unambiguous(value: Any) -> str:

@@ -23,7 +23,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--seed", default=0, show_default=True, type=click.IntRange(0),
                      help="Seed of the search."),
-        click.option("--jobs", default=-1, show_default=True, type=int,
+        click.option("--jobs", default=-1, show_default=True, type=click.IntRange(-1, 1024),
                      help="Threads; -1 for all cores. Results do not depend on it."),
         click.option("--rows", default=0, show_default=True, type=click.IntRange(0),
                      help="Actual rows to show of either side; a row may be a person."),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import click
 
 from leftout import __version__
@@ -9,7 +12,24 @@ from leftout.cli.audit import audit, demo
 from leftout.cli.fair import fair
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """What is wrong with a call is one line; characters a terminal cannot show are spelt out."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        options["standalone_mode"] = False
+        try:
+            sys.exit(super().main(*args, **options))
+        except click.ClickException as error:
+            click.echo(f"Error: {error.format_message()}", err=True)
+            sys.exit(2)
+        except click.Abort:
+            sys.exit(130)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="leftout")
 def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""

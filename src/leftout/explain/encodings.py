@@ -13,7 +13,7 @@ from leftout.columns import Column
 from leftout.encoding import indicators
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.losses import Array
-from leftout.partition import MaxDisparityPartition, generator
+from leftout.partition import MaxDisparityPartition, for_same_size, generator
 from leftout.progress import Steps
 from leftout.stability import pairwise_jaccard
 from leftout.targets import as_numbers
@@ -39,7 +39,7 @@ def other_encodings(
     of a number; with more columns, as many components as keep as much of the variance.
     """
     group = partition.labels_ == 1
-    search = clone(partition).set_params(group_size=int(group.sum()), verbose=0)
+    search = for_same_size(partition)
     share = float(partition.explained_variance_ratio_.sum())
     found = []
     for encoding in ENCODINGS:

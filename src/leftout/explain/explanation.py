@@ -21,13 +21,14 @@ from leftout.explain.mining import Floors, Rules, mine
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, tally
-from leftout.explain.scores import FeatureScores, feature_losses, feature_scores
+from leftout.explain.scores import FeatureScores, feature_scores, split_losses
 from leftout.explain.search import most_telling
 from leftout.explain.sensitivity import WhatIf, by_source, search_without
 from leftout.explain.sentence import Sentence, best_sentence
 from leftout.explain.typical import Typical, rows_of, typical_of
 from leftout.files import plain, write_whole
 from leftout.losses import Array
+from leftout.measure import measured
 from leftout.partition import fitted_on
 from leftout.progress import Report, Steps
 from leftout.threads import clean_interrupts
@@ -315,7 +316,9 @@ def group(
 
     steps.tell("features")
     rule = {"loss": partition.loss, "centering": partition.centering}
-    losses = feature_losses(matrix, partition.labels_, partition.n_components_, **rule)
+    # where eigenvalues tie, the components are those of the finding
+    about, moments, _ = measured(matrix, partition.labels_, partition.n_components_, **rule)
+    losses = split_losses(about, moments, partition.components_)
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))

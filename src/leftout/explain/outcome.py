@@ -68,9 +68,12 @@ class Outcome:
 
     def sides(self) -> tuple[str, str]:
         """The figures of the left-out group and of the rest, as text."""
-        if self.kind == "mean":
-            return f"{self.left_out.value:.4g}", f"{self.rest.value:.4g}"
-        return f"{100 * self.left_out.value:.1f} %", f"{100 * self.rest.value:.1f} %"
+        return self._shown(self.left_out.value), self._shown(self.rest.value)
+
+    def _shown(self, value: float) -> str:
+        if np.isnan(value):
+            return "unknown"
+        return f"{value:.4g}" if self.kind == "mean" else f"{100 * value:.1f} %"
 
     def __str__(self) -> str:
         a, b = self.sides()
@@ -80,6 +83,8 @@ class Outcome:
         else:
             low, high = f"{100 * self.gap.low:+.1f}", f"{100 * self.gap.high:+.1f}"
             sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.1f} points"
+        if np.isnan(self.gap.value):
+            return f"{self.text}: {sides}"
         if not np.isfinite(self.gap.low):
             return f"{self.text}: {sides}: {gap} (too few rows for an interval)"
         return f"{self.text}: {sides}: {gap} (95 % interval {low} to {high})"

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from leftout.checks import check_matrix, check_runs
-from leftout.losses import Array, basis_loss_by_feature, own_components, scatter
+from leftout.losses import Array, Loss, basis_loss_by_feature, own_components, scatter
 from leftout.measure import measured
-from leftout.moments import pooled
+from leftout.moments import Moments, pooled
 
 
 def feature_losses(
@@ -50,7 +50,11 @@ def feature_losses(
     array([[0., 0.],
            [0., 1.]])
     """
-    rule, moments, V = measured(X, labels, n_components, loss, centering)
+    return split_losses(*measured(X, labels, n_components, loss, centering))
+
+
+def split_losses(rule: Loss, moments: Moments, V: Array) -> Array:
+    """:func:`feature_losses` of groups' moments, for given shared components."""
     own = own_components(rule, moments, len(V))
     return np.stack(
         [

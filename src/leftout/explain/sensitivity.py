@@ -13,7 +13,7 @@ from leftout.checks import check_count, check_whole
 from leftout.columns import names_of
 from leftout.explain.scores import feature_losses
 from leftout.losses import Array, table_moments
-from leftout.partition import MaxDisparityPartition, fitted_on, generator
+from leftout.partition import MaxDisparityPartition, fitted_on, for_same_size, generator
 from leftout.progress import Report, Steps, in_turn
 from leftout.stability import pairwise_jaccard
 from leftout.threads import clean_interrupts, one_thread
@@ -133,9 +133,7 @@ def search_without(
     steps: Steps,
 ) -> list[WhatIf]:
     """:func:`what_if` for given sources of features."""
-    search = clone(found).set_params(
-        n_components=found.n_components_, group_size=int(found.sizes_[1]), n_jobs=1, verbose=0
-    )
+    search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
     tasks = []
     for source, rng in zip(leading, generator(found.random_state).spawn(len(leading)), strict=True):
         places = np.flatnonzero([name == source for name in sources])

@@ -16,6 +16,14 @@ SOLVERS = {
     "sorting": Sorting,
 }
 
+
+def takes_sizes(solver: Solver) -> bool:
+    """Whether a search takes a group's size; the paper's choose it themselves."""
+    if isinstance(solver, Sorting):
+        return solver.split == "matched"
+    return not isinstance(solver, Greedy | Annealing)
+
+
 __all__ = [
     "SOLVERS",
     "Alternating",
@@ -25,4 +33,5 @@ __all__ = [
     "SearchResult",
     "Solver",
     "Sorting",
+    "takes_sizes",
 ]

@@ -1,0 +1,384 @@
+"""One call from a table to a report: what it says is what its parts say, and it says it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+from sklearn.base import clone
+
+import leftout
+import leftout.reading
+import paper_data
+from leftout import TableEncoder, audit, datasets
+from leftout.cli import main
+from leftout.findings import STATUSES, findings
+from leftout.intake import proportional
+
+SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
+FEW = {"chance": 19, "runs": 5}
+
+
+def planted_table(m=260, size=60, seed=0) -> pd.DataFrame:
+    """Numbers with a planted group, and columns of other kinds that tell who it is."""
+    X, group = datasets.make_planted(m, 6, 2, size, random_state=seed)
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(X, columns=[f"score {i}" for i in range(6)])
+    table["town"] = np.where(group == 1, "Beeley", rng.choice(["Ayton", "Corby", "Dale"], m))
+    table["sex"] = rng.choice(["f", "m"], m)
+    table["paid"] = np.where(rng.random(m) < 0.1 + 0.7 * (group == 0), "yes", "no")
+    table.loc[rng.random(m) < 0.1, "score 1"] = np.nan
+    table["nr"] = np.arange(m)
+    return table
+
+
+@pytest.fixture(scope="module")
+def table():
+    return planted_table()
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return audit(table, target="paid", sensitive=["sex"], n_components=3, **FEW)
+
+
+def valid(data):
+    errors = [
+        f"{list(e.path)}: {e.message}" for e in Draft202012Validator(SCHEMA).iter_errors(data)
+    ]
+    assert not errors, errors[:5]
+
+
+def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
+    data = json.loads(found.json())
+    valid(data)
+    assert list(data)[:3] == ["schema_version", "leftout_version", "created"]
+    assert data["table"]["rows"] == len(table) and data["table"]["target"] == "paid"
+    assert data["table"]["dropped"] == [{"column": "nr", "reason": "a number for each row"}]
+    assert data["partition"]["sizes"] == found.partition.sizes_.tolist()
+    labels, X = found.partition.labels_, found.intake.X
+    losses = leftout.group_losses(X, labels, 3)
+    np.testing.assert_allclose(data["partition"]["losses"], losses, rtol=1e-9)
+    assert data["partition"]["disparity"] == pytest.approx(losses[1] - losses[0])
+    assert data["partition"]["disparity"] <= data["partition"]["bound"]
+    assert data["mitigation"]["losses_before"] == pytest.approx(losses[::-1].tolist())
+    parts = sum(line["disparity"] for line in data["explanation"]["disparity_by_feature"])
+    assert parts == pytest.approx(data["partition"]["disparity"])
+    assert {line["column"] for line in data["explanation"]["disparity_by_feature"]} <= set(table)
+    hidden = [line for line in data["explanation"]["alignment"] if not line["searched"]]
+    assert [line["column"] for line in hidden] == ["sex"]
+    solvers = [line["solver"] for line in data["comparison"]]
+    assert solvers[0] == "alternating" and {"greedy", "annealing"} < set(solvers)
+    best = max(line["disparity"] for line in data["comparison"])
+    assert data["comparison"][0]["disparity"] == pytest.approx(best)
+
+
+def test_the_groups_are_one_line_a_row(found, table):
+    groups = found.groups
+    assert list(groups.columns) == ["row", "group", "score"] and len(groups) == len(table)
+    assert groups["row"].tolist() == list(range(len(table)))
+    left_out = groups["group"] == "left out"
+    np.testing.assert_array_equal(left_out, found.partition.labels_ == 1)
+    assert groups["score"][left_out].mean() > groups["score"][~left_out].mean()
+    read = pd.read_csv(pd.io.common.StringIO(found.csv()))
+    assert read["group"].tolist() == groups["group"].tolist()
+
+
+def test_findings_say_what_was_looked_at(found, table):
+    answers = {finding.code: finding.status for finding in found.findings}
+    assert set(answers.values()) <= set(STATUSES)
+    assert answers["D001"] == answers["C001"] == answers["H001"] == answers["S001"] == "found"
+    assert answers["E001"] == answers["M001"] == answers["O001"] == "found"
+    assert answers["A001"] == "not found"  # sex was drawn apart from all else
+    less = audit(table.drop(columns="paid"), n_components=3, group_size=60, chance=5, runs=2)
+    answers = {finding.code: finding for finding in less.findings}
+    for code in ("C001", "H001", "S001", "S002"):
+        assert answers[code].status == "not run" and "Needs" in answers[code].detail
+    for code in ("A001", "O001", "O002"):
+        assert answers[code].status == "not applicable"
+    assert "was not tested" in less.summary() and less.trust.beyond_chance is None
+    valid(less.to_dict())
+
+
+def test_the_paragraph_answers_in_order(found):
+    text = found.summary()
+    pieces = ["are left out", "A shared PCA with 3 components keeps", "The group, in a sentence:",
+              "unlikely to be chance: p = 0.05 (19 chance tables)", "paid = yes:",
+              "Fair PCA"]  # fmt: skip
+    places = [text.index(piece) for piece in pieces]
+    assert places == sorted(places)
+    assert str(found.explanation.sentence) in text and str(found) == text
+    assert found.headline() in repr(found)
+
+
+def test_a_note_for_notebooks(found):
+    note = found._repr_html_()
+    assert len(note) < 10_000 and "<script" not in note and "not found" in note
+    assert found.headline() in note
+
+
+def test_noise_is_no_finding():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 6)) @ rng.standard_normal((6, 6))
+    found = audit(X, n_components=2, **FEW)
+    answers = {finding.code: finding.status for finding in found.findings}
+    assert answers["C001"] == "not found" and found.headline().startswith("No left-out group")
+    assert "may well be chance" in found.summary()
+
+
+def same(a, b):
+    for data in (a, b):
+        data["created"] = None
+        for line in data["comparison"]:
+            line["seconds"] = None
+    assert a == b
+
+
+def test_the_same_again_whatever_the_threads(found, table):
+    again = audit(table, target="paid", sensitive=["sex"], n_components=3, n_jobs=2, **FEW)
+    same(found.to_dict(), again.to_dict())
+    other = audit(table, target="paid", sensitive=["sex"], n_components=3, random_state=1, **FEW)
+    assert other.to_dict()["profile"] != again.to_dict()["profile"]
+
+
+def test_frames_of_all_kinds_give_the_same(found, table):
+    other = audit(pl.from_pandas(table), target="paid", sensitive=["sex"], n_components=3, **FEW)
+    a, b = found.to_dict(), other.to_dict()
+    np.testing.assert_array_equal(found.partition.labels_, other.partition.labels_)
+    assert a["explanation"]["sentence"] == b["explanation"]["sentence"]
+    target = table["paid"].to_numpy()
+    apart = audit(
+        table.drop(columns="paid"), target=target, sensitive=["sex"], n_components=3, **FEW
+    )
+    assert apart.to_dict()["partition"] == a["partition"]
+    assert apart.explanation.outcome[0].gap == found.explanation.outcome[0].gap
+
+
+def test_the_command_repeats_the_run(tmp_path, table):
+    file = tmp_path / "my table.csv"
+    table.rename(columns={"town": "home town"}).to_csv(file, index=False)
+    options = ["--target", "paid=no", "--sensitive", "sex", "--drop", "score 5", "--dims", "2",
+               "--min-size", "40", "--size", "25%", "--chance", "3", "--runs", "2", "--sample",
+               "200", "--seed", "7", "--rows", "1", "--quiet"]  # fmt: skip
+    results = []
+    for words in (["audit", str(file), *options, "--jobs", "1"], None):
+        if words is None:
+            words = shlex.split(results[0]["settings"]["command"])[1:] + ["--jobs", "2"]
+        result = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
+        assert result.exit_code == 0, result.stderr
+        results.append(json.loads((tmp_path / "out" / "audit.json").read_text()))
+        valid(results[-1])
+    assert results[0]["table"]["rows"] == 200 and results[0]["table"]["positive"] == "no"
+    assert results[0]["partition"]["group_size"] == 50
+    assert len(results[0]["explanation"]["rows"]["left_out"]) == 1
+    same(*results)
+    call = audit(table, target="paid", group_size=60, chance=0, runs=0).settings.command
+    assert call == "leftout.audit(table, target='paid', group_size=60, runs=0, chance=0)"
+
+
+def test_json_on_stdout(tmp_path, table):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    result = CliRunner().invoke(
+        main,
+        ["audit", str(tmp_path / "t.csv"), "--json", "--quiet", "--size", "60", "--chance", "0",
+         "--runs", "0", "--out", str(tmp_path / "out")],
+    )  # fmt: skip
+    data = json.loads(result.stdout)
+    assert data["partition"]["group_size"] == 60 and len(data["files"]) == 3
+    assert [finding["code"] for finding in data["findings"]][0] == "D001"
+
+
+def test_a_sample_keeps_the_shares_of_the_target(table):
+    rng = np.random.default_rng(0)
+    strata = rng.choice([0, 0, 0, 1, 2], 5000)
+    for size in (10, 333, 4999):
+        rows = proportional(strata, size, np.random.default_rng(1))
+        assert len(set(rows.tolist())) == size and (np.diff(rows) > 0).all()
+        expected = size * np.bincount(strata) / 5000
+        assert np.abs(np.bincount(strata[rows], minlength=3) - expected).max() <= 1.0
+    # drawn at random: each row is as likely as any other
+    often = np.zeros(60)
+    for seed in range(600):
+        often[proportional(np.arange(60) % 3, 20, np.random.default_rng(seed))] += 1
+    assert abs(often.mean() - 200) < 1e-9 and often.std() < 20
+
+
+def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
+    monkeypatch.setattr("leftout.auditing._TRUST_ROWS", 150)
+    found = audit(table, target="paid", n_components=3, rows=1, **FEW)
+    data = found.to_dict()
+    valid(data)
+    assert data["trust"]["rows"] == 150 < data["trust"]["of_rows"] == len(table)
+    assert sum(data["partition"]["sizes"]) == len(found.groups) == len(table)
+    share = data["trust"]["evidence_size"] / 150
+    assert data["partition"]["group_size"] == round(share * len(table))
+    assert sum(data["comparison"][0]["sizes"]) == 150
+    assert data["explanation"]["rule_frequency"]["runs"] == 5
+    assert any("150 of them" in note for note in found.notes)
+    assert "on 150 of the rows" in found.summary()
+    row = data["explanation"]["rows"]["left_out"][0]
+    assert row["values"]["town"] == table["town"][row["row"]]
+    given = audit(table, n_components=3, group_size=61, min_group_size=50, **FEW)
+    assert given.partition.sizes_[1] == 61 and given.trust.group_size == round(61 * 150 / 260)
+
+
+def test_rows_are_counted_in_the_table_even_in_a_sample(table):
+    indexed = table.set_index(pd.Index([f"r{i}" for i in range(len(table))]))
+    found = audit(indexed, target="paid", sample=120, group_size=30, chance=0, runs=0, rows=2)
+    assert len(found.groups) == 120 and found.groups.index[0] == f"r{found.groups['row'].iloc[0]}"
+    for row in found.explanation.rows["left_out"]:
+        assert row["values"]["town"] == table["town"][row["row"]]
+    with pytest.raises(ValueError, match="sample=0"):
+        audit(table, sample=0)
+
+
+def test_the_papers_preset():
+    reason = paper_data.missing()
+    if reason:
+        pytest.skip(reason)
+    source = paper_data.SOURCES["students"]
+    found = audit(
+        paper_data.FOLDER / source.file, target="Target", positive="Graduate",
+        categorical=source.categories, n_components=9, preset="paper", runs=3, n_jobs=-1,
+    )  # fmt: skip
+    data = found.to_dict()
+    valid(data)
+    assert data["table"]["rows"] == 2000 and data["settings"]["centering"] == "paper"
+    assert 2.0 < found.partition.disparity_ < 6.0  # the published range
+    assert found.partition.disparity_ == pytest.approx(found.stability.disparities.max())
+    assert found.trust is None and found.stability.adjacent is not None
+    answers = {finding.code: finding.status for finding in found.findings}
+    assert answers["C001"] == answers["H001"] == "not applicable" and answers["S001"] == "not run"
+    assert "--preset paper" in found.settings.command
+    assert "chance was not tested" in found.html().lower()
+
+
+def test_the_encoder_serves_new_rows(found, table):
+    assert isinstance(found.encoder, TableEncoder)
+    X = found.encoder.transform(table.drop(columns=["paid", "sex"]))
+    np.testing.assert_array_equal(X, found.intake.X)
+    assert (found.partition.predict(X) == found.partition.labels_).mean() > 0.95
+
+
+def test_progress_moves_forward_to_the_end(table):
+    seen = []
+    audit(table, n_components=3, progress=lambda *step: seen.append(step), **FEW)
+    done = [step[1] for step in seen]
+    assert done == sorted(done) and done[-1] == seen[-1][2] and len({step[2] for step in seen}) == 1
+    stages = list(dict.fromkeys(step[0].split(":")[0] for step in seen))
+    assert stages == ["reading and encoding", "comparing algorithms", "is it real", "who are they",
+                      "what can be done", "done"]  # fmt: skip
+
+
+def test_odd_tables_are_audited(table):
+    quick = {"chance": 0, "runs": 0, "group_size": 20}
+    rng = np.random.default_rng(0)
+    for odd in (
+        pd.DataFrame(rng.random((60, 2)) < 0.5, columns=["a", "b"]),
+        pd.DataFrame(rng.standard_normal((60, 90))),
+        pd.DataFrame({"a": list("xyz") * 30, "b": list("pqpqr") * 18}),
+        pd.DataFrame({"when": pd.date_range("2020", periods=90), "x": rng.random(90)}),
+    ):
+        valid(audit(odd, **quick).to_dict())
+    mean = audit(table.assign(income=rng.gamma(2, 2, 260)), target="income", **quick)
+    assert mean.explanation.outcome[0].kind == "mean" and "on average among them" in mean.summary()
+    gaps = table.assign(paid=table["paid"].where(rng.random(260) < 0.8))
+    assert audit(gaps, target="paid", **quick).explanation.outcome[0].missing > 0
+    several = table.assign(paid=rng.choice(["a", "b", "b", "c"], 260))
+    found = audit(several, target="paid", **quick)
+    assert found.intake.positive == "b" and any("takes 3 values" in note for note in found.notes)
+
+
+def test_ties_are_stepped_over():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"t": [f"v{i % 10}" for i in range(300)], "a": rng.random(300)})
+    found = audit(table, group_size=30, chance=0, runs=0)
+    valid(found.to_dict())
+    assert any("have equal variance" in note for note in found.notes)
+    losses = leftout.group_losses(
+        found.intake.X, found.partition.labels_, found.partition.n_components_
+    )
+    np.testing.assert_allclose(partition.losses_, losses, rtol=1e-9)
+    asked = audit(table, n_components=3, group_size=30, chance=0, runs=0)  # as asked, and said
+    assert any("not unique" in note for note in asked.notes)
+    parts = asked.explanation.disparity_by_feature.sum()
+    assert parts == pytest.approx(asked.partition.disparity_)
+
+
+def test_a_target_that_is_given_apart_is_kept_apart(table):
+    quick = {"chance": 0, "runs": 0, "group_size": 30}
+    for target in (table["paid"], table["paid"].to_numpy(), pl.Series("paid", table["paid"])):
+        for sample in (None, 150):
+            found = audit(table, target=target, sample=sample, **quick)
+            assert "paid" not in found.encoder.sources_
+            assert found.explanation.outcome[0].gap.value < 1.0
+    other = table.assign(target=np.random.default_rng(0).random(260))
+    found = audit(other, target=table["paid"].to_numpy(), **quick)
+    assert "target" in found.encoder.sources_ and found.intake.target.name == "target (2)"
+
+
+def test_unknown_outcomes_are_called_so(table):
+    known = table.assign(paid=np.where(table["nr"] < 2, table["paid"], None))
+    known.loc[:1, "paid"] = ["yes", "no"]
+    found = audit(known, target="paid", group_size=60, chance=0, runs=0)
+    assert "nan" not in found.summary() and "nan %" not in found.html()
+
+
+def test_a_description_of_everybody_is_no_description(found):
+    sentence = replace(found.explanation.sentence, covered=260, count=200, size=200)
+    told = replace(found.explanation, sentence=sentence)
+    partition = clone(found.partition).set_params(group_size=200).fit(found.intake.X)
+    answers = findings(partition, None, None, told, found.mitigation, [])
+    assert sentence.f1 > 0.8 and {f.code: f.status for f in answers}["E001"] == "not found"
+
+
+def test_sensitive_columns_without_values_were_not_compared(table):
+    found = audit(table.assign(blank=None), sensitive=["blank"], group_size=60, chance=0, runs=0)
+    assert {f.code: f.status for f in found.findings}["A001"] == "not applicable"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ('"a,b,c,d";x\n1;2\n3;4\n', ["a,b,c,d", "x"]),
+        ("name, first;income, eur\nx, y;2\nz, q;4\n", ["name, first", "income, eur"]),
+        ("a\tb\n1,5\t2\n2,5\t3\n", ["a", "b"]),
+        ("a|b\n1|2\n", ["a", "b"]),
+        ("\ufeffa,b\n1,2\n", ["a", "b"]),
+        ("a, b\n1, ?\n2, 3\n", ["a", "b"]),
+    ],
+)
+def test_separators_are_told_from_what_they_separate(tmp_path, text, columns):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    assert list(leftout.reading.read_table(tmp_path / "t.csv").columns) == columns
+
+
+def test_codes_in_a_file_keep_their_zeros(tmp_path):
+    (tmp_path / "t.csv").write_text("zip,n,day\n01234,1.5,01/02/2020\n12345,0.25,03/02/2020\n")
+    table = leftout.reading.read_table(tmp_path / "t.csv")
+    assert table["zip"].tolist() == ["01234", "12345"] and table["n"].tolist() == [1.5, 0.25]
+
+
+def test_commands_with_odd_names(tmp_path, table):
+    odd = table.rename(columns={"score 5": "a,b", "score 4": "x=y"})
+    file = tmp_path / "t.csv"
+    odd.assign(done=np.arange(260) % 3 > 0).to_csv(file, index=False)
+    quick = ["--size", "60", "--chance", "0", "--runs", "0", "--quiet"]
+    for options in (["--drop", "a,b"], ["--target", "done=true"], ["--target", "nr=5.0"]):
+        out = tmp_path / "out"
+        result = CliRunner().invoke(main, ["audit", str(file), *options, *quick, "--out", str(out)])
+        assert result.exit_code == 0, result.stderr
+        first = json.loads((out / "audit.json").read_text())
+        words = shlex.split(first["settings"]["command"])[1:]
+        assert CliRunner().invoke(main, [*words, "--out", str(out)]).exit_code == 0
+        same(first, json.loads((out / "audit.json").read_text()))
+    command = audit(str(file), drop=["a,b", "nr"], group_size=60, chance=0, runs=0).settings.command
+    assert command.startswith("leftout.audit(") and "drop=['a,b', 'nr']" in command

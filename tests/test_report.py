@@ -1,0 +1,272 @@
+"""The report as people see it: in a real browser, at two widths, light and dark; and that nothing a
+table holds is ever more than text."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leftout import audit
+from leftout.files import write_together
+
+HOSTILE = [
+    "<script>document.title='run'</script>",
+    "</style><script>document.title='run'</script>",
+    '"><img src=x onerror="document.title=\'run\'">',
+    "=cmd|' /C calc'!A0",
+    "{{ 7*7 }} {% raw %}",
+    "https://example.org/<iframe src=https://example.org>",
+    "\u202eright to left\u200b\x07\x1b[2J",
+    "'; DROP TABLE--",
+    "$\\frac{1}{0}$ &amp; & <b>",
+]
+
+
+def hostile_table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    m = 120
+    table = pd.DataFrame({name: rng.standard_normal(m) for name in HOSTILE})
+    for i in range(4):
+        values = [HOSTILE[j] for j in rng.permutation(len(HOSTILE))[:4]] + ["@SUM(1)", "-1+1"]
+        table[f"{HOSTILE[i]} {i}"] = rng.choice(values, m)
+    table["long"] = rng.choice(["y" * 1_000_000, "z" * 1_000_000, "short"], m)
+    table["+target"] = rng.choice([HOSTILE[0], HOSTILE[6]], m)
+    return table
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return audit(
+        hostile_table(), target="+target", sensitive=[HOSTILE[1]], group_size=30, chance=2, runs=3,
+        rows=2,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page(hostile, tmp_path_factory):
+    return hostile.to_html(tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no chromium; on Debian: apt-get install chromium")
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def opened(browser, path, width=1280, scheme="light"):
+    """A page, and what it said and asked for."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    tab = context.new_page()
+    heard = {"console": [], "requests": []}
+    tab.on("console", lambda message: heard["console"].append(message.text))
+    tab.on("pageerror", lambda error: heard["console"].append(str(error)))
+    tab.on("dialog", lambda dialog: heard["console"].append("dialog"))
+    tab.on("request", lambda request: heard["requests"].append(request.url))
+    tab.goto(path.as_uri())
+    return tab, heard
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 380])
+def test_the_report_in_a_browser(browser, page, width, scheme):
+    tab, heard = opened(browser, page, width, scheme)
+    assert heard["console"] == [] and heard["requests"] == [page.as_uri()]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    figures = tab.locator("figure svg")
+    assert figures.count() == 8
+    for place in range(figures.count()):
+        box = figures.nth(place).bounding_box()
+        assert box["width"] > 250 and box["height"] > 150
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1
+    ground, ink = tab.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    dark = [sum(map(int, re.findall(r"\d+", colour)[:3])) < 384 for colour in (ground, ink)]
+    assert dark == ([True, False] if scheme == "dark" else [False, True])
+    # ids that links and figures use are there once
+    ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
+    assert len(links) == 10 and set(links) <= set(ids)
+
+
+def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
+    tab, heard = opened(browser, page)
+    assert tab.title() != "run" and heard["console"] == []
+    assert heard["requests"] == [page.as_uri()]
+    assert tab.evaluate("document.scripts.length") == 1
+    assert tab.evaluate("document.querySelectorAll('img, iframe, object, link, b b').length") == 0
+    text = tab.evaluate("document.body.textContent")
+    for name in HOSTILE[:6]:
+        assert name in text
+    assert "\\u202eright to left\\u200b\\x07\\x1b[2J" in text and "\u202e" not in text
+    assert "49" not in text.split("{{ 7*7 }}")[0][-5:] and "{{ 7*7 }} {% raw %}" in text
+    # even a script that somebody puts into the page by hand does not run
+    tab.evaluate(
+        "const s = document.createElement('script'); s.textContent = \"document.title='run'\";"
+        "document.body.append(s)"
+    )
+    assert tab.title() != "run"
+
+
+def test_tables_sort_by_keyboard(browser, page):
+    tab, _ = opened(browser, page)
+    table = tab.locator("#rules ~ .scroll table, #rules ~ * table").first
+    head = table.locator("th", has_text="rows").first
+    for expected in ("descending", "ascending"):
+        head.locator("button").focus()
+        tab.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == expected
+        column = table.evaluate("(t) => [...t.tBodies[0].rows].map(r => +r.cells[1].dataset.value)")
+        assert column == sorted(column, reverse=expected == "descending")
+
+
+def test_it_prints(browser, page):
+    tab, _ = opened(browser, page)
+    assert len(tab.pdf()) > 20_000
+
+
+def test_the_page_is_one_small_file_that_asks_for_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_500_000
+    for attribute in re.findall(r'(?:src|href)="([^"]*)"', text):
+        assert attribute.startswith(("#", "data:image/png"))
+    assert "default-src 'none'" in text and "@import" not in text
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", text.split("</style>")[0])
+
+
+class Outline(HTMLParser):
+    """Titles, alternatives, and whether tags close in order."""
+
+    VOID = ("meta", "link", "br", "img", "path", "use", "image", "rect", "line", "circle")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.titles, self.wrong = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "svg" and (given.get("role") != "img" or "aria-labelledby" not in given):
+            self.wrong.append("svg")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID and (not self.open or self.open.pop() != tag):
+            self.wrong.append(f"/{tag}")
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.titles.append(data)
+
+
+def test_order_and_alternatives(page):
+    outline = Outline()
+    outline.feed(page.read_text(encoding="utf-8"))
+    assert outline.wrong == [] and outline.open == []
+    assert outline.titles[1:] == [
+        "Who they are", "Is it real?", "How the algorithms compare", "What drives it", "Rules",
+        "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
+        "Glossary",
+    ]  # fmt: skip
+
+
+def test_the_page_shows_the_numbers_of_the_json(hostile, page):
+    text = " ".join(re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8")).split())
+    text = text.replace("\u00a0", " ")
+    data = hostile.to_dict()
+    assert f"{data['partition']['sizes'][1]:,}" in text
+    for line in data["comparison"]:
+        assert f"{line['disparity']:.4g}" in text
+    for finding in data["findings"]:
+        assert finding["title"].replace("'", "&#39;") in text
+    for line in data["mitigation"]["by_dimension"]:
+        assert f"{line['max_loss_after']:.4g}" in text
+
+
+def test_cells_of_the_csv_are_no_formulas(hostile):
+    for line in hostile.csv().splitlines():
+        for cell in line.split(","):
+            if cell.startswith(("=", "+", "-", "@", "\t")):
+                float(cell)  # a number, or it would be a formula
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from leftout.files import write_together
+folder = Path(sys.argv[1])
+print("ready", flush=True)
+while True:
+    for letter in "ab":
+        write_together({folder / name: letter * 300_000 for name in ("report.html", "audit.json")})
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
+def test_killed_while_it_writes(tmp_path):
+    chance = random.Random(0)
+    for _ in range(10):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE
+        ) as running:
+            assert running.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0.0, 0.15))
+            running.send_signal(signal.SIGKILL)
+        for path in tmp_path.iterdir():
+            content = path.read_text()
+            assert len(content) == 300_000 and len(set(content)) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
+def test_killed_at_ten_moments(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((80, 4)), columns=list("abcd"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20", "--chance", "1",
+               "--runs", "2", "--quiet"]  # fmt: skip
+    folder = tmp_path / "leftout-t"
+    whole = {"report.html": "</html>\n", "audit.json": "}\n", "groups.csv": "\n"}
+
+    def run(limit):
+        began = time.perf_counter()
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        try:
+            running.wait(limit)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+        return running.returncode, time.perf_counter() - began
+
+    code, seconds = run(300)
+    assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
+    shutil.rmtree(folder)
+    for moment in np.sort(rng.uniform(0.3, 1.0, 10)):
+        run(moment * seconds)
+        if folder.exists():
+            for path in folder.iterdir():
+                assert path.name in whole and path.read_text().endswith(whole[path.name])
+    code, _ = run(300)
+    assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
+    write_together({folder / "groups.csv": "again\n"})
+    assert (folder / "groups.csv").read_text() == "again\n"
