@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import explain, fair, scratch, trust  # noqa: E402
+from benchmarks import audit, explain, fair, scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -392,6 +392,21 @@ def fair_features():
 @case
 def fair_settings():
     yield from fair.settings()
+
+
+@case
+def audit_tables():
+    yield from audit.audits()
+
+
+@case
+def audit_repeated():
+    yield from audit.repeated()
+
+
+@case
+def audit_light():
+    yield from audit.light()
 
 
 def versions():

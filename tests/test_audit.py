@@ -306,7 +306,7 @@ def test_ties_are_stepped_over():
     losses = leftout.group_losses(
         found.intake.X, found.partition.labels_, found.partition.n_components_
     )
-    np.testing.assert_allclose(partition.losses_, losses, rtol=1e-9)
+    np.testing.assert_allclose(found.partition.losses_, losses, rtol=1e-9)
     asked = audit(table, n_components=3, group_size=30, chance=0, runs=0)  # as asked, and said
     assert any("not unique" in note for note in asked.notes)
     parts = asked.explanation.disparity_by_feature.sum()

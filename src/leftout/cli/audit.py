@@ -129,7 +129,7 @@ def audit(
 
 @click.command()
 @click.option(
-    "--size", default="evidence", show_default=True, metavar="N|evidence",
+    "--size", default="200", show_default=True, metavar="N|evidence",
     help="Applicants to look for, or the size with the most evidence.",
 )  # fmt: skip
 @click.option(
