@@ -49,8 +49,9 @@ types: .venv/test
 bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH)
 
-picture: .venv/bench
+picture: .venv/bench .venv/test browser
 	$(BIN)/python docs/picture.py
+	$(BIN)/python docs/screenshot.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

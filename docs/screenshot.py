@@ -1,4 +1,4 @@
-"""Take the picture of the report that README shows: ``make screenshot``.
+"""Take the picture of the report that README shows: ``make picture``.
 
 Audits the demo table, opens the report in Debian's Chromium and takes what a reader sees first.
 """

@@ -304,7 +304,7 @@ def _told(
     if part == "words" and (n_values > 2 or missing):
         kind, how = "category", f"{counted(n_values, 'value')}: "
         if n_values + bool(missing) == 2:
-            kind, how = "yes or no", "0 and 1"
+            kind, how = "yes or no", "whether it is missing; where known it is always the same"
         elif target is not None:
             how += f"mean of {target} for each"
         else:
@@ -313,11 +313,11 @@ def _told(
         own = "count as a value" if target is None and n_values > levels else "a value of their own"
         how += f", missing ones {own}" * bool(missing and kind == "category")
         return ColumnEncoding(column.name, kind, how, tuple(features), missing)
+    known = column.values[~column.missing]
     if n_values <= 2:
-        kind, how = "yes or no", "0 and 1"
+        kind, how = "yes or no", f"{column.show(known.min())} is 0, {column.show(known.max())} is 1"
     else:
         kind = "date" if column.dates else "number"
-        known = column.values[~column.missing]
         how = f"{column.show(known.min())} to {column.show(known.max())}, scaled"
     if cleaned.written is not None:
         how += f" ({cleaned.written})"

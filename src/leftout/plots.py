@@ -170,7 +170,8 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
         names.append(f"{len(parts) - len(names)} others together")
     places = np.arange(len(values))
     bars = ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
-    ax.bar_label(bars, [f"{100 * value / total:.0f} %" for value in values], padding=3, fontsize=8)
+    shares = [f"{round(100 * value / total) + 0:d} %" for value in values]
+    ax.bar_label(bars, shares, padding=3, fontsize=8)
     ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)
     _named(ax, names)

@@ -69,7 +69,7 @@ def _visible(value: Any) -> Any:
 
 
 def _percent(share: float | None, digits: int = 0) -> str:
-    return _DASH if share is None else f"{100 * share:.{digits}f} %"
+    return _DASH if share is None else f"{round(100 * share, digits) + 0.0:.{digits}f} %"
 
 
 def _number(value: float | None, digits: int = 3) -> str:
