@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from dataclasses import replace
 
 import matplotlib
@@ -64,10 +63,10 @@ def test_epochs_of_runs_and_of_one(X, runs, ax):
         plots.epochs(stability.agreement(search, X, runs=2), ax)
 
 
-def test_without_matplotlib_it_says_what_to_install(runs, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'leftout\[plots\]'"):
-        plots.jaccard(runs)
+def test_scree():
+    ax = plots.scree([0.5, 0.3, 0.15, 0.05], 2, Figure().subplots())
+    assert [bar.get_height() for bar in ax.patches] == [50.0, 30.0, 15.0, 5.0]
+    assert ax.get_title() == "2 components keep 80 % of the variance"
 
 
 @pytest.fixture(scope="module")

@@ -185,8 +185,8 @@ def test_order_and_alternatives(page):
     outline.feed(page.read_text(encoding="utf-8"))
     assert outline.wrong == [] and outline.open == []
     assert outline.titles[1:] == [
-        "Who they are", "Is it real?", "How the algorithms compare", "What drives it", "Rules",
-        "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
+        "Findings", "Who they are", "Is it real?", "How the algorithms compare", "What drives it",
+        "Rules", "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
         "Glossary",
     ]  # fmt: skip
 

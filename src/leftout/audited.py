@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +70,8 @@ class Audit:
         The table: its columns, the numbers made of them, and the encoder that made them.
     trust_rows : array of int
         Places, among the rows audited, of those that evidence and comparison rest on.
+    smallest : int
+        Fewest rows that a side could have.
     scree : array
         Share of the variance of each component, all of them.
     scores : array of shape (m,)
@@ -87,6 +91,7 @@ class Audit:
     findings: list[Finding]
     intake: Intake
     trust_rows: NDArray[np.intp]
+    smallest: int
     scree: Array
     scores: Array
     settings: Settings
@@ -109,13 +114,18 @@ class Audit:
 
     def headline(self) -> str:
         """The verdict in one sentence."""
-        return headline(self.partition, self.trust)
+        return headline(self.partition, self.trust, self._sampled)
 
     def summary(self) -> str:
         """The whole in one paragraph."""
         return paragraph(
-            self.partition, self.trust, self.explanation, self.mitigation, len(self.trust_rows)
-        )
+            self.partition, self.trust, self.explanation, self.mitigation, len(self.trust_rows),
+            self._sampled,
+        )  # fmt: skip
+
+    @property
+    def _sampled(self) -> bool:
+        return len(self.intake.rows) < self.intake.n_rows
 
     def __str__(self) -> str:
         return self.summary()
@@ -133,6 +143,7 @@ class Audit:
         return plain({
             "schema_version": SCHEMA_VERSION,
             "leftout_version": __version__,
+            "versions": _versions(),
             "created": self.created,
             "headline": self.headline(),
             "summary": self.summary(),
@@ -155,6 +166,7 @@ class Audit:
             },
             "partition": {
                 "group_size": int(found.sizes_[1]),
+                "min_group_size": self.smallest,
                 "chosen": evidence.get("partition", {}).get("chosen", "free"),
                 "solver": self.settings.solver,
                 "sizes": found.sizes_.tolist(),
@@ -172,6 +184,8 @@ class Audit:
                     key: evidence.get(key)
                     for key in ("p_value", "beyond_chance", "evidence_size", "evidence_range")
                 },
+                "disparity": None if self.trust is None else self.trust.disparity,
+                "by_chance": None if self.trust is None else self.trust.by_chance,
                 "chance": evidence.get("chance", {}),
                 "notes": evidence.get("notes", []),
             },
@@ -240,3 +254,9 @@ class Audit:
             found["agreement"] = partial(plots.jaccard, self.stability)
             found["consensus"] = partial(plots.consensus, self.stability)
         return found
+
+
+def _versions() -> dict[str, str]:
+    """What computed the numbers."""
+    names = ("numpy", "scipy", "scikit-learn", "numba")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}

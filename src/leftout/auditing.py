@@ -222,6 +222,7 @@ class _Work:
             findings=findings(found, evidence, stability, told, mended, self.intake.sensitive),
             intake=self.intake,
             trust_rows=self.rows,
+            smallest=smallest,
             scree=posed.explained,
             scores=found.score_samples(self.X),
             settings=self.settings,
@@ -274,8 +275,10 @@ class _Work:
             "sorting, best cut": Sorting(split="best"),
         }
         lines = []
+        tiny = np.random.default_rng(0).random((40, 4))
         for done, (name, solver) in enumerate(solvers.items()):
             report(name, done, len(solvers))
+            MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what they say of sizes, the audit says once
@@ -389,5 +392,6 @@ class _Work:
                 "Fair PCA is computed by the definition, about the column means: its losses are "
                 "not those of the paper's preset."
             )
-        sides = np.where(found.labels_ == 1, "the left-out group", "the rest")
+        # in this order, the rest comes first as everywhere
+        sides = np.where(found.labels_ == 1, "the left-out group", "rest")
         return mitigate(self.X, sides, found.n_components_, progress=report)

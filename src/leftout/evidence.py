@@ -76,6 +76,19 @@ class Trust:
             return None
         return self.p_value <= LEVEL
 
+    @property
+    def disparity(self) -> float:
+        """Best disparity at the group's size."""
+        return float(self.partition.disparity_)
+
+    @property
+    def by_chance(self) -> float | None:
+        """What the same search finds at this size by chance, on average; None without tables."""
+        main = self.profile.main
+        if main is None:
+            return None
+        return float(np.interp(self.group_size, self.profile.sizes, main.mean))
+
     def summary(self) -> str:
         """The evidence in plain words, a line a question."""
         lines = [self._about_group(), self._about_chance()]

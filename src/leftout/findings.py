@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leftout.evidence import LEVEL, Trust
-from leftout.explain import Explanation
+from leftout.explain import Explanation, Outcome
 from leftout.mitigation import Mitigation
 from leftout.partition import MaxDisparityPartition
 from leftout.stability import Stability
-from leftout.wording import counted, listed, unambiguous
+from leftout.wording import counted
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
@@ -59,6 +59,7 @@ def findings(
         _aligned(told, sensitive),
         _outcome(told),
         _encodings(told),
+        _same_group(told),
         _mended(mended),
     ]
 
@@ -105,7 +106,7 @@ def _more_tables(got: int) -> str:
 
 
 def _held_out(trust: Trust | None) -> Finding:
-    code, title = "H001", "The group is left out on rows the search has not seen"
+    code, title = "H001", "A group found on half of the rows is left out on the other half"
     if trust is None:
         detail = "The paper's preset does not split the rows. Audit without it."
         return Finding(code, NOT_APPLICABLE, title, detail)
@@ -128,7 +129,7 @@ def _held_out(trust: Trust | None) -> Finding:
 
 
 def _stable(stability: Stability | None) -> Finding:
-    code, title = "S001", "The group comes back with other seeds"
+    code, title = "S001", "The group comes back with other seeds, on the same rows"
     runs = 0 if stability is None else len(stability.labels)
     if stability is None or runs < _FEWEST_RUNS:
         detail = f"Needs {_FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
@@ -165,7 +166,7 @@ def _sentence(told: Explanation, n_left_out: int, n_rows: int) -> Finding:
         return Finding(code, NOT_APPLICABLE, title, detail)
     sentence, share = told.sentence, n_left_out / n_rows
     tells = sentence.precision - share >= _TELLS * (1.0 - share)
-    detail = f"{sentence} (F1 {sentence.f1:.2f}; of all rows, {100 * share:.0f} % are in it)."
+    detail = f"{sentence} (F1 {sentence.f1:.2f}; {100 * share:.0f} % of all rows are in the group)."
     good = sentence.f1 >= _DESCRIBES and tells
     return Finding(code, FOUND if good else NOT_FOUND, title, detail)
 
@@ -181,7 +182,14 @@ def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
         return Finding(code, NOT_APPLICABLE, title, detail)
     alike = [line for line in lines if line.corrected <= LEVEL]
     if not alike:
-        detail = f"None of {counted(len(sensitive), 'column')} (p > {LEVEL}, corrected)."
+        named = [
+            f"{line} (strength {line.strength:.2f}, p = {line.corrected:.2g})" for line in lines
+        ]
+        more = len(named) - _NAMED
+        detail = (
+            f"At p <= {LEVEL}, corrected: none. " + "; ".join(named[:_NAMED])
+            + f"; and {more} more" * (more > 0) + ". Columns that were searched may stand for them."
+        )  # fmt: skip
         return Finding(code, NOT_FOUND, title, detail)
     named = [f"{line} (p = {line.corrected:.2g})" for line in alike[:_NAMED]]
     more = len(alike) - _NAMED
@@ -202,34 +210,53 @@ def _outcome(told: Explanation) -> Finding:
 
 def _encodings(told: Explanation) -> Finding:
     code, title = "O002", "The outcome's gap remains when the target is kept out of the encoding"
-    if not told.outcome:
-        detail = "No target was given, so none is in the encoding."
+    free = _target_free(told)
+    if free is None:
+        detail = "No category was encoded by a target's mean, so no target is in the encoding."
         return Finding(code, NOT_APPLICABLE, title, detail)
-    free = [o for o in told.other_outcomes if o.encoding == "target-free"]
-    if not free:
-        detail = "No category was encoded by the target's mean, so the target is not in it."
+    ours, other = told.outcome[0].gap, free.gap
+    if not (ours.low > 0.0 or ours.high < 0.0):
+        detail = f"There is no clear gap to begin with (O001). Without the target: {free}."
         return Finding(code, NOT_APPLICABLE, title, detail)
-    ours, other = told.outcome[0].gap, free[0].gap
-    same = (other.low > 0.0 and ours.value > 0.0) or (other.high < 0.0 and ours.value < 0.0)
-    names = listed([unambiguous(o.encoding) for o in free[:1]])
-    return Finding(
-        code,
-        FOUND if same else NOT_FOUND,
-        title,
-        f"With a {names} encoding: {free[0]}; that search shares "
-        f"{100 * (free[0].overlap or 0.0):.0f} % of the rows that either leaves out.",
+    remains = other.low > 0.0 if ours.value > 0.0 else other.high < 0.0
+    reversed_ = other.high < 0.0 if ours.value > 0.0 else other.low > 0.0
+    detail = f"With a target-free encoding: {free}." + " The gap is reversed." * reversed_
+    if (free.overlap or 0.0) < _AGREE:
+        detail += " That is another group: see S003."
+    return Finding(code, FOUND if remains else NOT_FOUND, title, detail)
+
+
+def _same_group(told: Explanation) -> Finding:
+    code, title = "S003", "The group stays the same when the target is kept out of the encoding"
+    free = _target_free(told)
+    if free is None:
+        detail = "No category was encoded by a target's mean, so no target is in the encoding."
+        return Finding(code, NOT_APPLICABLE, title, detail)
+    overlap = free.overlap or 0.0
+    detail = (
+        f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
+        f"either leaves out; from {100 * _AGREE:.0f} % on they count as one group."
     )
+    return Finding(code, FOUND if overlap >= _AGREE else NOT_FOUND, title, detail)
+
+
+def _target_free(told: Explanation) -> Outcome | None:
+    """The outcome where the target was no part of the encoding; None if it never was."""
+    return next((o for o in told.other_outcomes if o.encoding == "target-free"), None)
 
 
 def _mended(mended: Mitigation) -> Finding:
     here = mended.here
+    (rest, group), (rest_after, group_after) = here.losses_before, here.losses_after
     before, after = float(here.losses_before.max()), float(here.losses_after.max())
     lower = after < before * (1.0 - 1e-9)
+    gap = "less than 1e-12" if here.gap < 1e-12 else f"{here.gap:.0e}"
     return Finding(
         "M001",
         FOUND if lower else NOT_FOUND,
         "Fair PCA lowers the largest loss",
-        f"From {before:.4g} to {after:.4g} with as many components, at a price of "
-        f"{100 * max(here.price, 0.0):.2g} % of the table's variance; certified to within "
-        f"{here.gap:.1g}.",
+        f"The left-out group's loss goes from {group:.3g} to {group_after:.3g}, the rest's from "
+        f"{rest:.3g} to {rest_after:.3g}, with as many components; "
+        f"{100 * max(here.price, 0.0):.2g} percentage points less of the table's variance are "
+        f"kept. Gap to the best possible: {gap}.",
     )

@@ -100,6 +100,11 @@ def take_in(
             table = _rows(table, rows)
             raw = columns_of(table, categorical=categorical)
             outcome = None if outcome is None else outcome.take(rows)
+            evenly = "at random" if outcome is None else "in proportion to the target's values"
+            notes.append(
+                f"{sample:,} of the table's {n_rows:,} rows were drawn, {evenly}; another sample "
+                "(another seed) may give another group."
+            )
         else:
             notes.append(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
     if len(rows) < FEWEST_ROWS:

@@ -64,7 +64,8 @@ def _show_features(console: Console, told: Explanation, meanings: Mapping[str, s
     parts = told.by_column()
     total = sum(parts.values())
     table = _table("\nWhat the disparity is made of", "feature", "meaning", "part", "share")
-    lines = [(name, meanings.get(name, ""), part) for name, part in list(parts.items())[:_LINES]]
+    most = sorted(parts.items(), key=lambda part: -abs(part[1]))[:_LINES]
+    lines = [(name, meanings.get(name, ""), part) for name, part in most]
     if len(parts) > len(lines):
         left = total - sum(part for *_, part in lines)
         lines.append((f"{len(parts) - len(lines)} others", "", left))

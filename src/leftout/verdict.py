@@ -11,33 +11,24 @@ from leftout.wording import counted
 _POOR = 0.5
 
 
-def headline(found: MaxDisparityPartition, trust: Trust | None) -> str:
+def headline(found: MaxDisparityPartition, trust: Trust | None, sampled: bool = False) -> str:
     """Is anybody left out? One sentence that says no more than was tested."""
-    size, rows = f"{found.sizes_[1]:,}", f"{found.sizes_.sum():,}"
+    rows = f"{found.sizes_[1]:,} of {found.sizes_.sum():,} {'sampled ' * sampled}rows"
     if found.disparity_ <= 0.0:
-        return f"No group of {size} of {rows} rows loses more than the rest."
+        return f"No group of {rows} loses more than the rest."
     if trust is None or trust.beyond_chance is None:
-        return (
-            f"{size} of {rows} rows are represented worst; whether by more than chance was not "
-            "tested."
-        )
+        return f"{rows} are represented worst; whether by more than chance was not tested."
     if not trust.beyond_chance:
         return (
-            f"No left-out group beyond chance: the {size} of {rows} rows that are represented "
-            "worst lose no more than chance gives."
+            f"No left-out group beyond chance: the {rows} that are represented worst lose no more "
+            "than chance gives."
         )
-    held = trust.held_out
+    text, held = f"{rows} are left out: chance tables rarely show as much", trust.held_out
     if held is None or held.p_value is None:
-        return f"{size} of {rows} rows are left out, and it is unlikely to be chance."
+        return f"{text}."
     if held.p_value <= LEVEL and held.low > 0.0:
-        return (
-            f"{size} of {rows} rows are left out: it is unlikely to be chance, and holds on rows "
-            "the search had not seen."
-        )
-    return (
-        f"{size} of {rows} rows are left out: it is unlikely to be chance, but it did not show "
-        "beyond chance on rows the search had not seen."
-    )
+        return f"{text}, and it holds on rows the search had not seen."
+    return f"{text}, but on rows the search had not seen it is no more than chance."
 
 
 def paragraph(
@@ -46,12 +37,13 @@ def paragraph(
     told: Explanation,
     mended: Mitigation,
     trust_rows: int,
+    sampled: bool = False,
 ) -> str:
     """What was found, in the order in which people ask."""
     share = 100 * found.explained_variance_ratio_.sum()
     kept, own = 100 * found.retained_, 100 * found.retained_own_
     parts = [
-        headline(found, trust),
+        headline(found, trust, sampled),
         f"A shared PCA with {counted(found.n_components_, 'component')} keeps {share:.0f} % of the "
         f"table's variance but {kept[1]:.0f} % of this group's; its own would keep {own[1]:.0f} %.",
     ]
@@ -60,33 +52,47 @@ def paragraph(
         if told.sentence.f1 < _POOR:
             start = "No short sentence describes the group well; the best"
         parts.append(f"{start}: {told.sentence}.")
-    parts += _chance(trust, trust_rows, int(found.sizes_.sum()))
-    for outcome in told.outcome[:1]:
-        if outcome.gap.value != outcome.gap.value:  # nothing is known on one side
-            continue
-        a, b = outcome.sides()
-        if outcome.kind == "mean":
-            parts.append(f"{outcome.text}: {a} on average among them, {b} among the rest.")
-        else:
-            parts.append(f"{outcome.text}: {a} of them, {b} of the rest.")
-    here = mended.here
-    before, after = here.losses_before.max(), here.losses_after.max()
-    if after < before * (1.0 - 1e-9):
+    parts.append(_chance(trust, trust_rows, int(found.sizes_.sum())))
+    parts += _outcome(told)
+    before, after = mended.here.losses_before, mended.here.losses_after
+    if after.max() < before.max() * (1.0 - 1e-9):
         parts.append(
-            f"Fair PCA with as many components would bring the larger loss from {before:.3g} to "
-            f"{after:.3g}, at a price of {100 * max(here.price, 0.0):.2g} % of the variance."
+            f"Fair PCA with as many components would bring the group's loss from {before[1]:.3g} "
+            f"to {after[1]:.3g} and the rest's from {before[0]:.3g} to {after[0]:.3g}, and keep "
+            f"{100 * max(mended.here.price, 0.0):.2g} percentage points less of the variance."
         )
     return " ".join(parts)
 
 
-def _chance(trust: Trust | None, trust_rows: int, rows: int) -> list[str]:
+def _chance(trust: Trust | None, trust_rows: int, rows: int) -> str:
     if trust is None or trust.beyond_chance is None or trust.profile.main is None:
-        return ["Whether this is chance was not tested."]
-    tables = counted(len(trust.profile.main.curves), "chance table")
-    on = "" if trust_rows == rows else f" on {trust_rows:,} of the rows"
+        return "Whether this is chance was not tested."
+    n_tables, p = len(trust.profile.main.curves), trust.p_value
+    assert p is not None
+    tables = counted(n_tables, "chance table")
+    tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + n_tables))
+    on = "" if trust_rows == rows else f", on {trust_rows:,} of the rows"
+    compared = f"the disparity is {trust.disparity:.3g}, chance gives {trust.by_chance:.3g}"
     if trust.beyond_chance:
-        return [f"It is unlikely to be chance: p = {trust.p_value:.2g} ({tables}{on})."]
-    return [
-        f"It may well be chance: p = {trust.p_value:.2g} ({tables}{on}), so read the rest as a "
+        return f"It is unlikely to be chance: p = {p:.2g} ({tables}{on}); {compared}."
+    return (
+        f"It may well be chance: p = {p:.2g} ({tables}{on}); {compared}. Read the rest as a "
         "description of the worst case, not as a finding."
-    ]
+    )
+
+
+def _outcome(told: Explanation) -> list[str]:
+    for outcome in told.outcome[:1]:
+        if outcome.gap.value != outcome.gap.value:  # nothing is known on one side
+            return []
+        a, b = outcome.sides()
+        mean = outcome.kind == "mean"
+        sides = f"{a} on average among them, {b} among" if mean else f"{a} of them, {b} of"
+        parts = [f"{outcome.text}: {sides} the rest."]
+        free = [o for o in told.other_outcomes if o.encoding == "target-free"]
+        if free and (free[0].overlap or 0.0) < _POOR:
+            parts.append(
+                "But the target is in the encoding; without it, the search finds other rows."
+            )
+        return parts
+    return []

@@ -22,7 +22,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     """Options of every audit."""
     options = (
         click.option("--seed", default=0, show_default=True, type=click.IntRange(0),
-                     help="Seed of the search."),
+                     help="Seed of searches and samples."),
         click.option("--jobs", default=-1, show_default=True, type=click.IntRange(-1, 1024),
                      help="Threads; -1 for all cores. Results do not depend on it."),
         click.option("--rows", default=0, show_default=True, type=click.IntRange(0),

@@ -52,9 +52,9 @@ def _features(data: Data) -> str:
     parts: dict[str, float] = {}
     for line in data["explanation"]["disparity_by_feature"]:
         parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
-    most = sorted(parts, key=lambda name: -parts[name])[:_NAMED]
+    most = sorted(parts, key=lambda name: -abs(parts[name]))[:_NAMED]
     named = [f"{unambiguous(name)} {100 * parts[name]:.0f} %" for name in most]
-    return f"Bars: what each column adds to the disparity, most first: {listed(named)}."
+    return f"Bars: what each column adds to the disparity, or takes from it: {listed(named)}."
 
 
 def _scores(data: Data) -> str:
@@ -77,10 +77,11 @@ def _alignment(data: Data) -> str:
 
 def _mitigation(data: Data) -> str:
     lines = data["mitigation"]["by_dimension"]
+    here = next(x for x in lines if x["n_components"] == data["mitigation"]["n_components"])
     each = [
         f"{line['max_loss_before']:.3g} before and {line['max_loss_after']:.3g} after with "
         f"{line['n_components']}"
-        for line in (lines[0], lines[len(lines) // 2], lines[-1])
+        for line in (lines[0], here, lines[-1])
     ]
     return f"Lines: the larger of the two losses by the number of components: {listed(each)}."
 

@@ -8,7 +8,9 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     while (head.firstChild) button.appendChild(head.firstChild);
     head.appendChild(button);
     button.addEventListener("click", function () {
-      var up = head.getAttribute("aria-sort") === "descending";
+      var number = table.tBodies[0].rows[0].cells[place].hasAttribute("data-value");
+      var now = head.getAttribute("aria-sort");
+      var up = now === "descending" || (now === null && !number);
       Array.prototype.forEach.call(heads, function (other) { other.removeAttribute("aria-sort"); });
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       var rows = Array.prototype.slice.call(table.tBodies[0].rows);
@@ -23,6 +25,16 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     });
   });
 });
+// What does not scroll need not be a stop on the way through the page.
+var fit = function () {
+  document.querySelectorAll(".scroll").forEach(function (box) {
+    if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+    else box.removeAttribute("tabindex");
+  });
+};
+fit();
+window.addEventListener("resize", fit);
+document.querySelectorAll("details").forEach(function (part) { part.addEventListener("toggle", fit); });
 window.addEventListener("beforeprint", function () {
   document.querySelectorAll("details").forEach(function (part) { part.open = true; });
 });
