@@ -72,7 +72,7 @@ def _chance(trust: Trust | None, trust_rows: int, rows: int) -> str:
     tables = counted(n_tables, "chance table")
     tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + n_tables))
     on = "" if trust_rows == rows else f", on {trust_rows:,} of the rows"
-    compared = f"the disparity is {trust.disparity:.3g}, chance gives {trust.by_chance:.3g}"
+    compared = f"the disparity is {trust.disparity:.4g}, chance gives {trust.by_chance:.4g}"
     if trust.beyond_chance:
         return f"It is unlikely to be chance: p = {p:.2g} ({tables}{on}); {compared}."
     return (
