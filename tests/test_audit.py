@@ -62,6 +62,9 @@ def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
     valid(data)
     assert list(data)[:3] == ["schema_version", "leftout_version", "versions"]
     assert data["table"]["rows"] == len(table) and data["table"]["target"] == "paid"
+    assert (
+        data["table"]["features"] == len(data["table"]["feature_names"]) == found.intake.X.shape[1]
+    )
     assert data["table"]["dropped"] == [{"column": "nr", "reason": "a number for each row"}]
     assert data["partition"]["sizes"] == found.partition.sizes_.tolist()
     labels, X = found.partition.labels_, found.intake.X
@@ -76,7 +79,7 @@ def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
     hidden = [line for line in data["explanation"]["alignment"] if not line["searched"]]
     assert [line["column"] for line in hidden] == ["sex"]
     solvers = [line["solver"] for line in data["comparison"]]
-    assert solvers[0] == "alternating" and {"greedy", "annealing"} < set(solvers)
+    assert solvers[0] == "alternating" and {"greedy", "annealing", "sorting"} < set(solvers)
     best = max(line["disparity"] for line in data["comparison"])
     assert data["comparison"][0]["disparity"] == pytest.approx(best)
 
@@ -217,7 +220,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.auditing._TRUST_ROWS", 150)
+    monkeypatch.setattr("leftout.audit_steps._TRUST_ROWS", 150)
     found = audit(table, target="paid", n_components=3, rows=1, **FEW)
     data = found.to_dict()
     valid(data)

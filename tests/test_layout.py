@@ -62,7 +62,7 @@ MAY_IMPORT = {
         "stability",
         "verdict",
     },
-    "auditing": {
+    "audit_steps": {
         "audited",
         "checks",
         "evidence",
@@ -72,10 +72,21 @@ MAY_IMPORT = {
         "mitigation",
         "partition",
         "progress",
-        "reading",
         "settings",
         "solvers",
         "stability",
+    },
+    "auditing": {
+        "audit_steps",
+        "audited",
+        "checks",
+        "evidence",
+        "intake",
+        "partition",
+        "progress",
+        "reading",
+        "settings",
+        "solvers",
         "threads",
     },
     "explain": {

@@ -151,7 +151,8 @@ class Audit:
                 "source": intake.source,
                 "rows": len(intake.rows),
                 "rows_in_table": intake.n_rows,
-                "features": intake.encoder.get_feature_names_out().tolist(),
+                "features": intake.X.shape[1],
+                "feature_names": intake.encoder.get_feature_names_out().tolist(),
                 "target": None if intake.target is None else intake.target.name,
                 "positive": intake.positive,
                 "sensitive": intake.sensitive,
@@ -202,11 +203,11 @@ class Audit:
         """The main figures, as plain data."""
         whole = self.to_dict()
         keys = ("schema_version", "leftout_version", "created", "headline", "summary")
-        table = {key: whole["table"][key] for key in ("source", "rows", "target", "positive")}
+        table = ("source", "rows", "rows_in_table", "features", "target", "positive")
         mended = ("losses_before", "losses_after", "max_loss", "gap", "price")
         return {
             **{key: whole[key] for key in keys},
-            "table": {**table, "features": len(whole["table"]["features"])},
+            "table": {key: whole["table"][key] for key in table},
             "pca": whole["pca"],
             "partition": whole["partition"],
             "p_value": whole["trust"]["p_value"],

@@ -261,11 +261,6 @@ def _counts(target: Column | None, positive: Any, notes: list[str]) -> Any:
         if positive is not None:
             raise ValueError(f"positive={positive!r} is a value of a target, but none is given.")
         return None
-    if target.dates:
-        raise ValueError(
-            f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
-            "turn it into yes and no first."
-        )
     level = level_of(target, positive)
     if level is None:
         return None

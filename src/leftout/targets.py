@@ -15,6 +15,11 @@ _SHOWN = 5
 
 def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
     """The values of a target whose rates count; None if its mean does."""
+    if target.dates:
+        raise ValueError(
+            f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
+            "turn it into yes and no first."
+        )
     if target.categories is None:
         known: list[Any] = target.tabulated[0].tolist()
     else:

@@ -139,11 +139,6 @@ def compare_outcome(
 
 def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
     """:func:`compare_outcome` on a column and a mask that are checked."""
-    if target.dates:
-        raise ValueError(
-            f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
-            "turn it into yes and no first."
-        )
     levels = levels_of(target, positive)
     if levels is None:
         return [_means(target, group)]
