@@ -50,8 +50,8 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 )  # fmt: skip
 @click.option("--min-size", metavar="N|5%", help="Fewest rows on a side; by default 5 a feature.")
 @click.option(
-    "--size", default=None, metavar="N|5%|evidence",
-    help="Size of the left-out group; by default the one with the most evidence.",
+    "--size", default="evidence", show_default=True, metavar="N|5%|evidence",
+    help="Size of the left-out group, or the one with the most evidence.",
 )  # fmt: skip
 @click.option("--groups", default=2, show_default=True, help="Groups to find; only 2 for now.")
 @click.option(
@@ -76,7 +76,7 @@ def audit(
     sensitive: str,
     dims: str,
     min_size: str | None,
-    size: str | None,
+    size: str,
     groups: int,
     runs: int,
     chance: int,
@@ -104,10 +104,8 @@ def audit(
         asked: dict[str, Any] = {
             "n_components": options.dimensions(dims),
             "min_group_size": options.size(min_size, "--min-size"),
-            "group_size": options.size(size, "--size") if size != "evidence" else "evidence",
+            "group_size": size if size == "evidence" else options.size(size, "--size"),
         }
-        if size is None:
-            asked["group_size"] = "evidence"
         check_folder(folder)
         report("reading the table", 0, 1)
         source = Source.of(table)
@@ -122,9 +120,7 @@ def audit(
             preset=preset, sample=sample, random_state=seed, n_jobs=jobs, rows=rows,
             progress=report, **names, **asked,
         )  # fmt: skip
-        report("writing the report", 1, 1)
-        contents = _contents(found)
-    _deliver(found, contents, folder, as_json)
+    _deliver(found, folder, as_json)
 
 
 @click.command()
@@ -165,7 +161,7 @@ def demo(
         from leftout.datasets import DEMO_COLUMNS, load_demo
         from leftout.files import check_folder
 
-        wanted = "evidence" if size == "evidence" else options.size(size, "--size")
+        wanted = size if size == "evidence" else options.size(size, "--size")
         check_folder(out)
         found = run(
             load_demo(), target="approve", positive=1, group_size=wanted, runs=runs, chance=chance,
@@ -174,9 +170,7 @@ def demo(
         words = ["leftout", "demo", "--size", size, "--chance", str(chance), "--runs", str(runs)]
         command = " ".join([*words, "--seed", str(seed), *(["--rows", str(rows)] if rows else [])])
         found = replace(found, settings=replace(found.settings, command=command))
-        report("writing the report", 1, 1)
-        contents = _contents(found)
-    _deliver(found, contents, out, as_json, DEMO_COLUMNS)
+    _deliver(found, out, as_json, DEMO_COLUMNS)
 
 
 def _stem(table: Path) -> str:
@@ -187,13 +181,8 @@ def _stem(table: Path) -> str:
     return name or "table"
 
 
-def _contents(found: Audit) -> dict[str, str]:
-    return {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
-
-
 def _deliver(
     found: Audit,
-    contents: dict[str, str],
     folder: Path,
     as_json: bool,
     meanings: dict[str, str] | None = None,
@@ -201,6 +190,7 @@ def _deliver(
     """Files first; results are printed in any case."""
     from leftout.files import unwritable, write_together
 
+    contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
     failed, files = None, []
     try:
         made = not folder.exists()
