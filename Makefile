@@ -37,7 +37,7 @@ test-oldest:
 	test -d .venv-oldest || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install \
 	    -c tests/oldest.txt -e '.[demo,test]'
-	NUMBA_CACHE_DIR=.numba/oldest .venv-oldest/bin/python -m pytest
+	NUMBA_CACHE_DIR=$(CURDIR)/.numba/oldest .venv-oldest/bin/python -m pytest
 
 lint: .venv/test
 	$(BIN)/ruff check .
