@@ -404,7 +404,7 @@ def tables(draw):
     if kind == "inferred":
         table = table.infer_objects()
     if kind == "nullable":
-        with suppress(OverflowError):  # older versions of pandas do not convert huge numbers
+        with suppress(OverflowError, RuntimeWarning):  # older pandas, of huge numbers
             table = table.convert_dtypes()
     return table, y, draw(st.sampled_from([2, 100]))
 
