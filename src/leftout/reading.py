@@ -230,13 +230,16 @@ def _refuse_ragged(path: Path, separator: str, fields: int) -> None:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")  # type: ignore[return-value]
+    return _opener(path)(path, "rb")
 
 
 def _lines(path: Path) -> IO[str]:
     csv.field_size_limit(_LONGEST)
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    return opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return _opener(path)(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _opener(path: Path) -> Any:
+    return gzip.open if path.suffix.lower() == ".gz" else open
 
 
 def _not_utf8(path: Path, where: str) -> str:
