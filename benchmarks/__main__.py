@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import audit, explain, fair, scratch, trust  # noqa: E402
+from benchmarks import audit, explain, fair, reproduce, scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -407,6 +407,26 @@ def audit_repeated():
 @case
 def audit_light():
     yield from audit.light()
+
+
+@case
+def reproduce_students():
+    yield from reproduce.students()
+
+
+@case
+def reproduce_speed():
+    yield from reproduce.speed()
+
+
+@case
+def reproduce_rivals():
+    yield from reproduce.rivals()
+
+
+@case
+def reproduce_command():
+    yield from reproduce.command()
 
 
 def versions():

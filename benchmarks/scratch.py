@@ -18,8 +18,28 @@ def loss(G, V, d):
     return (top_energy(G, d) - np.sum((G @ V) ** 2)) / len(G)
 
 
-def greedy(X, d, min_size, seeds, rng, epochs=15):
+def components(G, d):
+    return np.linalg.svd(G, full_matrices=False)[2][:d].T
+
+
+def centred_components(G, d):
+    return components(G - G.mean(axis=0), d)
+
+
+def projection_gap(G, V, d):
+    """What the paper's Algorithm 1 writes, on rows that are not centred."""
+    W = centred_components(G, d)
+    return np.sum(((G @ V) @ V.T - (G @ W) @ W.T) ** 2) / len(G)
+
+
+# A group's loss, and the components of all rows.
+EXCESS = (loss, components)
+PROJECTION_GAP = (projection_gap, centred_components)
+
+
+def greedy(X, d, min_size, seeds, rng, epochs=15, measure=EXCESS):
     """Returns labels, accepted moves as (epoch, row), and the number of epochs run."""
+    loss, components = measure
     m = len(X)
     order = rng.permutation(m)
     labels = np.full(m, -1)
@@ -27,14 +47,14 @@ def greedy(X, d, min_size, seeds, rng, epochs=15):
     for i in order[2 * seeds :]:
         seen = labels >= 0
         seen[i] = True
-        V = np.linalg.svd(X[seen], full_matrices=False)[2][:d].T
+        V = components(X[seen], d)
         losses = []
         for side in (0, 1):
             inside = labels == side
             inside[i] = True
             losses.append(loss(X[inside], V, d))
         labels[i] = 0 if losses[0] > losses[1] else 1
-    V = np.linalg.svd(X, full_matrices=False)[2][:d].T
+    V = components(X, d)
 
     def gap(labels):
         return abs(loss(X[labels == 0], V, d) - loss(X[labels == 1], V, d))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 # scikit-learn skips one of its checks without it, and SciPy reads it when first imported
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -38,3 +39,15 @@ def mixed() -> np.ndarray:
     Z[:, 2] = np.round(Z[:, 2])
     Z[:, 3] = Z[:, 3] > 2
     return Z
+
+
+@pytest.fixture(scope="session")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no chromium; on Debian: apt-get install chromium")
+    with api.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()

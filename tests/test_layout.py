@@ -178,8 +178,11 @@ MAY_IMPORT = {
         "plots",
         "progress",
         "reading",
+        "reproduce",
         "terminal",
     },
+    # the public surface, and what reads, writes and reports
+    "reproduce": {*leftout.__all__, "files", "progress", "reading", "report", "wording"},
     "__main__": {"cli"},
 }
 SPEAKS = {"cli", "terminal"}  # may use rich or print on stdout

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import opened
 from leftout import audit
 from leftout.files import write_together
 
@@ -55,33 +56,6 @@ def hostile():
 @pytest.fixture(scope="module")
 def page(hostile, tmp_path_factory):
     return hostile.to_html(tmp_path_factory.mktemp("report") / "report.html")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("there is no chromium; on Debian: apt-get install chromium")
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-def opened(browser, path, width=1280, scheme="light"):
-    """A page, and what it said and asked for."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-    )
-    tab = context.new_page()
-    heard = {"console": [], "requests": []}
-    tab.on("console", lambda message: heard["console"].append(message.text))
-    tab.on("pageerror", lambda error: heard["console"].append(str(error)))
-    tab.on("dialog", lambda dialog: heard["console"].append("dialog"))
-    tab.on("request", lambda request: heard["requests"].append(request.url))
-    tab.goto(path.as_uri())
-    return tab, heard
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from leftout.explain import Explanation
     from leftout.mitigation import Mitigation
 
-_TABLE, _COPULA, _GAUSSIAN, _QUIET = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc"
-_FAIR = "#1b7f5c"
+# The left-out group or the table itself, the rest or chance, and what is beside the point.
+LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
+_TABLE, _COPULA, _GAUSSIAN, _QUIET, _FAIR = LEFT_OUT, REST, GREY, QUIET, FAIR
 _SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 _CHANCE = {"copula": _COPULA, "gaussian": _GAUSSIAN}
 

@@ -53,6 +53,8 @@ class Stability:
         How many of them have a disparity within 5 % of the best.
     epochs : list of arrays or None
         Disparity after each epoch, a run; only from solvers with epochs (greedy), as below.
+    epoch_labels : list of arrays or None
+        Labels before the first epoch and after each, a run.
     adjacent, first_to_last : arrays of shape (runs,) or None
         Mean Jaccard between labels of adjacent epochs, and Jaccard between the first epoch's and
         the last's.
@@ -63,8 +65,7 @@ class Stability:
     jaccard: Array
     groups: list[DistinctGroup]
     epochs: list[Array] | None = None
-    adjacent: Array | None = None
-    first_to_last: Array | None = None
+    epoch_labels: list[NDArray[np.int8]] | None = None
 
     @property
     def _pairs(self) -> Array:
@@ -81,6 +82,28 @@ class Stability:
     @property
     def high(self) -> float:
         return float(self._pairs.max())
+
+    @property
+    def adjacent(self) -> Array | None:
+        J = self._by_epoch
+        return (
+            None
+            if J is None
+            else np.array([np.diag(j, 1).mean() if len(j) > 1 else 1.0 for j in J])
+        )
+
+    @property
+    def first_to_last(self) -> Array | None:
+        J = self._by_epoch
+        return None if J is None else np.array([j[0, -1] for j in J])
+
+    @property
+    def _by_epoch(self) -> list[Array] | None:
+        """Jaccard between epochs, a run."""
+        if self.epoch_labels is None:
+            return None
+        # Before the first epoch rows are handed out one by one; epochs are counted from then.
+        return [pairwise_jaccard(labels[1:]) for labels in self.epoch_labels]
 
     @property
     def consensus(self) -> Array:
@@ -173,13 +196,10 @@ def compare(
     )
     if not hasattr(found[0], "epoch_labels_"):
         return result
-    # Before the first epoch rows are handed out one by one; what counts is how epochs change that.
-    by_epoch = [pairwise_jaccard(run.epoch_labels_[1:]) for run in found]
     return replace(
         result,
         epochs=[run.history_["disparity"] for run in found],
-        adjacent=np.array([np.diag(J, 1).mean() if len(J) > 1 else 1.0 for J in by_epoch]),
-        first_to_last=np.array([J[0, -1] for J in by_epoch]),
+        epoch_labels=[run.epoch_labels_.astype(np.int8) for run in found],
     )
 
 

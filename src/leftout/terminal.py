@@ -21,6 +21,7 @@ from leftout.mitigation import Mitigation
 from leftout.wording import counted, listed, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
+_VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
 def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | None = None) -> None:
@@ -139,6 +140,34 @@ def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[st
     if encoded.filled:
         features += f" {encoded.filled:,} missing numbers became their column's median."
     _say(console, "\nThe table.", f" {features}")
+
+
+def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
+    """The paper's numbers and ours: how many came out, the main ones, and what was learnt."""
+    _say(console, data["headline"], "\n")
+    table = _table("Verdicts: with the paper's formula / by the definition", "part", *_VERDICTS)
+    for part, line in data["counts"]["parts"].items():
+        both = [f"{line['paper'][name]} / {line['definition'][name]}" for name in _VERDICTS]
+        _row(table, part, *both)
+    console.print(table)
+    for key, section in data["datasets"].items():
+        table = _table(
+            f"\nDisparities of {key}: published, and the best run (range over runs and samples)",
+            "method", "published", "paper's formula", "definition",
+        )  # fmt: skip
+        for line in section["partitions"]:
+            published = line["published"]
+            cells = [f"{published['delta']:.4g}" if published else ""]
+            for formula in ("paper", "definition"):
+                ours, spread = line[formula], line[formula]["on_all_samples"]
+                reach = f"{spread['low']:.3g} to {spread['high']:.3g}"
+                cells.append(f"{ours['disparity']:.4g} ({reach})")
+            _row(table, line["words"], *cells)
+        console.print(table)
+        for lesson in section["lessons"]:
+            head, text = lesson.split(": ", 1)
+            _say(console, f"- {head}: ", text)
+    console.print()
 
 
 def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> None:

@@ -47,13 +47,13 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def reported(quiet: bool) -> Iterator[Report]:
+def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
     """A progress bar on the standard error stream, as a function that moves it.
 
-    Nothing where nobody watches: in a pipe or a file.
+    Nothing where nobody watches, in a pipe or a file; of long work, ``in_a_log``, a line a stage.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda what, done, total: None
+        yield _Log() if in_a_log and not quiet else lambda what, done, total: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -71,3 +71,16 @@ def reported(quiet: bool) -> Iterator[Report]:
             progress.update(task, description=what, completed=done, total=total)
 
         yield report
+
+
+class _Log:
+    """A line whenever another stage begins (what is said before a colon, and then what)."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        stage = ": ".join(what.split(": ")[:2])
+        if stage != self.last:
+            click.echo(f"{100 * done // total:3d} %  {stage}", err=True)
+        self.last = stage

@@ -10,6 +10,7 @@ import click
 from leftout import __version__
 from leftout.cli.audit import audit, demo
 from leftout.cli.fair import fair
+from leftout.cli.reproduce import reproduce
 
 
 class Commands(click.Group):
@@ -35,5 +36,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, fair):
+for command in (audit, demo, fair, reproduce):
     main.add_command(command)

@@ -43,15 +43,7 @@ _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
     """One figure, with a text for those who do not see it."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    buffer = StringIO()
-    with rc_context(_STYLE):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        draw(figure.subplots())
-        figure.savefig(buffer, format="svg", metadata=_NOTHING)
-    svg = buffer.getvalue()
+    svg = _svg(draw, _STYLE)
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = _apart(svg, name)
@@ -66,6 +58,23 @@ def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
         f'<title id="{label}">{escape(alternative)}</title>'
     )
     return Markup(head + svg[svg.index(">") + 1 :])
+
+
+def standalone(draw: Callable[[Any], Any]) -> str:
+    """One figure as a file of its own, on white; the same every time."""
+    return _svg(draw, {**_STYLE, "figure.facecolor": "white", "savefig.facecolor": "white"})
+
+
+def _svg(draw: Callable[[Any], Any], style: Any) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    buffer = StringIO()
+    with rc_context(style):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        draw(figure.subplots())
+        figure.savefig(buffer, format="svg", metadata=_NOTHING)
+    return buffer.getvalue()
 
 
 def _apart(svg: str, name: str) -> str:

@@ -22,12 +22,25 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
     """The report: one HTML page with all that it needs."""
+    images = {name: drawn(name, draw, ALTERNATIVES[name](data)) for name, draw in figures.items()}
+    return _rendered("page.html", data, images)
+
+
+def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:
+    """The page on the paper's tables and figures."""
+    images = {name: drawn(name, each.draw, each.alternative) for name, each in drawings.items()}
+    captions = {name: each.caption for name, each in drawings.items()}
+    verdict_of = {line["pointer"]: line for line in data["verdicts"]}
+    more = {"captions": captions, "verdict_of": verdict_of}
+    return _rendered("reproduction.html", {**data, **more}, images)
+
+
+def _rendered(template: str, data: Mapping[str, Any], images: Mapping[str, Markup]) -> str:
     script, style = _text("page.js"), _text("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    images = {name: drawn(name, draw, ALTERNATIVES[name](data)) for name, draw in figures.items()}
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(data, figures=images, script=Markup(script), style=Markup(style), digest=digest)
     )
 

@@ -1,0 +1,140 @@
+"""The paper's figures, each drawn on an axis that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leftout import plots
+from leftout.reproduce.formulas import FORMULAS, Formula
+from leftout.reproduce.measured import Mended, Sampled
+from leftout.reproduce.searches import Array, Found
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def variance(shares: Array, d: int, threshold: float, ax: Axes) -> Axes:
+    """Cumulative share of the variance by number of components."""
+    numbers = np.arange(1, len(shares) + 1)
+    ax.plot(numbers, 100 * shares, color=plots.REST, lw=2, marker="o", ms=3)
+    ax.axhline(100 * threshold, color=plots.GREY, lw=1, ls="--")
+    ax.axvline(d, color=plots.LEFT_OUT, lw=1, ls=":")
+    ax.set_ylim(0, 102)
+    ax.set_xlabel("components")
+    ax.set_ylabel("share of the variance, %")
+    ax.set_title(f"{d} components keep {100 * shares[d - 1]:.1f} % of the variance")
+    return ax
+
+
+def epochs(found: Found, ax: Axes) -> Axes:
+    return plots.epochs(found.stability, ax)
+
+
+def matrix(found: Found, ax: Axes) -> Axes:
+    return plots.jaccard(found.stability, ax)
+
+
+def within(found: Found, ax: Axes) -> Axes:
+    """Agreement of adjacent epochs, a line a run; dots: of the first and the last epoch."""
+    for run in found.within():
+        ax.plot(np.arange(2, len(run) + 1), run[:-1], color=plots.QUIET, lw=1)
+    ends = [(len(run), run[-1]) for run in found.within()]
+    ax.plot(*np.transpose(ends), "o", color=plots.LEFT_OUT, ms=4, label="first and last epoch")
+    ax.plot([], [], color=plots.QUIET, label="adjacent epochs")
+    ax.locator_params(axis="x", integer=True)
+    ax.set_ylim(0.0, 1.02)
+    ax.set_xlabel("epoch")
+    ax.set_ylabel("Jaccard")
+    ax.set_title(f"Agreement within {len(ends)} runs")
+    ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def fair(lines: list[Mended], names: tuple[str, str], d: int, ax: Axes) -> Axes:
+    """Losses of two groups by number of components: ordinary PCA dashed, Fair PCA solid."""
+    numbers = np.arange(1, len(lines) + 1)
+    for side, colour in ((0, plots.REST), (1, plots.LEFT_OUT)):
+        before = [line.before[side] for line in lines]
+        ax.plot(
+            numbers, before, color=colour, lw=1.5, ls="--", label=f"ordinary PCA: {names[side]}"
+        )
+    after = [line.after.max() for line in lines]
+    ax.plot(numbers, after, color=plots.FAIR, lw=2.5, label="Fair PCA: the larger")
+    ax.axvline(d, color=plots.QUIET, lw=1, zorder=0)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("components")
+    ax.set_ylabel("average loss")
+    ax.set_title("Losses before and after, by number of components")
+    ax.legend(frameon=False)
+    return ax
+
+
+class Drawing:
+    """A figure: how it is drawn, what it is, and what it shows in words."""
+
+    def __init__(self, draw: Callable[[Axes], Any], caption: str, alternative: str) -> None:
+        self.draw, self.caption, self.alternative = draw, caption, alternative
+
+
+def of_sample(key: str, first: Sampled, threshold: float) -> dict[str, Drawing]:
+    """Variance, epochs, agreement of runs and within runs."""
+    shares, d = first.cumulative, first.d
+    figures = {
+        f"{key}-variance": Drawing(
+            partial(variance, shares, d, threshold),
+            f"Cumulative variance; dashed: {100 * threshold:.0f} %. The paper's first figure.",
+            f"Curve: {d} components keep {100 * shares[d - 1]:.1f} % of the variance.",
+        )
+    }
+    for formula in FORMULAS:
+        found = first.formulas[formula.key].found
+        greedy, shown = found["greedy"], found[formula.headline]
+        runs = greedy.stability.epochs or []
+        start, end = np.median([e[0] for e in runs]), np.median([e[-1] for e in runs])
+        figures |= {
+            f"{key}-epochs-{formula.key}": Drawing(
+                partial(epochs, greedy),
+                f"Disparity over the epochs of greedy, {formula.words}.",
+                f"Lines: from {start:.3g} to {end:.3g} in the median of {len(runs)} runs.",
+            ),
+            f"{key}-within-{formula.key}": Drawing(
+                partial(within, greedy),
+                f"Jaccard between epochs of greedy, {formula.words}.",
+                _within_words(greedy),
+            ),
+            f"{key}-jaccard-{formula.key}": Drawing(
+                partial(matrix, shown),
+                f"Agreement of every two runs of {formula.headline}, {formula.words}; left-out "
+                "groups compared.",
+                f"Squares: Jaccard {shown.stability.mean:.2f} on average, "
+                f"{shown.stability.low:.2f} to {shown.stability.high:.2f}.",
+            ),
+        }
+    return figures
+
+
+def _within_words(found: Found) -> str:
+    runs = found.within()
+    adjacent = np.concatenate([run[:-1] for run in runs])
+    ends = np.array([run[-1] for run in runs])
+    lowest = f"{adjacent.min():.2f}" if len(adjacent) else "1"
+    return (
+        f"Lines: adjacent epochs agree by {lowest} at least. Dots: first and last epoch agree by "
+        f"{ends.min():.2f} to {ends.max():.2f}."
+    )
+
+
+def of_fair(
+    key: str, name: str, formula: Formula, lines: list[Mended], names: tuple[str, str], d: int
+) -> tuple[str, Drawing]:
+    here = lines[d - 1]
+    return f"{key}-fair-{name}-{formula.key}".replace("_", "-"), Drawing(
+        partial(fair, lines, names, d),
+        f"Fair PCA for {names[0]} and {names[1]}, {formula.words}.",
+        f"Lines: at {d} components the losses go from {here.before[0]:.3g} and "
+        f"{here.before[1]:.3g} to {here.after[0]:.3g} and {here.after[1]:.3g}.",
+    )
