@@ -100,6 +100,20 @@ def shared_projection_moves(first: Sampled) -> float:
     return float(max(np.abs(P - projections[0]).max() for P in projections))
 
 
+def centrings(first: Sampled) -> list[dict[str, Any]]:
+    """The paper's best partition, by both losses under every centring: what the mix is worth."""
+    labels = first.formulas[PAPER.key].found["greedy"].group
+    lines = []
+    for loss in ("projection_gap", "excess"):
+        for centering in ("paper", "none", "global"):
+            rest, group = group_losses(first.X, labels, first.d, loss=loss, centering=centering)
+            lines.append({
+                "loss": loss, "centering": centering, "losses": [float(rest), float(group)],
+                "disparity": float(group - rest),
+            })  # fmt: skip
+    return lines
+
+
 def cuts(first: Sampled, smallest: int) -> dict[str, Any]:
     """Sorting at the half against the best cut, by the definition and by plain residuals."""
     measured = first.formulas[DEFINITION.key]

@@ -12,9 +12,10 @@ Data = dict[str, Any]
 def lessons(data: Data) -> list[str]:
     """About one data set."""
     return [
-        *_preparation(data), _reach(data), _projection(data), _sorting(data), _fall(data),
-        _searches(data), *_who(data),
-    ]  # fmt: skip
+        *_preparation(data),
+        *(say(data) for say in (_reach, _centring, _projection, _sorting, _fall, _searches)),
+        *_who(data),
+    ]
 
 
 def headline(counts: Data) -> str:
@@ -59,6 +60,19 @@ def _reach(data: Data) -> str:
     if published > data["ceiling"]:
         return text + "so the published disparity cannot come from it."
     return text + "which the published disparity does not exceed."
+
+
+def _centring(data: Data) -> str:
+    gap = {
+        (line["loss"], line["centering"]): line["disparity"] for line in data["centrings"]
+    }  # fmt: skip
+    return (
+        f"Centring: the best partition of greedy has a disparity of "
+        f"{gap['projection_gap', 'paper']:.3f} with components of centred rows applied to rows "
+        f"that are not centred. The very same groups have {gap['projection_gap', 'global']:.3f} by "
+        f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition: the "
+        "rest is the table's mean."
+    )
 
 
 def _projection(data: Data) -> str:

@@ -257,6 +257,7 @@ def _section(
         "ceiling": facts.ceiling(first, smallest),
         "projection_moves": facts.shared_projection_moves(first),
         "cuts": facts.cuts(first, smallest),
+        "centrings": facts.centrings(first),
         "stability": {},
         "feature_scores": {},
         "rules": {},
