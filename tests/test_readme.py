@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from leftout.cli.audit import audit
+from leftout.cli.reproduce import reproduce
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 
@@ -86,3 +88,46 @@ def test_links_lead_somewhere():
     for page in (README, *(README.parent / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), target
+
+
+def test_numbers_of_the_page_on_the_paper_are_from_its_run():
+    """Every number in prose stands in docs/paper.json, up to its rounding (or in %)."""
+    folder = README.parent / "docs"
+    page = (folder / "paper.md").read_text()
+    page = page[: page.index("## The command")]
+    for aside in (r"```.*?```", r"`[^`]*`", r"\]\([^)]*\)"):
+        page = re.sub(aside, " ", page, flags=re.DOTALL)
+    run = json.loads((folder / "paper.json").read_text())
+    known = set(all_numbers(run))
+    decimals = re.findall(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?:e-\d+)?(?![\w])", page)
+    assert len(decimals) > 100
+    said = {"2018", "2026", "2.2", "80", "672", "14"}  # dates, the definition's number, a threshold
+    for text in decimals:
+        value = float(text.replace(",", ""))
+        digits = len(text.partition(".")[2])
+        if "e-" in text:
+            assert any(f"{k:.0e}" == text for k in known), text
+        elif text not in said and value > 10 or digits:
+            near = 0.5 * 10.0**-digits + 1e-9
+            assert any(abs(k - value) <= near or abs(100 * k - value) <= near for k in known), text
+
+
+def all_numbers(data):
+    if isinstance(data, dict):
+        for value in data.values():
+            yield from all_numbers(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from all_numbers(value)
+    elif isinstance(data, str):
+        for text in re.findall(r"\d[\d,]*(?:\.\d+)?", data):
+            yield float(text.replace(",", ""))
+    elif isinstance(data, int | float):
+        yield float(data)
+
+
+def test_options_of_reproduce_are_documented():
+    page = (README.parent / "docs" / "paper.md").read_text()
+    for option in reproduce.params:
+        for name in option.opts:
+            assert not name.startswith("--") or f"`{name}" in page, name

@@ -114,6 +114,12 @@ def centrings(first: Sampled) -> list[dict[str, Any]]:
     return lines
 
 
+def energy(first: Sampled) -> dict[str, float]:
+    """Squared length of the mean row, and the variance of all columns."""
+    mean = first.X.mean(axis=0)
+    return {"mean": float(mean @ mean), "variance": float(first.X.var(axis=0).sum())}
+
+
 def cuts(first: Sampled, smallest: int) -> dict[str, Any]:
     """Sorting at the half against the best cut, by the definition and by plain residuals."""
     measured = first.formulas[DEFINITION.key]

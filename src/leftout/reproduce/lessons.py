@@ -63,15 +63,15 @@ def _reach(data: Data) -> str:
 
 
 def _centring(data: Data) -> str:
-    gap = {
-        (line["loss"], line["centering"]): line["disparity"] for line in data["centrings"]
-    }  # fmt: skip
+    gap = {(line["loss"], line["centering"]): line["disparity"] for line in data["centrings"]}
+    energy = data["energy"]
     return (
         f"Centring: the best partition of greedy has a disparity of "
         f"{gap['projection_gap', 'paper']:.3f} with components of centred rows applied to rows "
         f"that are not centred. The very same groups have {gap['projection_gap', 'global']:.3f} by "
-        f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition: the "
-        "rest is the table's mean."
+        f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition. The "
+        f"rest is the mean row, whose squared length is {energy['mean']:.2f}, where the variance of "
+        f"all columns is {energy['variance']:.2f}."
     )
 
 

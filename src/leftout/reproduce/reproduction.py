@@ -258,6 +258,7 @@ def _section(
         "projection_moves": facts.shared_projection_moves(first),
         "cuts": facts.cuts(first, smallest),
         "centrings": facts.centrings(first),
+        "energy": facts.energy(first),
         "stability": {},
         "feature_scores": {},
         "rules": {},
