@@ -1,4 +1,6 @@
-"""Keep the numbers that docs/paper.md speaks of: ``python docs/reproduced.py FOLDER/reproduction.json``.
+"""Keep the numbers that docs/paper.md speaks of.
+
+Usage: ``python docs/reproduced.py FOLDER/reproduction.json``
 
 Writes docs/paper.json, the run without its long parts; a test compares the page with it.
 """

@@ -23,7 +23,16 @@ _HOME = {
     "group_losses": "leftout.measure",
     "mitigate": "leftout.mitigation",
 }
-_MODULES = ("chance", "datasets", "explain", "holdout", "plots", "solvers", "stability")
+_MODULES = (
+    "chance",
+    "datasets",
+    "explain",
+    "holdout",
+    "plots",
+    "reproduce",
+    "solvers",
+    "stability",
+)
 
 __all__ = [
     "Audit",
@@ -42,13 +51,14 @@ __all__ = [
     "holdout",
     "mitigate",
     "plots",
+    "reproduce",
     "solvers",
     "stability",
     "trust",
 ]
 
 if TYPE_CHECKING:
-    from leftout import chance, datasets, explain, holdout, plots, solvers, stability
+    from leftout import chance, datasets, explain, holdout, plots, reproduce, solvers, stability
     from leftout.audited import Audit
     from leftout.auditing import audit
     from leftout.evidence import Trust, trust

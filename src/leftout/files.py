@@ -35,6 +35,22 @@ def write_together(contents: Mapping[Path, Content]) -> list[Path]:
         return [each.give_name() for each in staged]
 
 
+def write_into(folder: Path, contents: Mapping[str, Content]) -> list[Path]:
+    """Write several files, by their paths in a folder, which is made; all of them, or nothing."""
+    paths = {folder / name: content for name, content in contents.items()}
+    made: list[Path] = []
+    for needed in sorted({path.parent for path in paths}):
+        missing = [each for each in (needed, *needed.parents) if not each.exists()]
+        needed.mkdir(parents=True, exist_ok=True)
+        made += reversed(missing)
+    try:
+        return write_together(paths)
+    except BaseException:
+        for each in reversed(made):
+            each.rmdir()
+        raise
+
+
 class _Staged:
     """A file with all of its content, that nobody sees yet."""
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.cli.common import InputError, interruptible, refused, reported
+from leftout.cli.common import deliver, interruptible, refused, reported
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from leftout.audited import Audit
 
 _DEMO_CHANCE, _DEMO_RUNS = 39, 10
@@ -187,35 +189,11 @@ def _deliver(
     as_json: bool,
     meanings: dict[str, str] | None = None,
 ) -> None:
-    """Files first; results are printed in any case."""
-    from leftout.files import unwritable, write_together
-
     contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
-    failed, files = None, []
-    try:
-        made = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            files = write_together({folder / name: text for name, text in contents.items()})
-        except BaseException:
-            if made:
-                folder.rmdir()
-            raise
-    except OSError as error:
-        failed = unwritable(folder, error)
-    if as_json:
-        import json
 
-        click.echo(json.dumps({**found.brief(), "files": [str(path) for path in files]}, indent=1))
-    else:
-        from rich.console import Console
-
+    def show(console: Console) -> None:
         from leftout import terminal
 
-        console = Console()
         terminal.show_audit(console, found, meanings)
-        for path in files:
-            line = "Report" if path.suffix == ".html" else "Written"
-            console.print(f"{line}: {path}", highlight=False, soft_wrap=True, markup=False)
-    if failed is not None:
-        raise InputError(str(failed)) from failed
+
+    deliver(folder, contents, show, found.brief() if as_json else None)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from leftout.progress import Report
 
 _INTERRUPTED = 130
@@ -71,6 +74,43 @@ def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
             progress.update(task, description=what, completed=done, total=total)
 
         yield report
+
+
+def deliver(
+    folder: Path,
+    contents: Mapping[str, str],
+    show: Callable[[Console], None],
+    brief: Mapping[str, Any] | None = None,
+) -> None:
+    """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
+    from leftout.files import unwritable, write_into
+
+    failed, files = None, []
+    try:
+        files = write_into(folder, contents)
+    except OSError as error:
+        failed = unwritable(folder, error)
+    if brief is not None:
+        import json
+
+        click.echo(json.dumps({**brief, "files": [str(path) for path in files]}, indent=1))
+    else:
+        from rich.console import Console
+
+        console = Console()
+        show(console)
+        lines = [
+            f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
+            for path in files
+            if path.parent == folder
+        ]
+        for inner in sorted({path.parent for path in files} - {folder}):
+            number = sum(path.parent == inner for path in files)
+            lines.append(f"Written: {number} files in {inner}")
+        for line in lines:
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if failed is not None:
+        raise InputError(str(failed)) from failed
 
 
 class _Log:

@@ -121,16 +121,13 @@ def fair(
 def _written(found: Mitigation, folder: Path) -> list[Path]:
     import json
 
-    from leftout.files import unwritable, write_together
+    from leftout.files import unwritable, write_into
 
-    contents: dict[Path, str | bytes] = {
-        folder / "fair.json": json.dumps(found.to_dict(), indent=2) + "\n"
-    }
+    contents: dict[str, str | bytes] = {"fair.json": json.dumps(found.to_dict(), indent=2) + "\n"}
     if found.by_dimension:
-        contents[folder / "fair.png"] = _drawn(found)
+        contents["fair.png"] = _drawn(found)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return write_together(contents)
+        return write_into(folder, contents)
     except OSError as error:
         raise unwritable(folder, error) from error
 

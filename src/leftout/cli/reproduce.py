@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from leftout.cli.common import InputError, interruptible, refused, reported
+from leftout.cli.common import deliver, interruptible, refused, reported
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command()
@@ -69,32 +73,14 @@ def reproduce(
             data_dir, datasets=asked, runs=runs, samples=samples, chance=chance,
             random_state=seed, n_jobs=jobs, progress=report,
         )  # fmt: skip
-    failed, files = None, []
-    try:
-        files = found.write(out)
-    except OSError as error:
-        from leftout.files import unwritable
-
-        failed = unwritable(out, error)
+    brief = None
     if as_json:
-        import json
-
         brief = {key: found.data[key] for key in ("headline", "settings", "counts")}
-        lessons = {key: data["lessons"] for key, data in found.data["datasets"].items()}
-        written = [str(path) for path in files]
-        click.echo(json.dumps({**brief, "lessons": lessons, "files": written}, indent=1))
-    else:
-        from rich.console import Console
+        brief["lessons"] = {key: data["lessons"] for key, data in found.data["datasets"].items()}
 
+    def show(console: Console) -> None:
         from leftout import terminal
 
-        console = Console()
         terminal.show_reproduction(console, found.data)
-        for path in files[:2]:
-            line = "Report" if path.suffix == ".html" else "Written"
-            console.print(f"{line}: {path}", highlight=False, soft_wrap=True, markup=False)
-        if files:
-            text = f"Written: {len(files) - 2} figures in {files[-1].parent}"
-            console.print(text, highlight=False, soft_wrap=True, markup=False)
-    if failed is not None:
-        raise InputError(str(failed)) from failed
+
+    deliver(out, found.files(), show, brief)

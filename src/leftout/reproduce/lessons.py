@@ -70,8 +70,8 @@ def _centring(data: Data) -> str:
         f"{gap['projection_gap', 'paper']:.3f} with components of centred rows applied to rows "
         f"that are not centred. The very same groups have {gap['projection_gap', 'global']:.3f} by "
         f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition. The "
-        f"rest is the mean row, whose squared length is {energy['mean']:.2f}, where the variance of "
-        f"all columns is {energy['variance']:.2f}."
+        f"rest is the mean row: its squared length is {energy['mean']:.2f}, the variance of all "
+        f"columns {energy['variance']:.2f}."
     )
 
 

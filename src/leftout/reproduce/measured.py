@@ -13,7 +13,7 @@ from leftout import FairPCA, group_losses
 from leftout.explain import FeatureScores, Frequency, feature_scores, rule_frequency
 from leftout.progress import Report
 from leftout.reproduce.correction import corrected
-from leftout.reproduce.formulas import DEFINITION, FORMULAS, PAPER, SOLVERS, Formula
+from leftout.reproduce.formulas import FORMULAS, PAPER, SOLVERS, Formula
 from leftout.reproduce.searches import Array, Found, Sorted, searched, sorted_rows
 from leftout.reproduce.sources import Known, Sample
 
@@ -183,6 +183,3 @@ def fall_together(lines: list[Mended]) -> list[int]:
         for d, line in enumerate(lines)
         if np.all(line.after < line.before - slack * np.abs(line.before).max())
     ]
-
-
-__all__ = ["DEFINITION", "Measured", "Mended", "Sampled", "measure"]

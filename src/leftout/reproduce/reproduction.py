@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leftout import __version__, report
-from leftout.files import plain, write_together
+from leftout.files import plain, write_into
 from leftout.progress import Report, Stages
 from leftout.reproduce import contents, drawings, facts
 from leftout.reproduce.compare import Results, compared
@@ -90,10 +90,7 @@ class Reproduction:
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the page, the data and the figures to a folder; all of them, or none changes."""
-        folder = Path(folder)
-        contents = {folder / name: text for name, text in self.files().items()}
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-        return write_together(contents)
+        return write_into(Path(folder), self.files())
 
 
 def paper(
