@@ -20,9 +20,10 @@ from benchmarks import scratch  # noqa: E402
 from leftout import group_losses  # noqa: E402
 from leftout.reproduce.facts import cumulative_variance  # noqa: E402
 from leftout.reproduce.formulas import ANNEALING, DEFINITION, GREEDY, PAPER  # noqa: E402
+from leftout.reproduce.known import STUDENTS, TABLES  # noqa: E402
 from leftout.reproduce.published import numbers, published  # noqa: E402
 from leftout.reproduce.searches import searched, sorted_rows  # noqa: E402
-from leftout.reproduce.sources import STUDENTS, TABLES, prepare  # noqa: E402
+from leftout.reproduce.sources import prepare  # noqa: E402
 
 
 def reach(values):
@@ -31,7 +32,7 @@ def reach(values):
 
 def students():
     """Published numbers under the paper's formula, over ten samples and thirty runs."""
-    table = prepare(paper_data.FOLDER, STUDENTS)
+    table = prepare(paper_data.FOLDER, STUDENTS, 2000)
     day, half, chosen, gaps = [], [], [], []
     for seed in range(10):
         sample = table.sample(2000, seed)
@@ -80,7 +81,7 @@ def students():
 
 def speed():
     """Thirty runs on two threads, against one run with every PCA from scratch."""
-    X = prepare(paper_data.FOLDER, STUDENTS).sample(2000, 0).X.to_numpy()
+    X = prepare(paper_data.FOLDER, STUDENTS, 2000).sample(2000, 0).X.to_numpy()
     searched(X[:300], 9, PAPER, GREEDY, 2, 0, 2)  # compiles
     with threadpool_limits(1):
         start = time.perf_counter()
@@ -105,7 +106,7 @@ def speed():
 def rivals():
     """Our search against the paper's, by the definition, on three samples of each table."""
     for known in TABLES.values():
-        table = prepare(paper_data.FOLDER, known)
+        table = prepare(paper_data.FOLDER, known, 2000)
         lines = []
         for seed in range(3):
             X = table.sample(2000, seed).X.to_numpy()

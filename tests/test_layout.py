@@ -182,7 +182,7 @@ MAY_IMPORT = {
         "terminal",
     },
     # the public surface, and what reads, writes and reports
-    "reproduce": {*leftout.__all__, "files", "progress", "reading", "report", "wording"},
+    "reproduce": {*leftout.__all__, "files", "progress", "reading", "report", "threads", "wording"},
     "__main__": {"cli"},
 }
 SPEAKS = {"cli", "terminal"}  # may use rich or print on stdout

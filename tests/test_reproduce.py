@@ -20,20 +20,25 @@ import paper_data
 from browsing import opened
 from leftout import audit, group_losses
 from leftout.cli import main
-from leftout.reproduce import correction, facts, paper, sources
+from leftout.explain import FeatureScores, Frequency
+from leftout.files import write_into
+from leftout.reproduce import correction, downloads, facts, paper, quantities, sources
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.formulas import DEFINITION, FORMULAS, GREEDY, PAPER
-from leftout.reproduce.measured import Mended, fall_together, measure, mend
+from leftout.reproduce.known import CREDIT, DIABETES, STUDENTS, TABLES
+from leftout.reproduce.measured import Measured, Mended, fall_together, measure, mend
 from leftout.reproduce.published import numbers, published
 from leftout.reproduce.searches import (
+    Found,
+    Sorted,
     random_agreement,
     residuals,
     searched,
     sides_agree,
     sorted_rows,
 )
-from leftout.reproduce.sources import CREDIT, DIABETES, STUDENTS, TABLES
 from leftout.reproduce.verdicts import NOT, NOT_RUN, REPRODUCED, SAME, Against, Line, Ours, judge
+from leftout.stability import Stability
 
 ROWS = 260
 
@@ -314,6 +319,55 @@ def test_preset_of_the_audit_is_the_papers_formula(folder):
     np.testing.assert_allclose(here.disparities, found.stability.disparities)
 
 
+def test_quantities_are_in_the_papers_order():
+    """Sides A and B, groups and counts, from results made by hand."""
+    labels = np.zeros((2, 10), dtype=np.int8)
+    labels[0, :3], labels[1, :4] = 1, 1
+    greedy = Found(
+        Stability(labels=labels, disparities=np.array([4.9, 2.0]), jaccard=np.eye(2), groups=[]),
+        np.array([[0.1, 5.0], [1.0, 3.0]]),
+    )
+    frequency = Frequency(
+        variables=[{"variable": "Course", "left_out_runs": 5, "rest_runs": 1}],
+        pairs=[{"group": "rest", "pair": ["Gender", "Course"], "runs": 4, "lift": [1.1, 1.6]}],
+        runs=10,
+        top=10,
+    )
+    scores = FeatureScores(
+        total=np.array([60.0, 40.0]), left_out=np.array([10.0, 90.0]), rest=np.array([70.0, 30.0]),
+        difference=np.array([60.0, 60.0]), runs=1,
+    )  # fmt: skip
+    m = Measured(
+        found={"greedy": greedy},
+        half=Sorted(np.array([0.5, 0.4]), np.array([5, 5])),
+        cut=Sorted(np.array([0.9, 0.1]), np.array([2, 8])),
+        matched=[Sorted(np.array([0.6, 0.3]), np.array([3, 7]))],
+        mended={"global": Mended(np.array([7, 3]), np.array([0.1, 5.0]), np.array([1.0, 2.0]))},
+        scores=[scores],
+        frequency=frequency,
+    )
+    assert quantities.loss("greedy", 0, m).tolist() == [0.1, 1.0]  # A is the rest
+    assert quantities.size("greedy", 1, m).tolist() == [3, 4]
+    assert quantities.smaller("greedy", m).tolist() == [3, 4]
+    assert quantities.larger("greedy", m).tolist() == [7, 6]
+    np.testing.assert_allclose(quantities.disparity("greedy", m), [4.9, 2.0])
+    assert quantities.loss("sorting_equal", 0, m).tolist() == [0.5]  # A has the high residuals
+    assert quantities.loss("sorting_matched", 0, m).tolist() == [0.3]  # A is as large as the rest
+    assert quantities.size("sorting_matched", 0, m).tolist() == [7]
+    assert quantities.mended("global", "after", 1, m).tolist() == [2.0]
+    assert quantities.score("left_out", 1, m).tolist() == [90.0]
+    assert quantities.mean_score("total", m).tolist() == [50.0]
+    assert quantities.rule_runs("minority", "Course", m).tolist() == [15.0]  # of 30
+    assert quantities.rule_runs("majority", "Course", m).tolist() == [3.0]
+    assert quantities.rule_runs("minority", "GDP", m).tolist() == [0.0]
+    pair = frozenset({"Course", "Gender"})
+    assert quantities.pair_runs("majority", pair, m).tolist() == [12.0]
+    assert quantities.pair_runs("minority", pair, m).tolist() == [0.0]
+    assert quantities.lift("majority", pair, 1, m).tolist() == [1.6]
+    assert quantities.lift("minority", pair, 1, m).tolist() == []
+    assert quantities.lifts([("minority", pair), ("majority", pair)], 0, m).tolist() == [1.1]
+
+
 def test_the_tables_show_what_was_measured(done):
     """Every line of a table answers to the labels that the searches left."""
     for key, data in done.data["datasets"].items():
@@ -354,7 +408,7 @@ def real():
     reason = paper_data.missing()
     if reason:
         pytest.skip(reason)
-    return sources.prepare(paper_data.FOLDER, STUDENTS)
+    return sources.prepare(paper_data.FOLDER, STUDENTS, 2000)
 
 
 def test_students_are_encoded_as_in_the_paper(real):
@@ -427,7 +481,7 @@ def test_names_that_people_download_the_tables_by(tmp_path):
         name = "diabetes_binary_health_indicators_BRFSS2015.csv"
         archive.write(tmp_path / "inside.csv", f"some folder/{name}")
     for known in TABLES.values():
-        file, frame = sources.load(tmp_path, known)
+        file, frame = downloads.load(tmp_path, known)
         assert list(frame.columns) == [*frame.columns[:0], *_in_order(known, frame)]
         pd.testing.assert_frame_equal(
             frame[list(known.features)], table(known)[list(known.features)], check_dtype=False
@@ -447,7 +501,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
     below = pd.DataFrame([frame.columns.tolist(), *frame.to_numpy().tolist()])
     path = tmp_path / "default of credit card clients.xlsx"
     pd.concat([above, below]).to_excel(path, index=False, header=False)
-    _, found = sources.load(tmp_path, CREDIT)
+    _, found = downloads.load(tmp_path, CREDIT)
     expected = frame[[*CREDIT.features, CREDIT.target]]
     np.testing.assert_allclose(found[list(expected.columns)].astype(float), expected)
 
@@ -455,7 +509,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
 def test_another_table_of_the_same_name_is_passed_over(tmp_path):
     write(table(CREDIT), tmp_path / "data.csv")
     write(table(STUDENTS), tmp_path / "dataset.csv")
-    assert sources.load(tmp_path, STUDENTS)[0] == "dataset.csv"
+    assert downloads.load(tmp_path, STUDENTS)[0] == "dataset.csv"
 
 
 def call(*arguments):
@@ -493,6 +547,14 @@ def test_too_few_of_something(folder, name, value):
         paper(folder, **{name: value})
 
 
+def test_folders_that_were_made_go_again_if_nothing_is_written(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        write_into(tmp_path / "a" / "b", {"c/d.txt": "d", "c": "a folder by then"})
+    assert list(tmp_path.iterdir()) == []
+    written = write_into(tmp_path / "a" / "b", {"c/d.txt": "d", "e.txt": "e"})
+    assert [path.read_text() for path in written] == ["d", "e"]
+
+
 # What people see
 
 
@@ -500,7 +562,8 @@ def test_too_few_of_something(folder, name, value):
 def written(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduced") / "out"
     result = call(
-        folder, "--runs", 3, "--samples", 2, "--chance", 3, "--out", out, "--jobs", 2
+        folder, "--runs", 3, "--samples", 2, "--rows", 200, "--chance", 3, "--out", out,
+        "--jobs", 2,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     return out, result
@@ -525,7 +588,9 @@ def test_the_command_writes_and_tells(written):
 
 
 def test_a_summary_as_json_and_nothing_else(folder, tmp_path):
-    options = ("--dataset", "credit", "--runs", 2, "--samples", 1, "--chance", 0, "--json")
+    options = (
+        "--dataset", "credit", "--runs", 2, "--samples", 1, "--rows", 200, "--chance", 0, "--json"
+    )  # fmt: skip
     result = call(folder, *options, "--quiet", "--out", tmp_path)
     assert result.exit_code == 0 and result.stderr == ""
     brief = json.loads(result.stdout)

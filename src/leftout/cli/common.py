@@ -53,7 +53,7 @@ def interruptible() -> Iterator[None]:
 def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
     """A progress bar on the standard error stream, as a function that moves it.
 
-    Nothing where nobody watches, in a pipe or a file; of long work, ``in_a_log``, a line a stage.
+    Nothing where nobody watches, in a pipe or a file; of long work, ``in_a_log``, lines.
     """
     if quiet or not sys.stderr.isatty():
         yield _Log() if in_a_log and not quiet else lambda what, done, total: None
@@ -114,13 +114,13 @@ def deliver(
 
 
 class _Log:
-    """A line whenever another stage begins (what is said before a colon, and then what)."""
+    """A line for every per cent of the way, with what is being done."""
 
     def __init__(self) -> None:
-        self.last = ""
+        self.last = -1
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        stage = ": ".join(what.split(": ")[:2])
-        if stage != self.last:
-            click.echo(f"{100 * done // total:3d} %  {stage}", err=True)
-        self.last = stage
+        now = 100 * done // total
+        if now > self.last:
+            click.echo(f"{now:3d} %  {what}", err=True)
+        self.last = max(now, self.last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from leftout.reproduce import quantities as ours
 from leftout.reproduce.formulas import ANNEALING, FORMULAS, GREEDY
+from leftout.reproduce.known import STUDENTS, same_column
 from leftout.reproduce.measured import Measured, Sampled
 from leftout.reproduce.published import numbers, published
 from leftout.reproduce.searches import Array, random_agreement
-from leftout.reproduce.sources import STUDENTS, same_column
 from leftout.reproduce.verdicts import Against, Line, Ours
 from leftout.wording import counted
 
@@ -83,7 +83,8 @@ def _setup(results: Results) -> Iterator[Line]:
     def fixed(pointer: str, words: str, value: float, mine: Any, over: str) -> Line:
         values = np.atleast_1d(np.asarray(mine, dtype=np.float64))
         each = {f.key: Ours(values, over) for f in FORMULAS} if values.size else {}
-        return Line(f"/setup/{pointer}", words, value, ours=each)
+        given = pointer != "students_d"
+        return Line(f"/setup/{pointer}", words, value, ours=each, given=given)
 
     every = [sample for samples in results.samples.values() for sample in samples]
     rows = [len(s.X) for s in every]
@@ -143,7 +144,10 @@ def _partition(results: Results, key: str, method: str) -> Iterator[Line]:
     yield Line(f"{at}/delta", f"{called}: disparity", figures["delta"], 4, ours=found)
     for side, value in enumerate(sizes):
         found = results.of(key, size[side], ("the other side's", sizes[1 - side], size[1 - side]))
-        yield Line(f"{at}/sizes/{side}", f"{called}: rows of {'AB'[side]}", value, ours=found)
+        if "loss_a" not in figures:  # the smaller is smaller than the larger: no direction
+            found = {k: replace(o, against=None) for k, o in found.items()}
+        words, given = f"{called}: rows of {'AB'[side]}", method.startswith("sorting")
+        yield Line(f"{at}/sizes/{side}", words, value, ours=found, given=given)
 
 
 def _stability(results: Results) -> Iterator[Line]:
@@ -231,7 +235,10 @@ def _pairs(results: Results) -> Iterator[Line]:
         others = [i for i, other in enumerate(rows) if other["group"] != group]
         called = f"{' and '.join(row['pair'])} ({group})"
         half = ("half of the runs", ours.OF / 2, ours.OF / 2)
-        found = results.of("students", partial(ours.pair_runs, group, pair), half)
+        found = results.of("students", partial(ours.pair_runs, group, pair), half, absent)
+        found = {
+            k: o if o.values.any() else replace(o, values=np.empty(0)) for k, o in found.items()
+        }
         yield Line(f"{at}/runs", f"runs of {ours.OF} with {called}", row["runs"], ours=found)
         for end, value in enumerate(row["lift"]):
             quantity = partial(ours.lift, group, pair, end)

@@ -10,9 +10,9 @@ from leftout.reproduce import quantities
 from leftout.reproduce.compare import SCORES, Results
 from leftout.reproduce.facts import spread
 from leftout.reproduce.formulas import FORMULAS, Formula
+from leftout.reproduce.known import STUDENTS, Known, same_column
 from leftout.reproduce.measured import SUPPORT, TOP_RULES, Mended, fall_together, top_features
 from leftout.reproduce.published import published
-from leftout.reproduce.sources import STUDENTS, Known, same_column
 from leftout.reproduce.verdicts import STATUSES, Line, judge
 
 _TOP = 5
@@ -48,6 +48,9 @@ def partitions(results: Results, key: str) -> list[dict[str, Any]]:
             losses, sizes = zip(*(quantities.sides(method, m) for m in every), strict=True)
             gaps = [quantities.disparity(method, m) for m in every]
             best = int(np.argmax(gaps[0]))
+            if method == "sorting_matched":  # the one that matches the best of greedy
+                greedy = every[0].found["greedy"]
+                best = int(np.flatnonzero(sizes[0][:, 1] == greedy.sizes[greedy.best, 1])[0])
             line[formula.key] = {
                 "losses": losses[0][best].tolist(),
                 "sizes": sizes[0][best].astype(int).tolist(),
@@ -155,7 +158,7 @@ def verdicts(lines: list[Line]) -> list[dict[str, Any]]:
     for line in lines:
         entry: dict[str, Any] = {
             "pointer": line.pointer, "part": PARTS[line.pointer.split("/")[1]],
-            "what": line.words, "published": line.published,
+            "what": line.words, "published": line.published, "given": line.given,
         }  # fmt: skip
         for formula in FORMULAS:
             verdict = judge(line, line.ours.get(formula.key))
@@ -171,9 +174,11 @@ def verdicts(lines: list[Line]) -> list[dict[str, Any]]:
 
 
 def counts(every: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many numbers have which verdict: in all, and by part of the paper."""
+    """How many numbers have which verdict, settings aside: in all, and by part of the paper."""
     parts: dict[str, dict[str, dict[str, int]]] = {}
     for entry in every:
+        if entry["given"]:
+            continue
         part = entry["part"]
         for formula in FORMULAS:
             line = parts.setdefault(part, {}).setdefault(formula.key, dict.fromkeys(STATUSES, 0))
@@ -184,4 +189,5 @@ def counts(every: list[dict[str, Any]]) -> dict[str, Any]:
         }
         for formula in FORMULAS
     }
-    return {"total": total, "parts": parts}
+    given = [entry for entry in every if entry["given"]]
+    return {"total": total, "parts": parts, "given": len(given)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from leftout import Trust, group_losses, trust
 from leftout.explain import align, compare_outcome, describe, disparity_by_feature
 from leftout.reproduce.formulas import DEFINITION, PAPER, Formula
+from leftout.reproduce.known import Known
 from leftout.reproduce.measured import (
     Sampled,
     components,
@@ -19,7 +21,7 @@ from leftout.reproduce.measured import (
     matrix,
 )
 from leftout.reproduce.searches import Array, residuals, sorted_rows
-from leftout.reproduce.sources import Known, Prepared, Sample
+from leftout.reproduce.sources import Prepared, Sample
 
 _LINES = 5
 
@@ -81,10 +83,28 @@ def believed(known: Known, first: Sampled, chance: int, seed: int, n_jobs: int |
     }
 
 
-def ceiling(first: Sampled, smallest: int) -> float:
-    """No partition with sides of so many rows has a larger disparity under the definition."""
-    errors = np.sort(residuals(first.X, first.d, DEFINITION))[::-1]
+def ceiling(X: Array, d: int, smallest: int) -> float:
+    """No partition with sides of so many rows has a larger disparity under the definition.
+
+    ``X`` are the rows that PCA sees: about their means, or as they are.
+    """
+    V = np.linalg.svd(X, full_matrices=False)[2][:d]
+    errors = np.sort(np.sum((X - X @ V.T @ V) ** 2, axis=1))[::-1]
     return float(errors[:smallest].mean())
+
+
+def formulas_tried(known: Known, every: list[Sampled]) -> list[dict[str, Any]]:
+    """Losses of the groups that the paper names, by both losses under every centring."""
+    lines = []
+    for loss, centering in product(("projection_gap", "excess"), ("paper", "none", "global")):
+        found: dict[str, list[Array]] = {}
+        for sample in every:
+            for name, groups in known_groups(known, sample.sample.raw).items():
+                losses = group_losses(sample.X, groups, sample.d, loss=loss, centering=centering)
+                found.setdefault(name, []).append(losses)
+        spreads = {name: [spread(side) for side in np.transpose(e)] for name, e in found.items()}
+        lines.append({"loss": loss, "centering": centering, "groups": spreads})
+    return lines
 
 
 def shared_projection_moves(first: Sampled) -> float:
@@ -104,13 +124,12 @@ def centrings(first: Sampled) -> list[dict[str, Any]]:
     """The paper's best partition, by both losses under every centring: what the mix is worth."""
     labels = first.formulas[PAPER.key].found["greedy"].group
     lines = []
-    for loss in ("projection_gap", "excess"):
-        for centering in ("paper", "none", "global"):
-            rest, group = group_losses(first.X, labels, first.d, loss=loss, centering=centering)
-            lines.append({
-                "loss": loss, "centering": centering, "losses": [float(rest), float(group)],
-                "disparity": float(group - rest),
-            })  # fmt: skip
+    for loss, centering in product(("projection_gap", "excess"), ("paper", "none", "global")):
+        rest, group = group_losses(first.X, labels, first.d, loss=loss, centering=centering)
+        lines.append({
+            "loss": loss, "centering": centering, "losses": [float(rest), float(group)],
+            "disparity": float(group - rest),
+        })  # fmt: skip
     return lines
 
 

@@ -23,9 +23,10 @@ def headline(counts: Data) -> str:
     paper, definition = counts["total"]["paper"], counts["total"]["definition"]
     judged = sum(paper.values()) - paper["not run"]
     return (
-        f"Of {judged} published numbers, {paper['reproduced']} are reproduced by the formula of "
-        f"the paper's Algorithm 1 with its mix of centrings, {paper['same direction']} agree in "
-        f"direction and {paper['not reproduced']} do not; by its Definition 2.2, "
+        f"Of {judged} published numbers that are no settings, {paper['reproduced']} are reproduced "
+        "by the formula of the paper's Algorithm 1, with components of centred rows applied to "
+        f"rows that are not centred; {paper['same direction']} more agree in direction and "
+        f"{paper['not reproduced']} do not. By its Definition 2.2 about the column means it is "
         f"{definition['reproduced']}, {definition['same direction']} and "
         f"{definition['not reproduced']}."
     )
@@ -54,8 +55,9 @@ def _reach(data: Data) -> str:
     published, ours = greedy["published"]["delta"], greedy["paper"]["on_all_samples"]
     text = (
         f"Formula: with the paper's formula, greedy reaches {ours['low']:.2f} to "
-        f"{ours['high']:.2f} (published: {published:.2f}). By the definition no partition with at "
-        f"least {data['min_group_size']} rows on a side exceeds {data['ceiling']:.3f} (certified), "
+        f"{ours['high']:.2f} (published: {published:.2f}). By the definition, on none of our "
+        f"samples does a partition with at least {data['min_group_size']} rows on a side exceed "
+        f"{data['ceiling']:.3f} (certified; {data['ceiling_uncentred']:.3f} without any centring), "
     )
     if published > data["ceiling"]:
         return text + "so the published disparity cannot come from it."
@@ -69,9 +71,9 @@ def _centring(data: Data) -> str:
         f"Centring: the best partition of greedy has a disparity of "
         f"{gap['projection_gap', 'paper']:.3f} with components of centred rows applied to rows "
         f"that are not centred. The very same groups have {gap['projection_gap', 'global']:.3f} by "
-        f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition. The "
-        f"rest is the mean row: its squared length is {energy['mean']:.2f}, the variance of all "
-        f"columns {energy['variance']:.2f}."
+        f"that formula with centred rows, and {gap['excess', 'global']:.3f} by the definition. For "
+        f"comparison: the mean row has a squared length of {energy['mean']:.2f}, all columns "
+        f"together a variance of {energy['variance']:.2f}."
     )
 
 
@@ -89,17 +91,20 @@ def _sorting(data: Data) -> str:
         f"Sorting: by the definition, the cut at the half gives {cuts['half']:.4f}, the best cut "
         f"({cuts['best_rows']:,} rows) {cuts['best']:.4f}. For plain residuals it is "
         f"{cuts['residuals_half']:.4f} at the half and {cuts['residuals_best']:.4f} at "
-        f"{cuts['residuals_best_rows']:,} rows. The half is not the optimum."
+        f"{cuts['residuals_best_rows']:,} rows."
+        + " The half is not the optimum."
+        * (cuts["best"] > cuts["half"])
     )
 
 
 def _fall(data: Data) -> str:
     parts = []
-    for name, each in data["mitigation"].items():
+    for each in data["mitigation"].values():
+        name = " and ".join(each["paper"]["groups"])
         total = len(each["definition"]["by_dimension"])
         both = {key: len(each[key]["both_fall_at"]) for key in ("paper", "definition")}
         parts.append(
-            f"{name.replace('_', ' ')}: at {both['paper']} of {total} with the paper's formula, "
+            f"{name}: at {both['paper']} of {total} with the paper's formula, "
             f"at {both['definition']} by the definition"
         )
     return (
@@ -133,10 +138,14 @@ def _who(data: Data) -> list[str]:
     ]
     if evidence is not None:
         beyond = "beyond chance" if evidence["beyond_chance"] else "not beyond chance"
+        least = 1.0 / (1 + evidence["chance_tables"])
+        p = f"p = {evidence['p_value']:.2g}"
+        if evidence["p_value"] <= least:
+            p += f", the least that {evidence['chance_tables']} chance tables allow"
         lines.append(
             f"Who, at the size with the most evidence ({evidence['rows']:,} rows): "
             f"{evidence['who']['sentence']} (F1 {evidence['who']['f1']:.2f}); "
             f"{evidence['who']['outcome']}. Disparity {evidence['disparity']:.4g}, by chance "
-            f"{evidence['by_chance']:.4g}: {beyond} (p = {evidence['p_value']:.2g})."
+            f"{evidence['by_chance']:.4g}: {beyond} ({p})."
         )
     return lines

@@ -71,11 +71,12 @@ def mended(name: str, part: str, side: int, m: Measured) -> Array:
 
 
 def score(kind: str, feature: int, m: Measured) -> Array:
-    return np.array([getattr(scores, kind)[feature] for scores in m.scores])
+    """A feature's score, averaged over runs as in the paper."""
+    return np.array([np.mean([getattr(scores, kind)[feature] for scores in m.scores])])
 
 
 def mean_score(kind: str, m: Measured) -> Array:
-    return np.array([getattr(scores, kind).mean() for scores in m.scores])
+    return np.array([np.mean([getattr(scores, kind).mean() for scores in m.scores])])
 
 
 def rule_runs(group: str, column: str, m: Measured) -> Array:

@@ -15,6 +15,7 @@ from leftout.progress import Report, Stages
 from leftout.reproduce import contents, drawings, facts
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.formulas import FORMULAS
+from leftout.reproduce.known import STUDENTS, TABLES
 from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.measured import (
     DAYTIME,
@@ -29,8 +30,9 @@ from leftout.reproduce.measured import (
     measure,
 )
 from leftout.reproduce.published import published
-from leftout.reproduce.sources import STUDENTS, TABLES, Prepared, prepare
-from leftout.wording import listed
+from leftout.reproduce.sources import Prepared, prepare
+from leftout.threads import clean_interrupts, one_thread
+from leftout.wording import listed, shortened
 
 SCHEMA_VERSION = "1.0"
 THRESHOLD = 0.8
@@ -93,6 +95,7 @@ class Reproduction:
         return write_into(Path(folder), self.files())
 
 
+@clean_interrupts()
 def paper(
     folder: str | os.PathLike[str],
     *,
@@ -131,12 +134,31 @@ def paper(
     -------
     Reproduction
     """
-    chosen = _chosen(datasets)
-    for name, value, least in (("runs", runs, 2), ("samples", samples, 1), ("chance", chance, 0)):
+    with one_thread():  # of BLAS: matrices are small, and runs have threads of their own
+        return _paper(
+            folder, _chosen(datasets), runs, samples, rows, chance, random_state, n_jobs, progress
+        )
+
+
+def _paper(
+    folder: str | os.PathLike[str],
+    chosen: list[str],
+    runs: int,
+    samples: int,
+    rows: int,
+    chance: int,
+    random_state: int,
+    n_jobs: int | None,
+    progress: Report | bool | None,
+) -> Reproduction:
+    for name, value, least in (
+        ("runs", runs, 2), ("samples", samples, 1), ("rows", rows, 100), ("chance", chance, 0),
+        ("random_state", random_state, 0),
+    ):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name}={value!r} is not a number from {least}.")
     # What is wrong with a table is said before anything else.
-    tables = {key: prepare(Path(folder), TABLES[key]) for key in chosen}
+    tables = {key: prepare(Path(folder), TABLES[key], rows) for key in chosen}
     stages = Stages(_plan(chosen, samples), progress)
     measured, sections = {}, {}
     figures: dict[str, drawings.Drawing] = {}
@@ -191,7 +213,7 @@ def _chosen(datasets: Iterable[str] | None) -> list[str]:
     unknown = [name for name in asked if name not in TABLES]
     if unknown or not asked:
         what = f"There is no data set {unknown[0]!r}" if unknown else "No data set is named"
-        raise ValueError(f"{what}; choose from {listed(list(TABLES))}.")
+        raise ValueError(f"{shortened(what)}; choose from {listed(list(TABLES))}.")
     return [name for name in TABLES if name in asked]
 
 
@@ -251,7 +273,9 @@ def _section(
         "preparation": facts.preparation(
             prepared, settings["rows"], seeds, known.n_components, THRESHOLD
         ),
-        "ceiling": facts.ceiling(first, smallest),
+        "ceiling": max(facts.ceiling(s.X - s.X.mean(axis=0), s.d, smallest) for s in every),
+        "ceiling_uncentred": max(facts.ceiling(s.X, s.d, smallest) for s in every),
+        "formulas_tried": facts.formulas_tried(known, every),
         "projection_moves": facts.shared_projection_moves(first),
         "cuts": facts.cuts(first, smallest),
         "centrings": facts.centrings(first),

@@ -3,7 +3,8 @@
 - ``reproduced``: it lies within the range of ours over runs and samples, up to its own rounding (a
   published bound: all of ours keep it);
 - ``same direction``: it lies outside, but on the same side of its counterpart as the median of ours
-  (a loss above the other group's, a disparity above another method's);
+  (a loss above the other group's, a disparity above another method's); of a bound, the median of
+  ours keeps it;
 - ``not reproduced``: neither;
 - ``not run``: nothing was measured that it could be compared with.
 """
@@ -50,6 +51,7 @@ class Line:
     decimals: int = 0  # that it is published with
     bound: bool = False  # the published number is a lower bound
     ours: dict[str, Ours] = field(default_factory=dict)
+    given: bool = False  # a setting, or fixed by one: a run cannot miss it
 
 
 @dataclass(frozen=True)
@@ -67,50 +69,50 @@ def judge(line: Line, ours: Ours | None) -> Verdict:
     """The verdict on one number under one formula."""
     if ours is None:
         return Verdict(NOT_RUN, "Its data set was not part of this run.")
-    values = ours.values
+    values = ours.values[~np.isnan(ours.values)]
     if not len(values):
-        return Verdict(NOT, ours.absent)
+        return Verdict(
+            NOT if ours.absent else NOT_RUN, ours.absent or "Nothing came out to compare."
+        )
     low, median, high = (float(q) for q in np.quantile(values, [0.0, 0.5, 1.0]))
-    spread = _spread(low, median, high, line, ours.over)
+    spread = _spread(low, median, high, line, ours)
+
+    def verdict(status: str, reason: str) -> Verdict:
+        return Verdict(status, reason, low, median, high)
+
+    if line.bound:
+        kept = values >= line.published
+        share = f"{100 * np.mean(kept):.0f} % of ours are above: {spread}."
+        status = REPRODUCED if kept.all() else SAME if median >= line.published else NOT
+        return verdict(status, share)
     rounding = 0.5 * 10.0**-line.decimals if line.decimals else 0.0
     slack = rounding + 1e-12 * abs(line.published)
-    above = low >= line.published - slack
-    if above if line.bound else above_or_in(low, high, line.published, slack):
-        how = f"All of ours are above: {spread}." if line.bound else f"Inside: {spread}."
-        return Verdict(REPRODUCED, f"Equal: {spread}." if low == high else how, low, median, high)
-    where = "Not all of ours are above" if line.bound else _outside(low, high, line.published)
-    if ours.against is None:
-        return Verdict(NOT, f"{where}: {spread}.", low, median, high)
+    if low - slack <= line.published <= high + slack:
+        return verdict(REPRODUCED, f"{'Equal' if low == high else 'Inside'}: {spread}.")
+    where = "Above all of ours" if line.published > high else "Below all of ours"
     other = ours.against
+    if other is None or np.isnan(other.ours):
+        return verdict(NOT, f"{where}: {spread}.")
     theirs, mine = np.sign(line.published - other.published), np.sign(median - other.ours)
-    if np.isnan(mine):
-        return Verdict(NOT, f"{where}: {spread}.", low, median, high)
     if theirs and theirs == mine:
-        text = f"{where}: {spread}. In both it is {_than(mine)} {other.words}."
-        return Verdict(SAME, text, low, median, high)
-    text = f"{where}: {spread}. As published it is {_than(theirs)} {other.words}, in ours"
-    return Verdict(NOT, f"{text} {_than(mine)}.", low, median, high)
+        return verdict(SAME, f"{where}: {spread}. In both it is {_THAN[mine]} {other.words}.")
+    return verdict(
+        NOT,
+        f"{where}: {spread}. As published it is {_THAN[theirs]} {other.words}; ours is "
+        f"{_THAN[mine].removesuffix(' than').removesuffix(' to')}.",
+    )
 
 
-def above_or_in(low: float, high: float, value: float, slack: float) -> bool:
-    return low - slack <= value <= high + slack
+_THAN = {1.0: "larger than", -1.0: "smaller than", 0.0: "equal to"}
 
 
-def _outside(low: float, high: float, value: float) -> str:
-    return "Above all of ours" if value > high else "Below all of ours"
-
-
-def _than(sign: float) -> str:
-    return {1: "larger than", -1: "smaller than", 0: "equal to"}[int(sign)]
-
-
-def _spread(low: float, median: float, high: float, line: Line, over: str) -> str:
-    digits = max(line.decimals, 0)
+def _spread(low: float, median: float, high: float, line: Line, ours: Ours) -> str:
+    digits = line.decimals
     if low == high:
-        return f"ours is {_shown(low, digits)} ({over})"
+        return f"ours is {_shown(low, digits)} ({ours.over})"
     return (
         f"ours run from {_shown(low, digits)} to {_shown(high, digits)}, median "
-        f"{_shown(median, digits)} ({over})"
+        f"{_shown(median, digits)} ({ours.over})"
     )
 
 
