@@ -95,6 +95,7 @@ def test_numbers_of_the_page_on_the_paper_are_from_its_run():
     folder = README.parent / "docs"
     page = (folder / "paper.md").read_text()
     page = page[: page.index("## The command")]
+    assert not re.search(r"\bC[A-Z]{4,}\b", page)  # a place to be filled
     for aside in (r"```.*?```", r"`[^`]*`", r"\]\([^)]*\)"):
         page = re.sub(aside, " ", page, flags=re.DOTALL)
     run = json.loads((folder / "paper.json").read_text())

@@ -43,7 +43,7 @@ _NAMES = {
 }
 # How long things take, more or less, beside one search of credit's further samples.
 _SHARE = {"students": 3.0, "credit": 1.0, "diabetes": 1.3}
-_FIRST, _REST = 4.0, 2.5
+_FIRST, _LATER = 4.0, 1.2
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,7 @@ def _paper(
                 prepared.known, sample, d, THRESHOLD, runs, seed, number == 0, n_jobs, tell
             ))  # fmt: skip
         measured[key] = every
-        tell = stages.begin(f"{key}: evidence, dimensions")
-        sections[key], drawn = _section(prepared, every, settings, n_jobs, tell)
+        sections[key], drawn = _section(prepared, every, settings, n_jobs, stages)
         figures |= drawn
     results = Results(measured, runs, THRESHOLD)
     for key, section in sections.items():
@@ -224,7 +223,7 @@ def _plan(chosen: list[str], samples: int) -> dict[str, float]:
         for number in range(samples):
             name = f"{key}: sample {number + 1} of {samples}"
             plan[name] = share * (1.0 if number else _FIRST)
-        plan[f"{key}: evidence, dimensions"] = share * _REST
+        plan[f"{key}: is it real"] = plan[f"{key}: Fair PCA"] = share * _LATER
     return plan
 
 
@@ -233,25 +232,29 @@ def _section(
     every: list[Sampled],
     settings: dict[str, Any],
     n_jobs: int | None,
-    report: Report,
+    stages: Stages,
 ) -> tuple[dict[str, Any], dict[str, drawings.Drawing]]:
     """What only the first sample of a table is asked, and the frame of its section."""
     known, first = prepared.known, every[0]
     smallest = facts.smallest_side(first.X)
     chance, seed = settings["chance"], settings["random_state"]
     evidence = None
+    report = stages.begin(f"{known.key}: is it real")
     if chance:
         evidence = facts.believed(known, first, chance, seed, n_jobs, report)
     seeds = [sample.seed for sample in every]
     theirs = published()["mitigation"] if known is STUDENTS else {}
     figures = drawings.of_sample(known.key, first, THRESHOLD)
     mitigation: dict[str, Any] = {}
+    report = stages.begin(f"{known.key}: Fair PCA")
+    done = 0
     for formula in FORMULAS:
         of = first.formulas[formula.key]
         groups = {FOUND: of.found[formula.headline].group.astype(int)}
         groups |= known_groups(known, first.sample.raw)
         for name, labels in groups.items():
-            report(f"Fair PCA, {name.replace('_', ' ')}, {formula.words}", 1, 1)
+            report(f"{' and '.join(_NAMES[name])}, {formula.words}", done, 2 * len(groups))
+            done += 1
             lines = across(first.X, labels, formula)
             at = contents.mitigation(_NAMES[name], of.mended[name], lines, theirs.get(name))
             mitigation.setdefault(name, {})[formula.key] = at
