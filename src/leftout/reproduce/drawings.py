@@ -10,6 +10,7 @@ import numpy as np
 
 from leftout import plots
 from leftout.reproduce.formulas import FORMULAS, Formula
+from leftout.reproduce.known import STUDENTS
 from leftout.reproduce.measured import Mended, Sampled
 from leftout.reproduce.searches import Array, Found, sides_agree
 
@@ -95,7 +96,7 @@ def of_sample(key: str, first: Sampled, threshold: float) -> dict[str, Drawing]:
     figures = {
         f"{key}-variance": Drawing(
             partial(variance, shares, d, threshold, key.capitalize()),
-            f"The paper's Figure 1: cumulative variance; dashed: {100 * threshold:.0f} %.",
+            f"{_figure(key, 1)}: cumulative variance; dashed: {100 * threshold:.0f} %.",
             f"Curve: {d} components keep {100 * shares[d - 1]:.1f} % of the variance.",
         )
     }
@@ -108,12 +109,12 @@ def of_sample(key: str, first: Sampled, threshold: float) -> dict[str, Drawing]:
         figures |= {
             f"{key}-epochs-{formula.key}": Drawing(
                 partial(epochs, greedy, title),
-                f"The paper's Figure 2: disparity over epochs, {formula.words}.",
+                f"{_figure(key, 2)}: disparity over epochs, {formula.words}.",
                 f"Lines: from {start:.3g} to {end:.3g} in the median of {len(runs)} runs.",
             ),
             f"{key}-jaccard-{formula.key}": Drawing(
                 partial(matrix, greedy, title),
-                f"The paper's Figure 3: agreement of every two runs, {formula.words}: the largest "
+                f"{_figure(key, 3)}: agreement of every two runs, {formula.words}: the largest "
                 "Jaccard of the four pairings of their sides. Small groups leave large rests, "
                 "which agree whoever is in them.",
                 f"Squares: Jaccard {np.median(pairs):.2f} in the median, {pairs.min():.2f} to "
@@ -121,11 +122,16 @@ def of_sample(key: str, first: Sampled, threshold: float) -> dict[str, Drawing]:
             ),
             f"{key}-within-{formula.key}": Drawing(
                 partial(within, greedy, title),
-                f"The paper's Figure 4: agreement of epochs within runs, {formula.words}.",
+                f"{_figure(key, 4)}: agreement of epochs within runs, {formula.words}.",
                 _within_words(greedy),
             ),
         }
     return figures
+
+
+def _figure(key: str, number: int) -> str:
+    """The paper has figures of students only."""
+    return f"{'The' if key == STUDENTS.key else 'Like the'} paper's Figure {number}"
 
 
 def _within_words(found: Found) -> str:
@@ -147,7 +153,7 @@ def of_fair(
     title = f"{names[0].capitalize()} and {names[1]}, {formula.words}"
     return f"{key}-fair-{name}-{formula.key}".replace("_", "-"), Drawing(
         partial(fair, lines, names, d, title),
-        f"The paper's Figure {number}: losses before and after Fair PCA by number of components, "
+        f"{_figure(key, number)}: losses before and after Fair PCA by number of components, "
         f"{names[0]} and {names[1]}, {formula.words}. Scales differ between formulas.",
         f"Lines: at {d} components the losses go from {here.before[0]:.3g} and "
         f"{here.before[1]:.3g} to {here.after[0]:.3g} and {here.after[1]:.3g}.",
