@@ -415,6 +415,11 @@ def reproduce_students():
 
 
 @case
+def reproduce_whole():
+    yield from reproduce.whole()
+
+
+@case
 def reproduce_speed():
     yield from reproduce.speed()
 
