@@ -134,23 +134,7 @@ def paper(
     -------
     Reproduction
     """
-    with one_thread():  # of BLAS: matrices are small, and runs have threads of their own
-        return _paper(
-            folder, _chosen(datasets), runs, samples, rows, chance, random_state, n_jobs, progress
-        )
-
-
-def _paper(
-    folder: str | os.PathLike[str],
-    chosen: list[str],
-    runs: int,
-    samples: int,
-    rows: int,
-    chance: int,
-    random_state: int,
-    n_jobs: int | None,
-    progress: Report | bool | None,
-) -> Reproduction:
+    chosen = _chosen(datasets)
     for name, value, least in (
         ("runs", runs, 2), ("samples", samples, 1), ("rows", rows, 100), ("chance", chance, 0),
         ("random_state", random_state, 0),
@@ -159,29 +143,49 @@ def _paper(
             raise ValueError(f"{name}={value!r} is not a number from {least}.")
     # What is wrong with a table is said before anything else.
     tables = {key: prepare(Path(folder), TABLES[key], rows) for key in chosen}
-    stages = Stages(_plan(chosen, samples), progress)
-    measured, sections = {}, {}
-    figures: dict[str, drawings.Drawing] = {}
     settings = {
         "runs": runs, "samples": samples, "rows": rows, "chance": chance,
         "random_state": random_state, "variance_threshold": THRESHOLD,
     }  # fmt: skip
-    for key, prepared in tables.items():
-        d = prepared.known.n_components
-        every: list[Sampled] = []
-        for number in range(samples):
-            tell = stages.begin(f"{key}: sample {number + 1} of {samples}")
-            seed = random_state + number
-            sample = prepared.sample(rows, seed)
-            if d is None:  # by the rule, on the first sample
-                d = components(cumulative_variance(matrix(sample)), THRESHOLD)
-            every.append(measure(
-                prepared.known, sample, d, THRESHOLD, runs, seed, number == 0, n_jobs, tell
-            ))  # fmt: skip
-        measured[key] = every
-        sections[key], drawn = _section(prepared, every, settings, n_jobs, stages)
-        figures |= drawn
-    results = Results(measured, runs, THRESHOLD)
+    stages = Stages(_plan(chosen, samples), progress)
+    measured, sections = {}, {}
+    figures: dict[str, drawings.Drawing] = {}
+    with one_thread():  # of BLAS: matrices are small, and runs have threads of their own
+        for key, table in tables.items():
+            measured[key] = _samples(table, settings, n_jobs, stages)
+            sections[key], drawn = _section(table, measured[key], settings, n_jobs, stages)
+            figures |= drawn
+        results = Results(measured, runs, THRESHOLD)
+        data = _data(results, sections, settings)
+    stages.end()
+    return Reproduction(plain(data), figures)
+
+
+def _samples(
+    prepared: Prepared, settings: dict[str, Any], n_jobs: int | None, stages: Stages
+) -> list[Sampled]:
+    """Everything that is measured on every sample of a table."""
+    known, samples = prepared.known, settings["samples"]
+    d = known.n_components
+    every = []
+    for number in range(samples):
+        report = stages.begin(f"{known.key}: sample {number + 1} of {samples}")
+        seed = settings["random_state"] + number
+        sample = prepared.sample(settings["rows"], seed)
+        if d is None:  # by the rule, on the first sample
+            d = components(cumulative_variance(matrix(sample)), THRESHOLD)
+        every.append(
+            measure(
+                known, sample, d, THRESHOLD, settings["runs"], seed, number == 0, n_jobs, report
+            )
+        )
+    return every
+
+
+def _data(
+    results: Results, sections: dict[str, dict[str, Any]], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """All of it as plain data."""
     for key, section in sections.items():
         section["partitions"] = contents.partitions(results, key)
         for formula in FORMULAS:
@@ -191,8 +195,7 @@ def _paper(
         section["lessons"] = lessons(section)
     verdicts = contents.verdicts(compared(results))
     counts = contents.counts(verdicts)
-    stages.end()
-    data = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "leftout_version": __version__,
         "paper": published()["source"].split(" (paper.tex")[0],
@@ -204,7 +207,6 @@ def _paper(
         "published": {**published(), "scores": contents.published_scores()},
         "verdicts": verdicts,
     }
-    return Reproduction(plain(data), figures)
 
 
 def _chosen(datasets: Iterable[str] | None) -> list[str]:
