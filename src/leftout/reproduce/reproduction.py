@@ -198,7 +198,7 @@ def _data(
     return {
         "schema_version": SCHEMA_VERSION,
         "leftout_version": __version__,
-        "paper": published()["source"].split(" (paper.tex")[0],
+        "paper": published()["source"],
         "headline": headline(counts),
         "settings": settings,
         "formulas": {f.key: {"loss": f.loss, "centering": f.centering} for f in FORMULAS},
