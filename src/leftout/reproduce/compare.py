@@ -152,7 +152,6 @@ def _partition(results: Results, key: str, method: str) -> Iterator[Line]:
 
 def _stability(results: Results) -> Iterator[Line]:
     figures = published()["stability"]
-
     smaller, larger = sorted(published()["partition"]["students"]["greedy"]["sizes"])
     share = np.array(larger / (smaller + larger))
     than = (

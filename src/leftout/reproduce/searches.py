@@ -86,13 +86,11 @@ def searched(
     runs: int,
     seed: int,
     n_jobs: int | None,
-    progress: Any = None,
 ) -> Found:
     """Run a solver with several seeds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a smallest size above a quarter of few rows
-        stability = agreement(formula.search(d, solver, seed, n_jobs), X, runs=runs,
-                              progress=progress)  # fmt: skip
+        stability = agreement(formula.search(d, solver, seed, n_jobs), X, runs=runs)
     losses = [group_losses(X, labels, d, **formula.options) for labels in stability.labels]
     return Found(stability, np.array(losses))
 
