@@ -26,7 +26,7 @@ import naive  # noqa: E402
 import paper_data  # noqa: E402
 from benchmarks import audit, explain, fair, reproduce, scratch, trust  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
-from leftout.losses import CENTERINGS, LOSSES  # noqa: E402
+from leftout.core.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
 
 SIZES = {"students": 180, "credit": 115, "diabetes": 105}

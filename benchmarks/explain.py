@@ -22,9 +22,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import paper_data  # noqa: E402
 from leftout import MaxDisparityPartition, chance, disparity, explain  # noqa: E402
-from leftout.columns import columns_of  # noqa: E402
 from leftout.explain.items import Items  # noqa: E402
 from leftout.explain.mining import LEFT_OUT, Floors, mine  # noqa: E402
+from leftout.tables.columns import columns_of  # noqa: E402
 
 SUPPORT = 0.01
 

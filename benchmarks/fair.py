@@ -16,9 +16,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 import naive  # noqa: E402
 import paper_data  # noqa: E402
 from leftout import FairPCA, MaxDisparityPartition  # noqa: E402
+from leftout.core.losses import Loss  # noqa: E402
+from leftout.core.moments import build  # noqa: E402
 from leftout.fair import mend  # noqa: E402
-from leftout.losses import Loss  # noqa: E402
-from leftout.moments import build  # noqa: E402
 
 KNOWN = {2: 0.0221942, 5: 0.0503315, 10: 0.2836284, 15: 0.0080516}
 

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 
 import paper_data
 from leftout import MaxDisparityPartition, chance, datasets, trust
-from leftout.surrogates import Copula, correlations
+from leftout.evidence.surrogates import Copula, correlations
 
 ROWS, COLUMNS, D, SIZES, SURROGATES = 400, 12, 3, 6, 39
 

@@ -16,12 +16,12 @@ from jsonschema import Draft202012Validator
 from sklearn.base import clone
 
 import leftout
-import leftout.reading
+import leftout.tables.reading
 import paper_data
 from leftout import TableEncoder, audit, datasets
+from leftout.auditing.findings import STATUSES, findings
 from leftout.cli import main
-from leftout.findings import STATUSES, findings
-from leftout.intake import proportional
+from leftout.tables.intake import proportional
 
 SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
 FEW = {"chance": 19, "runs": 5}
@@ -220,7 +220,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.audit_steps._TRUST_ROWS", 150)
+    monkeypatch.setattr("leftout.auditing.steps._TRUST_ROWS", 150)
     found = audit(table, target="paid", n_components=3, rows=1, **FEW)
     data = found.to_dict()
     valid(data)
@@ -366,12 +366,12 @@ def test_sensitive_columns_without_values_were_not_compared(table):
 )
 def test_separators_are_told_from_what_they_separate(tmp_path, text, columns):
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    assert list(leftout.reading.read_table(tmp_path / "t.csv").columns) == columns
+    assert list(leftout.tables.reading.read_table(tmp_path / "t.csv").columns) == columns
 
 
 def test_codes_in_a_file_keep_their_zeros(tmp_path):
     (tmp_path / "t.csv").write_text("zip,n,day\n01234,1.5,01/02/2020\n12345,0.25,03/02/2020\n")
-    table = leftout.reading.read_table(tmp_path / "t.csv")
+    table = leftout.tables.reading.read_table(tmp_path / "t.csv")
     assert table["zip"].tolist() == ["01234", "12345"] and table["n"].tolist() == [1.5, 0.25]
 
 

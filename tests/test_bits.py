@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout import bits
+from leftout.explain import bits
 
 
 @pytest.fixture(autouse=True, scope="module")

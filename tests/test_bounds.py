@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from leftout import MaxDisparityPartition, bounds
-from leftout.bounds import certified_bound
-from leftout.losses import CENTERINGS, LOSSES
-from leftout.partition import pose
+from leftout import MaxDisparityPartition
+from leftout.core import bounds
+from leftout.core.bounds import certified_bound
+from leftout.core.losses import CENTERINGS, LOSSES
+from leftout.search.pose import pose
 
 
 def top(matrix, d):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leftout.columns import column_of, columns_of, find, names_of, tabulate
+from leftout.tables.columns import column_of, columns_of, find, names_of, tabulate
 from leftout.wording import shortest, shown, unambiguous
 
 CELLS = {

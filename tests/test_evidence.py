@@ -112,7 +112,7 @@ def test_few_chance_tables_cannot_tell(planted):
 def test_seeds_of_a_part_do_not_depend_on_the_others(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
     options = {"sizes": 3, "chance": 3}
-    alone = leftout.chance.profile(search, planted[0], kinds="gaussian", **options)
+    alone = leftout.evidence.chance.profile(search, planted[0], kinds="gaussian", **options)
     found = trust(search, planted[0], runs=3, splits=2, **options)
     assert np.array_equal(alone.chance["gaussian"].curves, found.profile.chance["gaussian"].curves)
 

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 import paper_data
-from leftout import MaxDisparityPartition, datasets, explain, terminal, trust
+from leftout import MaxDisparityPartition, datasets, explain, trust
+from leftout.cli import terminal
 
 HOSTILE = [
     'say "hi", <b>bold</b>',
@@ -333,8 +334,8 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
 
 
 def test_cross_fitting_never_shows_a_row_its_own_target():
-    from leftout.columns import column_of
-    from leftout.explain.encodings import _cross_fitted
+    from leftout.explain.leakage import _cross_fitted
+    from leftout.tables.columns import column_of
 
     rng = np.random.default_rng(0)
     y, town = rng.integers(0, 2, 60), rng.choice(list("abc"), 60)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from leftout.core.losses import Loss
+from leftout.core.moments import build
 from leftout.fair import expansion, faces, leading, many, mend, pair, roots, rounding, subspace
 from leftout.fair.objective import Objective
-from leftout.losses import Loss
-from leftout.moments import build
 
 EXCESS = Loss.named("excess", "none")
 TABLES = ("normal", "diagonal", "tied", "duplicated", "deficient")

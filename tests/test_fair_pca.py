@@ -26,7 +26,7 @@ import leftout
 import naive
 import paper_data
 from leftout import FairPCA, MaxDisparityPartition, datasets
-from leftout.fair_pca import warn_if_open
+from leftout.fair.estimator import warn_if_open
 
 ESTIMATORS = [FairPCA(), FairPCA(1, objective="variance"), FairPCA(1, centering="none")]
 

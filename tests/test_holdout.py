@@ -6,8 +6,8 @@ from scipy import stats
 
 import naive
 from leftout import MaxDisparityPartition, datasets, holdout
-from leftout.chance import Task
-from leftout.holdout import HeldOut, held_out
+from leftout.evidence.chance import Task
+from leftout.evidence.holdout import HeldOut, held_out
 from leftout.solvers import Alternating, Sorting
 
 

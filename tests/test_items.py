@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout.columns import columns_of
 from leftout.explain.items import Items, between, cut
+from leftout.tables.columns import columns_of
 
 
 @st.composite

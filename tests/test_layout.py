@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -13,209 +14,83 @@ import leftout
 
 ROOT = Path(leftout.__file__).parent
 
-MAY_IMPORT = {
-    "moments": set(),
-    "spectra": set(),
-    "tables": set(),
-    "datasets": set(),
-    "threads": set(),
-    "losses": {"moments", "spectra"},
-    "checks": {"moments", "losses", "tables"},
-    "problem": {"moments", "losses"},
-    "sides": {"moments", "spectra", "losses"},
-    "solvers": {"moments", "spectra", "losses", "problem", "sides", "checks", "threads"},
-    "bounds": {"losses", "problem"},
-    "measure": {"moments", "losses", "checks"},
-    "bits": set(),
-    "wording": set(),
-    "columns": {"tables", "wording"},
-    "cleaning": {"columns", "wording"},
-    "targets": {"columns", "wording"},
-    "table_encoder": {"checks", "cleaning", "columns", "encoding", "tables", "targets"},
-    "intake": {
-        "checks",
-        "cleaning",
-        "columns",
-        "encoding",
-        "reading",
-        "table_encoder",
-        "tables",
-        "targets",
-        "wording",
-    },
-    "settings": set(),
-    "findings": {"evidence", "explain", "mitigation", "partition", "stability", "wording"},
-    "verdict": {"evidence", "explain", "mitigation", "partition", "wording"},
-    "report": {"wording"},
-    "audited": {
-        "evidence",
-        "explain",
-        "files",
-        "findings",
-        "intake",
-        "losses",
-        "mitigation",
-        "partition",
-        "plots",
-        "report",
-        "settings",
-        "stability",
-        "verdict",
-    },
-    "audit_steps": {
-        "audited",
-        "checks",
-        "evidence",
-        "explain",
-        "findings",
-        "intake",
-        "mitigation",
-        "partition",
-        "progress",
-        "settings",
-        "solvers",
-        "stability",
-    },
-    "auditing": {
-        "audit_steps",
-        "audited",
-        "checks",
-        "evidence",
-        "intake",
-        "partition",
-        "progress",
-        "reading",
-        "settings",
-        "solvers",
-        "threads",
-    },
-    "explain": {
-        "moments",
-        "losses",
-        "measure",
-        "bits",
-        "columns",
-        "encoding",
-        "tables",
-        "targets",
-        "wording",
-        "checks",
-        "partition",
-        "stability",
-        "progress",
-        "files",
-        "threads",
-    },
-    "partition": {"moments", "losses", "checks", "problem", "bounds", "solvers", "threads"},
-    "fair": {"moments", "losses"},
-    "fair_pca": {"moments", "losses", "fair", "checks", "threads"},
-    "mitigation": {
-        "losses",
-        "fair",
-        "fair_pca",
-        "checks",
-        "files",
-        "progress",
-        "threads",
-        "wording",
-    },
-    "options": {"columns"},
-    "reading": {"cleaning", "wording"},
-    "encoding": {"cleaning", "columns", "wording"},
-    "surrogates": {"losses"},
-    "progress": set(),
-    "profiles": {"losses"},
-    "files": set(),
-    "chance": {
-        "profiles",
-        "losses",
-        "checks",
-        "problem",
-        "bounds",
-        "solvers",
-        "partition",
-        "surrogates",
-        "progress",
-        "threads",
-    },
-    "holdout": {
-        "profiles",
-        "losses",
-        "checks",
-        "measure",
-        "solvers",
-        "partition",
-        "surrogates",
-        "chance",
-        "progress",
-        "threads",
-    },
-    "stability": {"losses", "checks", "partition", "progress", "threads"},
-    "evidence": {
-        "profiles",
-        "checks",
-        "partition",
-        "surrogates",
-        "chance",
-        "holdout",
-        "stability",
-        "progress",
-        "files",
-        "threads",
-        "wording",
-    },
-    "plots": {"wording", "partition", "profiles", "stability", "explain", "mitigation"},
-    "terminal": {"audited", "encoding", "explain", "mitigation", "wording"},
-    "cli": {
-        "audited",
-        "auditing",
-        "columns",
-        "datasets",
-        "encoding",
-        "files",
-        "mitigation",
-        "options",
-        "plots",
-        "progress",
-        "reading",
-        "reproduce",
-        "terminal",
-    },
-    # the public surface, and what reads, writes and reports
-    "reproduce": {*leftout.__all__, "files", "progress", "reading", "report", "threads", "wording"},
-    "__main__": {"cli"},
-}
-SPEAKS = {"cli", "terminal"}  # may use rich or print on stdout
+# The tree tells the story: a table is read, searched, weighed, explained, mended, told. Each may
+# import what stands before it, and what is beside it in its own folder.
+LAYERS = [
+    {"checks", "compiling", "files", "running", "wording"},
+    {"datasets"},
+    {"core"},
+    {"tables"},
+    {"solvers"},
+    {"search"},
+    {"evidence"},
+    {"explain"},
+    {"fair"},
+    {"plots"},
+    {"report"},
+    {"auditing"},
+    {"reproduce"},
+    {"cli"},
+    {"__main__"},
+]
+ORDER = {name: place for place, layer in enumerate(LAYERS) for name in layer}
+SPEAKS = {"cli"}  # may use rich or print on stdout
 
 
 def modules():
-    return sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
-def name_of(path):
-    return path.relative_to(ROOT).with_suffix("").parts[0]
+def dotted(path):
+    return ".".join(("leftout", *path.relative_to(ROOT).with_suffix("").parts))
 
 
 def imports(path):
+    """Modules that a module imports, anywhere in it; a public name as the module it lives in."""
+    homes = {**leftout._HOME, **leftout._MODULES}
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            if node.module == "leftout":
-                yield from (f"leftout.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
+        if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "leftout":
+            names = (alias.name for alias in node.names if alias.name != "__version__")
+            yield from (f"leftout.{homes.get(name, name)}" for name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            known = [name for name in inner if is_module(name)]
+            yield from known or [node.module]
+
+
+def is_module(name):
+    path = ROOT.parent.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
+def test_every_module_has_its_place():
+    assert {dotted(path).split(".")[1] for path in modules()} == set(ORDER)
+    files = [path for path in ROOT.iterdir() if path.is_file()]
+    assert len(files) <= 10, files
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_point_one_way(path):
-    name = name_of(path)
-    used = {module.split(".")[1] for module in imports(path) if module.startswith("leftout.")}
-    assert used - {"__version__"} <= MAY_IMPORT[name] | {name}
+    name = dotted(path).split(".")[1]
+    for module in imports(path):
+        if module.startswith("leftout."):
+            room = module.split(".")[1]
+            assert room == name != dotted(path) or ORDER[room] < ORDER[name], module
     packages = {module.split(".")[0] for module in imports(path)}
     if name not in SPEAKS:
         assert not {"rich", "click"} & packages
     if name != "report":
         assert not {"jinja2", "markupsafe"} & packages
+
+
+def test_no_cycle():
+    graph = {}
+    for path in modules():
+        used = {module for module in imports(path) if module.startswith("leftout.")}
+        graph[dotted(path).removesuffix(".__init__")] = used
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))

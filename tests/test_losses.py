@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import leftout
 import naive
-from leftout.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
-from leftout.moments import build
-from leftout.problem import Problem
+from leftout.core.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
+from leftout.core.moments import build
+from leftout.core.problem import Problem
 
 COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 import paper_data
 from leftout import FairPCA, mitigate, plots
 from leftout.cli import main
-from leftout.columns import columns_of
-from leftout.encoding import encode
-from leftout.reading import read_table
+from leftout.tables.columns import columns_of
+from leftout.tables.encoding import encode
+from leftout.tables.reading import read_table
 
 
 def table(seed=0, m=150, n=6, k=2):

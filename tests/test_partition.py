@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import leftout
 import naive
 from leftout import MaxDisparityPartition, datasets
-from leftout.losses import CENTERINGS, LOSSES
+from leftout.core.losses import CENTERINGS, LOSSES
 from leftout.solvers import SOLVERS, Alternating, Greedy
 
 ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]

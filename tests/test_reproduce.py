@@ -20,6 +20,7 @@ import paper_data
 from browsing import opened
 from leftout import audit, group_losses
 from leftout.cli import main
+from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency
 from leftout.files import write_into
 from leftout.reproduce import correction, downloads, facts, paper, quantities, sources
@@ -38,7 +39,6 @@ from leftout.reproduce.searches import (
     sorted_rows,
 )
 from leftout.reproduce.verdicts import NOT, NOT_RUN, REPRODUCED, SAME, Against, Line, Ours, judge
-from leftout.stability import Stability
 
 ROWS = 260
 

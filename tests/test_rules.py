@@ -13,9 +13,9 @@ from mlxtend.frequent_patterns import apriori, association_rules
 
 import paper_data
 from leftout import explain
-from leftout.columns import columns_of
 from leftout.explain.items import Items
 from leftout.explain.mining import Floors, mine
+from leftout.tables.columns import columns_of
 from test_items import raw_tables
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import naive
-from leftout.losses import CENTERINGS, LOSSES, Loss, shared_pca, table_moments
-from leftout.problem import Problem
-from leftout.sides import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
+from leftout.core.losses import CENTERINGS, LOSSES, Loss, shared_pca, table_moments
+from leftout.core.problem import Problem
+from leftout.core.tracking import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
 from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
 from leftout.solvers.climbing import _kth_largest, climb, lay_out, orthonormalise
 from leftout.solvers.greedy import _most_after, seed_size
@@ -259,12 +259,12 @@ def test_alternating_beats_the_papers_search(students):
 
 def test_a_large_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
     """With parts forced on a small table, sizes and values still refer to all of it."""
-    import leftout.problem
+    import leftout.core.problem
     import leftout.solvers.alternating as alternating
 
     whole = [run(Alternating(), problem(mixed, 3, 10, size=k)) for k in (10, 60)]
     monkeypatch.setattr(alternating, "_ROWS", 120)
-    monkeypatch.setattr(leftout.problem, "_FIRST", 40)
+    monkeypatch.setattr(leftout.core.problem, "_FIRST", 40)
     monkeypatch.setattr(alternating, "_LARGE", 1000)
     for exact, size in zip(whole, (10, 60), strict=True):
         found = run(Alternating(), problem(mixed, 3, 10, size=size))
@@ -276,16 +276,16 @@ def test_a_large_table_is_searched_in_part_but_answered_for_whole(monkeypatch, m
 
 @pytest.mark.parametrize("size", [5, 40, 110])
 def test_ranking_finds_the_best_rows_without_scoring_all(monkeypatch, mixed, size):
-    import leftout.problem
+    import leftout.core.problem
 
     task = problem(mixed, 3, 5)
     labels = np.zeros(240, dtype=np.int8)
     labels[:50] = 1
     _, own = task.losses(labels)
     scores = task.scores(own, size)
-    want = np.argsort(-scores, kind="stable")[: size + leftout.problem.MARGIN]
+    want = np.argsort(-scores, kind="stable")[: size + leftout.core.problem.MARGIN]
     for first in (2048, 13):
-        monkeypatch.setattr(leftout.problem, "_FIRST", first)
+        monkeypatch.setattr(leftout.core.problem, "_FIRST", first)
         ranked = task.rank(own, size)
         np.testing.assert_array_equal(ranked.rows, want)
         np.testing.assert_allclose(ranked.scores, scores[want], rtol=1e-12)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout import MaxDisparityPartition, datasets, stability
+from leftout.evidence.stability import pairwise_jaccard
 from leftout.solvers import Alternating
-from leftout.stability import pairwise_jaccard
 
 
 def jaccard(a, b):

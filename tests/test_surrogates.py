@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leftout import surrogates
-from leftout.surrogates import SURROGATES, Copula, Gaussian, correlations
+from leftout.evidence import surrogates
+from leftout.evidence.surrogates import SURROGATES, Copula, Gaussian, correlations
 
 
 def dummies(seed=0, m=500):

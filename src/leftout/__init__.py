@@ -11,34 +11,37 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Audit": "leftout.audited",
-    "audit": "leftout.auditing",
-    "FairPCA": "leftout.fair_pca",
-    "MaxDisparityPartition": "leftout.partition",
-    "TableEncoder": "leftout.table_encoder",
-    "Mitigation": "leftout.mitigation",
-    "Trust": "leftout.evidence",
-    "trust": "leftout.evidence",
-    "disparity": "leftout.measure",
-    "group_losses": "leftout.measure",
-    "mitigate": "leftout.mitigation",
+    "Audit": "auditing.result",
+    "FairPCA": "fair.estimator",
+    "MaxDisparityPartition": "search.partition",
+    "Mitigation": "fair.mitigation",
+    "Refusal": "checks",
+    "TableEncoder": "tables.encoder",
+    "Trust": "evidence.trusting",
+    "audit": "auditing.run",
+    "disparity": "search.known",
+    "group_losses": "search.known",
+    "mitigate": "fair.mitigation",
+    "trust": "evidence.trusting",
 }
-_MODULES = (
-    "chance",
-    "datasets",
-    "explain",
-    "holdout",
-    "plots",
-    "reproduce",
-    "solvers",
-    "stability",
-)
+# Modules that people use by a shorter path than where they live.
+_MODULES = {
+    "chance": "evidence.chance",
+    "datasets": "datasets",
+    "explain": "explain",
+    "holdout": "evidence.holdout",
+    "plots": "plots",
+    "reproduce": "reproduce",
+    "solvers": "solvers",
+    "stability": "evidence.stability",
+}
 
 __all__ = [
     "Audit",
     "FairPCA",
     "MaxDisparityPartition",
     "Mitigation",
+    "Refusal",
     "TableEncoder",
     "Trust",
     "__version__",
@@ -58,22 +61,24 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from leftout import chance, datasets, explain, holdout, plots, reproduce, solvers, stability
-    from leftout.audited import Audit
-    from leftout.auditing import audit
-    from leftout.evidence import Trust, trust
-    from leftout.fair_pca import FairPCA
-    from leftout.measure import disparity, group_losses
-    from leftout.mitigation import Mitigation, mitigate
-    from leftout.partition import MaxDisparityPartition
-    from leftout.table_encoder import TableEncoder
+    from leftout import datasets, explain, plots, reproduce, solvers
+    from leftout.auditing.result import Audit
+    from leftout.auditing.run import audit
+    from leftout.checks import Refusal
+    from leftout.evidence import chance, holdout, stability
+    from leftout.evidence.trusting import Trust, trust
+    from leftout.fair.estimator import FairPCA
+    from leftout.fair.mitigation import Mitigation, mitigate
+    from leftout.search.known import disparity, group_losses
+    from leftout.search.partition import MaxDisparityPartition
+    from leftout.tables.encoder import TableEncoder
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"leftout.{name}")
+        return import_module(f"leftout.{_MODULES[name]}")
     if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
+        value = getattr(import_module(f"leftout.{_HOME[name]}"), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'leftout' has no attribute {name!r}")

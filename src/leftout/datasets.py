@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.checks import Refusal
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -138,17 +140,17 @@ def make_planted(
     ((100, 8), 30)
     """
     if n_rows < 2 or n_features < 2:
-        raise ValueError(
+        raise Refusal(
             f"A table of {n_rows} rows and {n_features} features cannot hold a group and a rest. "
             "Choose at least 2 of each."
         )
     if not 1 <= n_components <= n_features // 2:
-        raise ValueError(
+        raise Refusal(
             f"n_components={n_components} does not fit {n_features} features: the planted rows "
             f"need as many directions of their own. Choose from 1 to {n_features // 2}."
         )
     if not 1 <= group_size < n_rows:
-        raise ValueError(
+        raise Refusal(
             f"group_size={group_size} is not a part of {n_rows} rows. "
             f"Choose from 1 to {n_rows - 1}."
         )

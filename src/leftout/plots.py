@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.partition import fitted_on
-from leftout.profiles import Profile
-from leftout.stability import Stability
+from leftout.checks import Refusal
+from leftout.evidence.profiles import Profile
+from leftout.evidence.stability import Stability
+from leftout.search.partition import fitted_on
 from leftout.wording import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.explain import Explanation
-    from leftout.mitigation import Mitigation
+    from leftout.fair.mitigation import Mitigation
 
 # The left-out group or the table itself, the rest or chance, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
@@ -102,7 +103,7 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax = _axis(ax)
     if isinstance(found, Stability):
         if found.epochs is None:
-            raise ValueError(
+            raise Refusal(
                 "These runs kept no epochs: only solvers that sweep over the rows have them. "
                 "Use solver='greedy', or pass a fitted MaxDisparityPartition."
             )
@@ -126,7 +127,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     Of more than ``top`` groups, those with the largest losses. Two groups' fair losses are equal.
     """
     if not found.by_dimension:
-        raise ValueError(
+        raise Refusal(
             "There are no dimensions to draw: across was empty. Leave it out, or give some."
         )
     ax = _axis(ax)

@@ -14,7 +14,7 @@ from leftout.cli.common import deliver, interruptible, refused, reported
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from leftout.audited import Audit
+    from leftout.auditing.result import Audit
 
 _DEMO_CHANCE, _DEMO_RUNS = 39, 10
 _OUT = click.Path(file_okay=False, path_type=Path)
@@ -98,10 +98,10 @@ def audit(
     """
     folder = Path(f"leftout-{_stem(table)}") if out is None else out
     with interruptible(), reported(quiet) as report, refused():
-        from leftout import options
-        from leftout.auditing import audit as run
+        from leftout.auditing.run import audit as run
+        from leftout.cli import options
         from leftout.files import check_folder
-        from leftout.reading import Source
+        from leftout.tables.reading import Source
 
         asked: dict[str, Any] = {
             "n_components": options.dimensions(dims),
@@ -158,8 +158,8 @@ def demo(
     compiles, which takes about 20 seconds.
     """
     with interruptible(), reported(quiet) as report, refused():
-        from leftout import options
-        from leftout.auditing import audit as run
+        from leftout.auditing.run import audit as run
+        from leftout.cli import options
         from leftout.datasets import DEMO_COLUMNS, load_demo
         from leftout.files import check_folder
 
@@ -192,7 +192,7 @@ def _deliver(
     contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
 
     def show(console: Console) -> None:
-        from leftout import terminal
+        from leftout.cli import terminal
 
         terminal.show_audit(console, found, meanings)
 

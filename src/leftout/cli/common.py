@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from leftout.progress import Report
+    from leftout.running import Report
 
 _INTERRUPTED = 130
 

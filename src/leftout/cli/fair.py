@@ -11,7 +11,7 @@ import click
 from leftout.cli.common import interruptible, refused, reported
 
 if TYPE_CHECKING:
-    from leftout.mitigation import Mitigation
+    from leftout.fair.mitigation import Mitigation
 
 
 @click.command()
@@ -80,12 +80,12 @@ def fair(
     from rich.console import Console
 
     with interruptible(), reported(quiet) as report, refused():
-        from leftout import options
-        from leftout.columns import columns_of
-        from leftout.encoding import encode
+        from leftout.cli import options
+        from leftout.fair.mitigation import mitigate
         from leftout.files import check_folder
-        from leftout.mitigation import mitigate
-        from leftout.reading import read_table
+        from leftout.tables.columns import columns_of
+        from leftout.tables.encoding import encode
+        from leftout.tables.reading import read_table
 
         asked, compared = options.dimensions(dims), options.numbers(across)
         if out is not None:
@@ -105,7 +105,7 @@ def fair(
         files = [] if out is None else _written(found, out)
     for note in dict.fromkeys(str(warning.message) for warning in noted):
         click.echo(f"Note: {note}", err=True)
-    from leftout import terminal
+    from leftout.cli import terminal
 
     if as_json:
         import json

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leftout.checks import Refusal
 from leftout.cli.common import deliver, interruptible, refused, reported
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def reproduce(
         from leftout.reproduce import paper
 
         if jobs == 0:
-            raise ValueError("--jobs 0 starts no thread; give a number from 1, or -1.")
+            raise Refusal("--jobs 0 starts no thread; give a number from 1, or -1.")
         check_folder(out)
         asked = [name.strip().lower() for name in dataset.split(",") if name.strip()]
         found = paper(
@@ -86,7 +87,7 @@ def reproduce(
         brief["lessons"] = {key: data["lessons"] for key, data in found.data["datasets"].items()}
 
     def show(console: Console) -> None:
-        from leftout import terminal
+        from leftout.cli import terminal
 
         terminal.show_reproduction(console, found.data)
 

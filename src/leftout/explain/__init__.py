@@ -17,9 +17,9 @@ from leftout.explain.scores import (
     feature_losses,
     feature_scores,
 )
-from leftout.explain.sensitivity import WhatIf, what_if
 from leftout.explain.sentence import Sentence, describe
 from leftout.explain.typical import Typical, example_rows, typical_values
+from leftout.explain.what_if import WhatIf, what_if
 
 __all__ = [
     "Alignment",

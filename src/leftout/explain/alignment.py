@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.columns import Column, columns_of, found
 from leftout.explain.items import Mask, cut
+from leftout.tables.columns import Column, columns_of, found
 from leftout.wording import unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.

@@ -12,26 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_runs, check_whole
-from leftout.columns import Column, names_of
+from leftout.checks import Refusal, check_runs, check_whole
+from leftout.core.losses import Array
 from leftout.explain.alignment import Alignment, aligned
-from leftout.explain.encodings import ENCODINGS, other_encodings
 from leftout.explain.items import Items
+from leftout.explain.leakage import ENCODINGS, other_encodings
 from leftout.explain.mining import Floors, Rules, mine
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, tally
 from leftout.explain.scores import FeatureScores, feature_scores, split_losses
-from leftout.explain.search import most_telling
-from leftout.explain.sensitivity import WhatIf, by_source, search_without
 from leftout.explain.sentence import Sentence, best_sentence
+from leftout.explain.sentence_search import most_telling
 from leftout.explain.typical import Typical, rows_of, typical_of
+from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import plain, write_whole
-from leftout.losses import Array
-from leftout.measure import measured
-from leftout.partition import fitted_on
-from leftout.progress import Report, Steps
-from leftout.threads import clean_interrupts
+from leftout.running import Report, Steps, clean_interrupts
+from leftout.search.known import measured
+from leftout.search.partition import fitted_on
+from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, unambiguous
 
 # Below this F1 a description does not describe; below this strength a column is not alike.
@@ -323,7 +322,7 @@ def group(
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
     if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-3, atol=rounding):
-        raise ValueError(
+        raise Refusal(
             f"The group's disparity in this X is {parts.sum():.4g}, but where it was found it was "
             f"{partition.disparity_:.4g}. Pass the very table that it was found in."
         )

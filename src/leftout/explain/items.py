@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from leftout.bits import Bits, n_words, pack
-from leftout.columns import Column
+from leftout.checks import Refusal
+from leftout.compiling import kernel
+from leftout.explain.bits import Bits, n_words, pack
+from leftout.tables.columns import Column
 from leftout.wording import shortest, unambiguous
 
 Mask = NDArray[np.bool_]
@@ -48,7 +49,7 @@ class Condition:
         numbers = column.numbers
         if self.op == "range":
             if numbers is None or column.dates != self.dates:
-                raise ValueError(
+                raise Refusal(
                     f"The condition {self.text} compares {'dates' if self.dates else 'numbers'}, "
                     f"but the column {column.name!r} of this table has none. Pass a table whose "
                     "columns are of the same kind."
@@ -196,7 +197,7 @@ def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
     return counts / max(1, int(counts.sum()))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _starts(weights: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
     """Where bins begin among the distinct values: equal parts of the weight not yet in a bin."""
     n = len(weights)

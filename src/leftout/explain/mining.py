@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.bits import Bits, meet, of_mask, repeats
 from leftout.checks import check_floor
+from leftout.explain.bits import Bits, meet, of_mask, repeats
 from leftout.explain.items import Condition, Counts, Items, Mask
 
 REST, LEFT_OUT = 0, 1

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.columns import Column, column_of
 from leftout.explain.items import Mask
-from leftout.targets import levels_of, value_of
+from leftout.tables.columns import Column, column_of
+from leftout.tables.targets import levels_of, value_of
 from leftout.wording import unambiguous
 
 _LEVEL = 0.95

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from leftout.columns import Column, column_of, columns_of, find, found, names_of
-from leftout.tables import column_names
-from leftout.targets import levels_of
+from leftout.checks import Refusal
+from leftout.tables.columns import Column, column_of, columns_of, find, found, names_of
+from leftout.tables.frames import column_names
+from leftout.tables.targets import levels_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Raw:
             else:
                 outcome = column_of(target, getattr(target, "name", None) or "target")
                 if len(outcome) != len(columns[0]):
-                    raise ValueError(
+                    raise Refusal(
                         f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one "
                         "a row is needed."
                     )
@@ -61,14 +62,14 @@ class Raw:
                 aside |= {c.name for c in columns if np.array_equal(c.codes(), outcome.codes())}
         hidden = found(names, sensitive, "sensitive")
         for name in hidden & set(features if column_names(X) else ()):
-            raise ValueError(
+            raise Refusal(
                 f"sensitive names {name!r}, which is a feature of X: the search saw it. Search "
                 "again without it, or do not call it sensitive."
             )
         seen = [name for name in names if name not in hidden | aside]
         sources = sources_of(features, seen) if sources is None else list(sources)
         if len(sources) != len(features):
-            raise ValueError(
+            raise Refusal(
                 f"sources names {len(sources)} columns for {len(features)} features of X; one for "
                 "each is needed."
             )
@@ -77,7 +78,7 @@ class Raw:
         kept = [column for column in columns if column.name not in aside]
         described = [column for column in kept if column.name not in hidden]
         if not described:
-            raise ValueError(
+            raise Refusal(
                 "Nothing is left to describe the group with: every column of the raw table is the "
                 "target, dropped or kept out of the search. Leave at least one."
             )
@@ -89,7 +90,7 @@ class Raw:
 def _check_rows(table: Any, X: Any, n_rows: int) -> None:
     """One raw row for each row of ``X``, in the same order, as far as that can be told."""
     if n_rows != len(X):
-        raise ValueError(
+        raise Refusal(
             f"The raw table has {n_rows:,} rows, but X has {len(X):,}; one raw row for each row of "
             "X is needed, in the same order."
         )
@@ -98,7 +99,7 @@ def _check_rows(table: Any, X: Any, n_rows: int) -> None:
     if not hasattr(ours, "equals") or not hasattr(theirs, "equals") or ours.equals(theirs):
         return
     if sorted(map(str, ours)) == sorted(map(str, theirs)):
-        raise ValueError(
+        raise Refusal(
             "The raw table has the rows of X in another order (their index says so). Pass "
             "table.loc[X.index]."
         )
@@ -128,19 +129,19 @@ def encoded_places(
     if not named:
         return {}
     if raw.target is None:
-        raise ValueError(
+        raise Refusal(
             "target_encoded names columns that hold the target's mean, but no target is given. "
             "Give target, too."
         )
     for name in named:
         if name not in by_name:
-            raise ValueError(
+            raise Refusal(
                 f"target_encoded names {name!r}, which is in X, but the raw table has no such "
                 "column to encode anew (or it is dropped). Keep it there."
             )
     levels = levels_of(raw.target, positive)
     if levels is not None and len(levels) > 1:
-        raise ValueError(
+        raise Refusal(
             f"The target {raw.target.name!r} has {len(levels)} categories; say with positive whose "
             "rate the encoded columns hold."
         )

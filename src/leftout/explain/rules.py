@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_left_out, check_runs
-from leftout.columns import columns_of
+from leftout.checks import Refusal, check_count, check_left_out, check_runs
 from leftout.explain.items import Items
 from leftout.explain.mining import GROUPS, LEFT_OUT, REST, Floors, Rules, mine
+from leftout.tables.columns import columns_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +107,9 @@ def find_rules(
     if limit is not None:
         check_count("limit", limit)
     if antecedents not in (1, 2):
-        raise ValueError(f"antecedents={antecedents!r} is not available; give 1 or 2.")
+        raise Refusal(f"antecedents={antecedents!r} is not available; give 1 or 2.")
     if group not in (None, REST, LEFT_OUT):
-        raise ValueError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
+        raise Refusal(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
     items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
     mask = check_left_out(labels, items.n_rows)
     floors = Floors.checked(min_support, min_confidence)
@@ -158,7 +158,7 @@ def rule_frequency(
 def _check_bins(bins: Any) -> None:
     check_count("bins", bins)
     if bins < 2:
-        raise ValueError("bins=1 cuts nothing; give at least 2.")
+        raise Refusal("bins=1 cuts nothing; give at least 2.")
 
 
 def tally(found: list[Rules], top: int) -> Frequency:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from leftout.checks import check_matrix, check_runs
-from leftout.losses import Array, Loss, basis_loss_by_feature, own_components, scatter
-from leftout.measure import measured
-from leftout.moments import Moments, pooled
+from leftout.checks import check_runs
+from leftout.core.losses import Array, Loss, basis_loss_by_feature, own_components, scatter
+from leftout.core.moments import Moments, pooled
+from leftout.search.known import measured
+from leftout.tables.matrix import check_matrix
 
 
 def feature_losses(

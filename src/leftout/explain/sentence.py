@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_left_out
-from leftout.columns import Column, columns_of
+from leftout.checks import Refusal, check_count, check_left_out
 from leftout.explain.items import Condition, Mask
-from leftout.explain.search import best_by_length, joined
+from leftout.explain.sentence_search import best_by_length, joined
+from leftout.tables.columns import Column, columns_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Sentence:
         by_name = {column.name: column for column in columns_of(table, categorical=categorical)}
         for name in self.columns:
             if name not in by_name:
-                raise ValueError(
+                raise Refusal(
                     f"The table has no column {name!r}, of which the sentence speaks; it has "
                     f"{', '.join(map(repr, list(by_name)[:5]))}. Pass a table that has it."
                 )

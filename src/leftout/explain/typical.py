@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_left_out
-from leftout.columns import Column, columns_of
+from leftout.checks import Refusal, check_count, check_left_out
+from leftout.core.losses import Array
 from leftout.explain.items import Mask
-from leftout.losses import Array
-from leftout.partition import fitted_on
+from leftout.search.partition import fitted_on
+from leftout.tables.columns import Column, columns_of
 
 MISSING = "(missing)"
 
@@ -129,7 +129,7 @@ def example_rows(
     partition, matrix = fitted_on(found, X)
     columns = columns_of(X if table is None else table)
     if len(columns[0]) != len(matrix):
-        raise ValueError(
+        raise Refusal(
             f"The raw table has {len(columns[0]):,} rows, but X has {len(matrix):,}; one raw row "
             "for each row of X is needed, in the same order."
         )

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from leftout.core.losses import Array
 from leftout.fair import pair
 from leftout.fair.leading import Leading, leading
 from leftout.fair.objective import Answer, Objective
 from leftout.fair.span import Span
-from leftout.losses import Array
 
 _MOST_ROUNDS = 4
 # Eigenvectors beyond d, in case they cross; and the terms, the eigenspace itself one of them.

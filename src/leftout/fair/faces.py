@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.core.losses import Array
 from leftout.fair.objective import Answer, Objective
 from leftout.fair.roots import root
-from leftout.losses import Array
 
 _STEPS = 6
 # Shares and weights above this stay; a step down to those that vanish is at least so wide.

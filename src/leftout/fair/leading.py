@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from leftout.losses import Array
+from leftout.core.losses import Array
 
 # Measured on one core: below these, LAPACK's whole decomposition is the fastest; above, LAPACK for
 # a few pairs; Lanczos for very few of a large matrix.

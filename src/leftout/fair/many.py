@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leftout.core.losses import Array
 from leftout.fair.faces import Near, Settled, settle
 from leftout.fair.objective import ROUNDING, Answer, Objective
 from leftout.fair.roots import root
-from leftout.losses import Array
 
 _FIRST, _LAST, _SHRINK = 0.1, 1e-11, 0.05
 _SETTLE_FROM = 1e-4

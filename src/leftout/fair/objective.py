@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.losses import Array
+from leftout.core.losses import Array
 
 # Sums of eigenvalues are not known better than this share of the largest.
 ROUNDING = 1e-14

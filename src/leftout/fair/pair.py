@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leftout.core.losses import Array
 from leftout.fair.leading import Leading, leading
 from leftout.fair.objective import ROUNDING, Answer, Objective, projection
 from leftout.fair.roots import root
-from leftout.losses import Array
 
 _MOST_STEPS = 100
 _EPS = float(np.finfo(float).eps)

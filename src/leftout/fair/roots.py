@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from leftout.checks import Refusal
+
 _EPS = 2.3e-16
 _MOST_STEPS = 300
 
@@ -29,7 +31,7 @@ def root(function: Callable[[float], float], low: float, high: float, noise: flo
     if min(abs(at_low), abs(at_high)) <= noise:
         return low if abs(at_low) <= abs(at_high) else high
     if (at_low > 0.0) == (at_high > 0.0):
-        raise ValueError(f"The function has one sign at {low} and {high}: {at_low}, {at_high}.")
+        raise Refusal(f"The function has one sign at {low} and {high}: {at_low}, {at_high}.")
     rising = at_high > 0.0
     widths, last = [high - low], None
     for _ in range(_MOST_STEPS):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from leftout.core.losses import Array
 from leftout.fair.leading import Leading, leading, majorised
 from leftout.fair.objective import ROUNDING, Answer, Objective
-from leftout.losses import Array
 
 # A proof without new eigenpairs may cost so many times the tolerance.
 _ROOM = 10.0

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leftout.core.losses import Array
 from leftout.fair import many, pair
 from leftout.fair.leading import Leading, leading
 from leftout.fair.objective import Answer, Objective
 from leftout.fair.span import Span
-from leftout.losses import Array
 
 _MOST_ROUNDS = 20
 # The subspace pays off up to this part of all features; more groups take more decompositions.

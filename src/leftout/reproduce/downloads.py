@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from leftout.reading import read_table
+from leftout.checks import Refusal
 from leftout.reproduce.known import ALSO, Known, letters
+from leftout.tables.reading import read_table
 from leftout.wording import counted, listed, shortened, shown
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def load(folder: Path, known: Known) -> tuple[str, pd.DataFrame]:
     try:
         inside = sorted(folder.iterdir())
     except OSError as error:
-        raise ValueError(
+        raise Refusal(
             f"{shortened(shown(repr(str(folder))))} is no folder that can be read "
             f"({error.strerror}); a folder with the paper's tables is needed."
         ) from error
@@ -51,12 +52,12 @@ def load(folder: Path, known: Known) -> tuple[str, pd.DataFrame]:
         more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
         refused.append(f"{shown(repr(name))} lacks {counted(len(lacking), 'column')}: {some}{more}")
     if refused:
-        raise ValueError(
+        raise Refusal(
             f"No file is the table {known.title!r}: {'; '.join(refused)}. Get it from "
             f"{known.where}, or leave it out with --dataset."
         )
     names = listed([f"{name}.csv" for name in _examples(known)])
-    raise ValueError(
+    raise Refusal(
         f"{shown(repr(str(folder)))} has no file of the table {known.title!r} (by names such as "
         f"{names}, also gzipped or in a .zip). Get it from {known.where}, or leave it out with "
         "--dataset."
@@ -136,16 +137,16 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_excel(path, header=None)
     except ImportError as error:
-        raise ValueError(
+        raise Refusal(
             f"Reading {path.suffix} needs a package that is not installed ({error}). Run: pip "
             "install 'leftout[files]', or save the table as CSV."
         ) from error
     except Exception as error:  # whatever the readers of spreadsheets raise
-        raise ValueError(
+        raise Refusal(
             f"{shown(repr(path.name))} cannot be read as a spreadsheet ({shown(str(error))})."
         ) from error
     if table.empty:
-        raise ValueError(f"{shown(repr(path.name))} is a spreadsheet without cells.")
+        raise Refusal(f"{shown(repr(path.name))} is a spreadsheet without cells.")
     names = 1 if len(table) > 1 and str(table.iloc[0, -1]).strip().upper() == "Y" else 0
     below = table.iloc[names + 1 :].reset_index(drop=True).infer_objects()
     return below.set_axis([str(name) for name in table.iloc[names]], axis=1)

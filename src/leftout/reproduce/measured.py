@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from leftout import FairPCA, group_losses
 from leftout.explain import FeatureScores, Frequency, feature_scores, rule_frequency
-from leftout.progress import Report
 from leftout.reproduce.correction import corrected
 from leftout.reproduce.formulas import FORMULAS, PAPER, SOLVERS, Formula
 from leftout.reproduce.known import Known
 from leftout.reproduce.searches import Array, Found, Sorted, searched, sorted_rows
 from leftout.reproduce.sources import Sample
+from leftout.running import Report
 
 # Rules count from this share of the rows on. The paper names no floor; at 5 % its lifts (1.2 to
 # 1.6) are met. The definition's groups are about a quarter as large, their floor is a fifth.

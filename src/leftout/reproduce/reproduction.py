@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from leftout import __version__, report
+from leftout.checks import Refusal
 from leftout.files import plain, write_into
-from leftout.progress import Report, Stages
 from leftout.reproduce import contents, drawings, facts
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.formulas import FORMULAS
@@ -31,7 +31,7 @@ from leftout.reproduce.measured import (
 )
 from leftout.reproduce.published import published
 from leftout.reproduce.sources import Prepared, prepare
-from leftout.threads import clean_interrupts, one_thread
+from leftout.running import Report, Stages, clean_interrupts, one_thread
 from leftout.wording import listed, shortened
 
 SCHEMA_VERSION = "1.0"
@@ -140,7 +140,7 @@ def paper(
         ("random_state", random_state, 0),
     ):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name}={value!r} is not a number from {least}.")
+            raise Refusal(f"{name}={value!r} is not a number from {least}.")
     # What is wrong with a table is said before anything else.
     tables = {key: prepare(Path(folder), TABLES[key], rows) for key in chosen}
     settings = {
@@ -214,7 +214,7 @@ def _chosen(datasets: Iterable[str] | None) -> list[str]:
     unknown = [name for name in asked if name not in TABLES]
     if unknown or not asked:
         what = f"There is no data set {unknown[0]!r}" if unknown else "No data set is named"
-        raise ValueError(f"{shortened(what)}; choose from {listed(list(TABLES))}.")
+        raise Refusal(f"{shortened(what)}; choose from {listed(list(TABLES))}.")
     return [name for name in TABLES if name in asked]
 
 

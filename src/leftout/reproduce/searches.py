@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import group_losses
+from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
 from leftout.reproduce.formulas import Formula
 from leftout.solvers import Sorting
-from leftout.stability import Stability, agreement, pairwise_jaccard
 
 Array = NDArray[np.float64]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from leftout import TableEncoder
+from leftout.checks import Refusal
 from leftout.reproduce.downloads import load
 from leftout.reproduce.known import Known
 from leftout.wording import listed, shown
@@ -61,13 +62,13 @@ def prepare(folder: Path, known: Known, rows: int) -> Prepared:
     called = shown(repr(file))
     classes = frame[known.target].value_counts(dropna=False)
     if frame[known.target].isna().any() or classes.min() < 2 or len(classes) > _CLASSES:
-        raise ValueError(
+        raise Refusal(
             f"{called}: the target {known.target!r} is not as in the paper's table: 2 to "
             f"{_CLASSES} values, none missing, each in 2 rows or more. Get the table from "
             f"{known.where}."
         )
     if len(frame) < rows + len(classes):
-        raise ValueError(
+        raise Refusal(
             f"{called} has {len(frame):,} rows; samples of {rows:,} rows are drawn from more than "
             f"that. Get the whole table from {known.where}, or ask for fewer with --rows."
         )
@@ -76,7 +77,7 @@ def prepare(folder: Path, known: Known, rows: int) -> Prepared:
     other |= {column for column in known.codes if frame[column].nunique(dropna=False) != 2}
     if other:
         some = listed([repr(name) for name in sorted(other)[:_NAMED]])
-        raise ValueError(
+        raise Refusal(
             f"{called}: columns are not numbers as in the paper's table, or have gaps, or are the "
             f"same in every row ({some}). Get the table from {known.where}."
         )

@@ -8,17 +8,16 @@ from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numba import njit
 
 from leftout.checks import check_count
-from leftout.losses import Array, basis_loss
-from leftout.problem import MARGIN, Labels, Problem
-from leftout.sides import Sides, gap_after, gap_now, track, transfer
+from leftout.compiling import kernel
+from leftout.core.losses import Array, basis_loss
+from leftout.core.problem import MARGIN, Labels, Problem
+from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
+from leftout.running import one_thread
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.climbing import affordable, lay_out, line
-from leftout.solvers.greedy import higher_side, sweep
-from leftout.spectra import OPTIONS
-from leftout.threads import one_thread
+from leftout.solvers.moves import higher_side, sweep
 
 # Starts run on at most this many rows; the whole table has the last word.
 _ROWS = 8192
@@ -42,7 +41,7 @@ class Alternating:
     """Alternate between the best rows for given components and the best components for given rows.
 
     For fixed components of the group and the rest, the best group of ``k`` rows is the ``k`` with
-    the highest scores (:meth:`leftout.problem.Problem.scores`); for a fixed group, the best
+    the highest scores (:meth:`leftout.core.problem.Problem.scores`); for a fixed group, the best
     components are its own PCA. The search climbs from many starts: a quarter of them from random
     rows, the others from the best found so far with one of its directions replaced by a random
     row. The best ends are finished with exact eigenpairs, and single exchanges of rows near the cut
@@ -320,7 +319,7 @@ def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
     return np.concatenate([inside, ranked[found.labels[ranked] == 0][:MARGIN]])
 
 
-@njit(**OPTIONS)
+@kernel
 def _exchange(
     kind: int,
     own_mean: bool,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from leftout.checks import check_count
-from leftout.losses import Array
-from leftout.problem import Labels, Problem
-from leftout.sides import REFRESH, Sides, gap_after, track, transfer
+from leftout.checks import Refusal, check_count
+from leftout.compiling import kernel
+from leftout.core.losses import Array
+from leftout.core.problem import Labels, Problem
+from leftout.core.tracking import REFRESH, Sides, gap_after, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
-from leftout.solvers.greedy import allocate, disparity_of, higher_side
-from leftout.spectra import OPTIONS
+from leftout.solvers.moves import allocate, disparity_of, higher_side
 
 # Proposals between two entries of the history.
 _STRIDE = 500
@@ -43,7 +42,7 @@ class Annealing:
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
         check_count("max_steps", self.max_steps)
         if not 0.0 < self.cooling < 1.0:
-            raise ValueError(
+            raise Refusal(
                 f"cooling={self.cooling!r} would never cool; a factor between 0 and 1 is needed. "
                 "Use 0.999, say."
             )
@@ -81,7 +80,7 @@ class Annealing:
         )
 
 
-@njit(**OPTIONS)
+@kernel
 def _anneal(
     kind: int,
     own_mean: bool,

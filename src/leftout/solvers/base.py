@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from leftout.losses import Array
-from leftout.problem import Labels, Problem
+from leftout.checks import Refusal
+from leftout.core.losses import Array
+from leftout.core.problem import Labels, Problem
 
 HISTORY = np.dtype([("disparity", np.float64), ("moves", np.int64)])
 
@@ -52,7 +53,7 @@ def as_history(disparities: Sequence[float], moves: Sequence[int]) -> np.ndarray
 def refuse_fixed_size(problem: Problem, name: str) -> None:
     """Stop a search that changes the group's size with every move."""
     if problem.group_size is not None:
-        raise ValueError(
+        raise Refusal(
             f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
             "changes the size with every move. Leave group_size=None, or use "
             "solver='alternating' or Sorting(split='matched')."

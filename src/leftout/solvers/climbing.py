@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from leftout.losses import EXCESS, Array
-from leftout.problem import Problem
-from leftout.spectra import OPTIONS
+from leftout.compiling import kernel
+from leftout.core.losses import EXCESS, Array
+from leftout.core.problem import Problem
 
 # A climb ends when a pass gains less than this share of the disparity, or after so many passes.
 _GAIN, _PASSES = 1e-3, 50
@@ -51,7 +50,7 @@ def lay_out(problem: Problem) -> Slope:
     )
 
 
-@njit(**OPTIONS)
+@kernel
 def orthonormalise(W: Array) -> None:
     """Gram-Schmidt on rows, in place, twice over; a row that depends on earlier ones becomes 0."""
     d, n = W.shape
@@ -68,7 +67,7 @@ def orthonormalise(W: Array) -> None:
             W[i, c] *= scale
 
 
-@njit(**OPTIONS)
+@kernel
 def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, steps: int) -> Array:
     """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
     n = S.shape[0]
@@ -83,9 +82,9 @@ def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, ste
     return W
 
 
-@njit(**OPTIONS)
+@kernel
 def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
-    """:func:`leftout.losses.basis_loss`, compiled."""
+    """:func:`leftout.core.losses.basis_loss`, compiled."""
     VS, WS = V @ S, W @ S
     kept = own = cross = 0.0
     for i in range(W.shape[0]):
@@ -99,11 +98,11 @@ def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
     return kept + own - 2.0 * cross
 
 
-@njit(**OPTIONS, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _score(
     kind: int, slope: Slope, own: Array, weight: float, first: int, last: int, scores: Array
 ) -> None:
-    """Scores of candidates ``first`` to ``last``: :func:`leftout.problem.score_rows`, compiled."""
+    """Scores of candidates ``first`` to ``last``: :meth:`Problem.scores`, compiled."""
     d, n = slope.V.shape
     # one product for both sides: the rest's components scaled by the root of their weight
     both = np.empty((n, 2 * d))
@@ -127,7 +126,7 @@ def _score(
             scores[first + i] = value
 
 
-@njit(**OPTIONS)
+@kernel
 def _kth_largest(scores: Array, k: int) -> float:
     """The ``k``-th largest score, by quickselect (``np.partition`` takes seconds to compile)."""
     values = scores.copy()
@@ -155,7 +154,7 @@ def _kth_largest(scores: Array, k: int) -> float:
     return values[k - 1]
 
 
-@njit(**OPTIONS)
+@kernel
 def _choose(
     kind: int, slope: Slope, own: Array, weight: float, size: int, active: int, scores: Array
 ) -> tuple[int, float]:
@@ -173,7 +172,7 @@ def _choose(
     return active, cut
 
 
-@njit(**OPTIONS)
+@kernel
 def climb(
     kind: int,
     own_mean: bool,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from leftout.checks import check_choice
-from leftout.losses import Array
-from leftout.problem import Labels, Problem
-from leftout.sides import REFRESH, Sides, gap_now, track, transfer
+from leftout.checks import Refusal, check_choice
+from leftout.compiling import kernel
+from leftout.core.losses import Array
+from leftout.core.problem import Labels, Problem
+from leftout.core.tracking import REFRESH, Sides, gap_now, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history
-from leftout.solvers.greedy import higher_side
-from leftout.spectra import OPTIONS
+from leftout.solvers.moves import higher_side
 
 SPLITS = ("half", "matched", "best")
 
@@ -40,7 +39,7 @@ class Sorting:
         if self.split == "matched":
             labels = self._matched(problem, order)
         elif problem.group_size is not None:
-            raise ValueError(
+            raise Refusal(
                 f"group_size={problem.group_size} was given, but split={self.split!r} chooses the "
                 "size itself. Use Sorting(split='matched'), or leave group_size=None."
             )
@@ -56,7 +55,7 @@ class Sorting:
 
     def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
         if problem.group_size is None:
-            raise ValueError(
+            raise Refusal(
                 "split='matched' cuts at the size of another solver's group, but group_size is "
                 "None. Give that size as group_size, or use split='half' or 'best'."
             )
@@ -112,7 +111,7 @@ def _ceiling(problem: Problem, order: np.ndarray) -> Array:
     return np.concatenate([[np.inf], np.maximum.accumulate(either[::-1])[::-1]])
 
 
-@njit(**OPTIONS)
+@kernel
 def _gaps(kind: int, own_mean: bool, sides: Sides, X: Array, kept: Array, V: Array) -> Array:
     """Disparities as the rows of ``X`` join side 1 one after another; the last only counts."""
     gaps = np.empty(X.shape[0])

@@ -1,0 +1,1 @@
+"""The whole audit, in the order in which people ask."""

@@ -1,0 +1,263 @@
+"""What an audit found: results, and the one dict that JSON and report are made from."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout import __version__, plots, report
+from leftout.auditing.findings import Finding
+from leftout.auditing.settings import Settings
+from leftout.auditing.verdict import headline, paragraph
+from leftout.core.losses import Array
+from leftout.evidence.stability import Stability
+from leftout.evidence.trusting import Trust
+from leftout.explain import Explanation
+from leftout.fair.mitigation import Mitigation
+from leftout.files import plain, write_whole
+from leftout.search.partition import MaxDisparityPartition
+from leftout.tables.intake import Intake
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = "1.0"
+# Shares of the variance to list.
+_SCREE = 50
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One solver's partition, where it may choose the sizes."""
+
+    solver: str
+    sizes: list[int]
+    losses: list[float]
+    disparity: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audit:
+    """What an audit found: plain results, and the ways to show them.
+
+    Attributes
+    ----------
+    partition : MaxDisparityPartition
+        The left-out group, on all rows audited.
+    trust : Trust or None
+        The evidence for it, on ``trust_rows``; None under the paper's preset.
+    stability : Stability or None
+    comparison : list of Compared
+        All solvers side by side, on ``trust_rows``.
+    explanation : Explanation
+    mitigation : Mitigation
+    findings : list of Finding
+    intake : Intake
+        The table: its columns, the numbers made of them, and the encoder that made them.
+    trust_rows : array of int
+        Places, among the rows audited, of those that evidence and comparison rest on.
+    smallest : int
+        Fewest rows that a side could have.
+    scree : array
+        Share of the variance of each component, all of them.
+    scores : array of shape (m,)
+        How far each row leans to the left-out side.
+    settings : Settings
+    notes : list of str
+        What to bear in mind.
+    created : str
+    """
+
+    partition: MaxDisparityPartition
+    trust: Trust | None
+    stability: Stability | None
+    comparison: list[Compared]
+    explanation: Explanation
+    mitigation: Mitigation
+    findings: list[Finding]
+    intake: Intake
+    trust_rows: NDArray[np.intp]
+    smallest: int
+    scree: Array
+    scores: Array
+    settings: Settings
+    notes: list[str]
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """One line for each row audited: its number in the table (from 0), its group, its score."""
+        import pandas as pd
+
+        group = np.where(self.partition.labels_ == 1, "left out", "rest")
+        columns = {"row": self.intake.rows, "group": group, "score": self.scores}
+        return pd.DataFrame(columns, index=self.intake.index)
+
+    @property
+    def encoder(self) -> Any:
+        """The fitted ``TableEncoder``, for new rows."""
+        return self.intake.encoder
+
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        return headline(self.partition, self.trust, self._sampled)
+
+    def summary(self) -> str:
+        """The whole in one paragraph."""
+        return paragraph(
+            self.partition, self.trust, self.explanation, self.mitigation, len(self.trust_rows),
+            self._sampled,
+        )  # fmt: skip
+
+    @property
+    def _sampled(self) -> bool:
+        return len(self.intake.rows) < self.intake.n_rows
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Audit: {self.headline()}>"
+
+    def _repr_html_(self) -> str:
+        return report.brief(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as in audit.json; every report is made from it."""
+        found, intake, told = self.partition, self.intake, self.explanation
+        evidence = {} if self.trust is None else self.trust.to_dict()
+        return plain({
+            "schema_version": SCHEMA_VERSION,
+            "leftout_version": __version__,
+            "versions": _versions(),
+            "created": self.created,
+            "headline": self.headline(),
+            "summary": self.summary(),
+            "table": {
+                "source": intake.source,
+                "rows": len(intake.rows),
+                "rows_in_table": intake.n_rows,
+                "features": intake.X.shape[1],
+                "feature_names": intake.encoder.get_feature_names_out().tolist(),
+                "target": None if intake.target is None else intake.target.name,
+                "positive": intake.positive,
+                "sensitive": intake.sensitive,
+                "dropped": [{"column": k, "reason": v} for k, v in intake.dropped.items()],
+                "encoding": [line.to_dict() for line in intake.encoder.encoding_],
+            },
+            "settings": self.settings.to_dict(),
+            "pca": {
+                "n_components": found.n_components_,
+                "explained_variance_ratio": found.explained_variance_ratio_.tolist(),
+                "scree": self.scree[:_SCREE].tolist(),
+            },
+            "partition": {
+                "group_size": int(found.sizes_[1]),
+                "min_group_size": self.smallest,
+                "chosen": evidence.get("partition", {}).get("chosen", "free"),
+                "solver": self.settings.solver,
+                "sizes": found.sizes_.tolist(),
+                "losses": found.losses_.tolist(),
+                "disparity": found.disparity_,
+                "bound": found.bound_,
+                "retained": found.retained_.tolist(),
+                "retained_own": found.retained_own_.tolist(),
+            },
+            "comparison": [line.to_dict() for line in self.comparison],
+            "trust": {
+                "rows": len(self.trust_rows),
+                "of_rows": len(intake.rows),
+                **{
+                    key: evidence.get(key)
+                    for key in ("p_value", "beyond_chance", "evidence_size", "evidence_range")
+                },
+                "disparity": None if self.trust is None else self.trust.disparity,
+                "by_chance": None if self.trust is None else self.trust.by_chance,
+                "chance": evidence.get("chance", {}),
+                "notes": evidence.get("notes", []),
+            },
+            "profile": evidence.get("profile", []),
+            "held_out": evidence.get("held_out"),
+            "stability": None if self.stability is None else self.stability.to_dict(),
+            "explanation": told.to_dict(),
+            "mitigation": self.mitigation.to_dict(),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": self.notes,
+        })  # fmt: skip
+
+    def brief(self) -> dict[str, Any]:
+        """The main figures, as plain data."""
+        whole = self.to_dict()
+        keys = ("schema_version", "leftout_version", "created", "headline", "summary")
+        table = ("source", "rows", "rows_in_table", "features", "target", "positive")
+        mended = ("losses_before", "losses_after", "max_loss", "gap", "price")
+        return {
+            **{key: whole[key] for key in keys},
+            "table": {key: whole["table"][key] for key in table},
+            "pca": whole["pca"],
+            "partition": whole["partition"],
+            "p_value": whole["trust"]["p_value"],
+            "beyond_chance": whole["trust"]["beyond_chance"],
+            "sentence": whole["explanation"]["sentence"],
+            "outcome": whole["explanation"]["outcome"],
+            "mitigation": {key: whole["mitigation"][key] for key in mended},
+            "findings": whole["findings"],
+            "notes": whole["notes"],
+        }
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_dict`; the file appears whole or not at all."""
+        return write_whole(path, self.json())
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report, one file that needs nothing else; it appears whole or not at all."""
+        return write_whole(path, self.html())
+
+    def json(self) -> str:
+        """The text of audit.json."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=True) + "\n"
+
+    def html(self) -> str:
+        """The report's text."""
+        return report.page(self.to_dict(), self._figures())
+
+    def csv(self) -> str:
+        """The text of groups.csv."""
+        return self.groups.to_csv(index=False, lineterminator="\n")
+
+    def _figures(self) -> dict[str, Any]:
+        """What draws each figure of the report, on an axis."""
+        told = self.explanation
+        found: dict[str, Any] = {
+            "scree": partial(plots.scree, self.scree[:_SCREE], self.partition.n_components_),
+            "features": partial(plots.disparity_by_feature, told),
+            "scores": partial(plots.feature_scores, told),
+            "alignment": partial(plots.alignment, told),
+            "mitigation": partial(plots.mitigation, self.mitigation),
+        }
+        if self.trust is not None:
+            found["profile"] = partial(plots.profile, self.trust.profile)
+        if self.stability is not None:
+            found["agreement"] = partial(plots.jaccard, self.stability)
+            found["consensus"] = partial(plots.consensus, self.stability)
+        return found
+
+
+def _versions() -> dict[str, str]:
+    """What computed the numbers."""
+    names = ("numpy", "scipy", "scikit-learn", "numba")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}

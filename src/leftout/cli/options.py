@@ -1,0 +1,120 @@
+"""What people write on the command line, as what it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal
+from leftout.tables.columns import column_of, find
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# More values than this are hardly groups.
+_MOST_GROUPS = 100
+_MOST_NUMBERS = 100_000
+
+
+def dimensions(text: str) -> int | float:
+    """A number of components, or a share of the variance."""
+    try:
+        return int(text) if _is_number(text.strip()) else float(text)
+    except ValueError:
+        raise Refusal(
+            f"--dims {text} is neither a number of components (9) nor a share of variance (0.8)."
+        ) from None
+
+
+def size(text: str | None, option: str) -> int | float | None:
+    """A number of rows, or a share of them: 200, 5% or 0.05."""
+    if text is None:
+        return None
+    bare = text.strip()
+    try:
+        if _is_number(bare) and int(bare) > 0:
+            return int(bare)
+        share = float(bare.removesuffix("%")) / (100.0 if bare.endswith("%") else 1.0)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise Refusal(
+            f"{option} {text} is neither a number of rows (200) nor a share of them (5%). Give one "
+            "of these."
+        )
+    return share
+
+
+def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
+    """A column, and the value of it that counts where one is named: ``COL`` or ``COL=VALUE``."""
+    if text is None:
+        return None, None
+    known = [str(name) for name in table.columns]
+    if text in known or "=" not in text:
+        return find(list(table.columns), text, "--target"), None
+    # names and values may have equals signs themselves: the longest name that is one counts
+    places = [place for place, char in enumerate(text) if char == "="]
+    place = next((p for p in reversed(places) if text[:p] in known), places[0])
+    return find(list(table.columns), text[:place], "--target"), text[place + 1 :]
+
+
+def numbers(text: str) -> list[int] | None:
+    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
+    if text in ("auto", "none"):
+        return None if text == "auto" else []
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        known = _is_number(low) and (not dash or _is_number(high))
+        if not known or not int(low) <= int(high or low) <= _MOST_NUMBERS:
+            raise Refusal(
+                f"--across {text} is not a list of numbers; give for example 1-15, or 2,5,9, or "
+                "auto, or none."
+            )
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
+    """Columns of a list with commas; a name that has commas itself may stand alone."""
+    known = list(table.columns)
+    if not text.strip():
+        return []
+    parts = [text] if text in known else [part.strip() for part in text.split(",")]
+    return [find(known, part, option) for part in parts]
+
+
+def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:
+    """Each row's group by one column or several; missing values are a group of their own."""
+    if not by:
+        raise Refusal("--groups-col names no column; give the one that says each row's group.")
+    parts = [_words(table[name], named=len(by) > 1) for name in by]
+    labels = np.array([" / ".join(words) for words in zip(*parts, strict=True)])
+    count, which = len(np.unique(labels)), " and ".join(map(repr, by))
+    if count > _MOST_GROUPS:
+        raise Refusal(
+            f"{which} has {count:,} different values, too many to be groups (at most "
+            f"{_MOST_GROUPS}). Put them into a few classes first."
+        )
+    if count < 2:
+        raise Refusal(f"{which} has one value in all rows; at least two groups are needed.")
+    return labels
+
+
+def _words(values: pd.Series, named: bool) -> list[str]:
+    """What to call the group of each row: a number alone says too little."""
+    column = column_of(values)
+    named = named or column.numbers is not None
+    words = {
+        value: column.show(value) for value in np.unique(column.values[~column.missing]).tolist()
+    }
+    nothing = "(missing)" if "missing" in words.values() else "missing"
+    missing = column.missing
+    each = [nothing if missing[i] else words[v] for i, v in enumerate(column.values.tolist())]
+    return [f"{column.name} = {word}" for word in each] if named else each

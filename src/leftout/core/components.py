@@ -1,0 +1,89 @@
+"""How many components the shared PCA has."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from leftout.checks import Refusal, is_int, is_share
+from leftout.core.losses import Array, Loss, Shared, shared_pca
+from leftout.core.moments import Moments
+
+# Eigenvalues closer than this share of the largest cannot be told apart.
+_TIE = 1e-10
+# Squares of larger sums of squares overflow.
+_LARGEST = 1e150
+
+
+def check_components(
+    loss: Loss, moments: Moments, n_components: Any, *, below_rank: bool = True
+) -> Shared:
+    """The shared PCA with the number of components asked for.
+
+    ``n_components`` is an int, or the share of variance to exceed. With ``below_rank`` something
+    must be left to lose: an int at or above the rank is refused, a share that would take all
+    dimensions is cut to one less.
+    """
+    m, n = int(moments.count.sum()), moments.total.shape[1]
+    full = shared_pca(loss, moments, n)
+    values = full.eigenvalues
+    check_variance(float(values[0]), n)
+    rank = int(np.sum(values > values[0] * max(m, n) * np.finfo(float).eps))
+    if below_rank and rank < 2:
+        raise Refusal(
+            f"The table has rank {rank}: one component represents every row exactly, so nobody is "
+            "left out. Pass a table with at least two independent columns."
+        )
+    limit = rank - 1 if below_rank else n
+    d = dimensions(n_components, values, limit, rank)
+    if d < rank and values[d - 1] - values[d] <= _TIE * values[0]:
+        warnings.warn(
+            f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "
+            f"{d} components is not unique and results depend on which one is picked. "
+            "Use another n_components.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return Shared(np.ascontiguousarray(full.components[:d]), values)
+
+
+def check_variance(variance: float, n_features: int) -> None:
+    """Refuse a table without variance, or with one whose squares are not numbers."""
+    if not np.finfo(float).tiny < variance < _LARGEST:
+        raise Refusal(
+            f"There is no variance to represent: all {n_features} columns are constant, or vary "
+            "too little or too much for their squares. Pass a table whose rows differ, on a common "
+            "scale."
+        )
+
+
+def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
+    """A number of components from an int, or from the share of the ``values`` to exceed."""
+    if is_int(n_components):
+        if 1 <= int(n_components) <= limit:
+            return int(n_components)
+        raise Refusal(
+            f"n_components={n_components} is out of range: the table has rank {rank}, and a "
+            f"projection must keep at least 1 and leave out at least one of its dimensions. "
+            f"Choose from 1 to {limit}."
+            if limit < rank
+            else f"n_components={n_components} is out of range; choose from 1 to {limit}."
+        )
+    if is_share(n_components):
+        ratio = np.cumsum(values) / values.sum()
+        d = int(np.searchsorted(ratio, float(n_components), side="right")) + 1
+        if d <= limit:
+            return d
+        warnings.warn(
+            f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
+            f"using {limit}, so that something is left out. Lower n_components to silence this.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return limit
+    raise Refusal(
+        f"n_components={n_components!r} is neither a number of components (an int from 1) nor a "
+        "share of the variance to exceed (a float between 0 and 1). Give one of these."
+    )

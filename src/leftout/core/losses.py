@@ -1,0 +1,201 @@
+"""The losses: how much worse a group fares under the shared projection than under its own.
+
+Every number here is a function of a group's :class:`~leftout.core.moments.Moments` and of the
+shared components ``V`` (one component a row). With ``W`` the group's own components, ``P = V'V``,
+``P_G = W'W`` and ``S`` its second moments:
+
+- ``excess``          ``(<P_G, S> - <P, S>) / |G|`` (the paper's Definition 2.2);
+- ``projection_gap``  ``<(P - P_G)^2, S> / |G|`` (what its Algorithm 1 writes instead).
+
+Centring decides the origin of the moments and which PCA gives ``W``: about the origin
+(``"global"``, ``"none"``), or about the group's own mean while ``S`` stays uncentred (``"paper"``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from leftout.core.moments import Moments, build, build_about_mean, pooled
+
+EXCESS, PROJECTION_GAP = 0, 1
+LOSSES = {"excess": EXCESS, "projection_gap": PROJECTION_GAP}
+CENTERINGS = ("global", "none", "paper")
+
+Array = NDArray[np.float64]
+
+
+class Loss(NamedTuple):
+    """Which loss, and whether a group's own PCA is taken about the group's own mean."""
+
+    kind: int
+    own_mean: bool
+
+    @property
+    def own_is_best(self) -> bool:
+        """Whether no components make a group's loss larger than its own PCA does."""
+        return self.kind == EXCESS and not self.own_mean
+
+    @property
+    def may_be_negative(self) -> bool:
+        """Whether a group can fare better under the shared components than under its own."""
+        return self.kind == EXCESS and self.own_mean
+
+    @classmethod
+    def named(cls, loss: str, centering: str) -> Loss:
+        return cls(LOSSES[loss], centering == "paper")
+
+
+def table_moments(
+    X: Array, centering: str, labels: NDArray[np.integer] | None = None, n_groups: int = 1
+) -> Moments:
+    """Moments of the table, or of each of its groups, about the origin ``centering`` asks for."""
+    take = build_about_mean if centering == "global" else build
+    return take(X, labels, n_groups=n_groups)
+
+
+def origin_of(X: Array, centering: str) -> Array:
+    """The point that ``centering`` takes away from every row."""
+    return X.mean(axis=0) if centering == "global" else np.zeros(X.shape[1])
+
+
+def coordinates(rows: Array) -> tuple[Array, Array]:
+    """The rows in coordinates of their own span, and the way back: ``rows = R @ back.T``.
+
+    A rotation changes no loss, and with more columns than rows there are fewer coordinates.
+    """
+    back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
+    return np.ascontiguousarray(R.T), back
+
+
+def signed(components: Array) -> Array:
+    """Each component with its largest loading positive, so that runs and machines agree."""
+    largest = np.abs(components).argmax(axis=1)
+    signs = np.sign(components[np.arange(len(components)), largest])
+    return components * np.where(signs == 0.0, 1.0, signs)[:, None]
+
+
+def scatter(loss: Loss, moments: Moments) -> Array:
+    """The matrices whose leading eigenvectors are each group's own components."""
+    if not loss.own_mean:
+        return moments.second
+    weight = 1.0 / np.maximum(moments.count, 1.0)
+    outer = moments.total[:, :, None] * moments.total[:, None, :]
+    return moments.second - weight[:, None, None] * outer
+
+
+def top_components(matrix: Array, d: int) -> Array:
+    """The ``d`` leading eigenvectors of a symmetric matrix, as rows, largest first."""
+    n = len(matrix)
+    # Asking LAPACK for a few pairs only pays off on large matrices.
+    subset = (n - d, n - 1) if n > 96 and 3 * d < n else None
+    vectors = linalg.eigh(
+        matrix, subset_by_index=subset, check_finite=False, driver="evr" if subset else "evd"
+    )[1]
+    return np.ascontiguousarray(vectors[:, ::-1][:, :d].T)
+
+
+def own_components(loss: Loss, moments: Moments, d: int) -> Array:
+    """Each group's own ``d`` components: shape (n_groups, d, n)."""
+    return np.stack([top_components(matrix, d) for matrix in scatter(loss, moments)])
+
+
+def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -> Array:
+    """Average loss of each group, shape (n_groups,); an empty group's is nan.
+
+    ``own`` are the groups' own components where they are known already.
+    """
+    if own is None:
+        own = own_components(loss, moments, len(V))
+    losses = np.empty(len(moments.count))
+    for group, (S, W) in enumerate(zip(moments.second, own, strict=True)):
+        losses[group] = basis_loss(loss, S, V, W)
+    with np.errstate(invalid="ignore"):
+        return losses / np.where(moments.count > 0, moments.count, np.nan)
+
+
+def basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
+    """Total loss of the rows with second moments ``S`` when their own components are ``W``."""
+    VS, WS = V @ S, W @ S
+    kept, own = float(np.sum(VS * V)), float(np.sum(WS * W))
+    if loss.kind == EXCESS:
+        return own - kept
+    return kept + own - 2.0 * float(np.sum((WS @ V.T) * (W @ V.T)))
+
+
+def basis_loss_by_feature(loss: Loss, S: Array, V: Array, W: Array) -> Array:
+    """:func:`basis_loss`, split over the columns: what each adds to the squared errors.
+
+    ``excess`` compares the residuals of a column under the shared and the group's own components,
+    the diagonals of ``(I - P) S (I - P)``; ``projection_gap`` the two reconstructions.
+    """
+    P, P_own = V.T @ V, W.T @ W
+    if loss.kind == EXCESS:
+        # diag((I - P) S (I - P)) = diag(S) - 2 diag(PS) + diag(PSP); the first cancels
+        return _kept(S, P) - _kept(S, P_own)
+    gap = P - P_own
+    return np.einsum("ij,ij->i", gap @ S, gap)
+
+
+def _kept(S: Array, P: Array) -> Array:
+    PS = P @ S
+    return np.einsum("ij,ij->i", PS, P) - 2.0 * np.diagonal(PS)
+
+
+def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
+    """What each row of ``X`` adds to the total loss of a group whose components are ``W``.
+
+    ``kept`` is ``|Vx|^2`` a row. Summed over the group, and over its count, this is
+    :func:`evaluate`.
+    """
+    Z = X @ W.T
+    own = np.einsum("ij,ij->i", Z, Z)
+    if loss.kind == EXCESS:
+        return own - kept
+    return kept + own - 2.0 * np.einsum("ij,ij->i", X @ (V.T @ (V @ W.T)), Z)
+
+
+def side_losses(loss: Loss, X: Array, V: Array, own: Array) -> Array:
+    """:func:`row_losses` for each group's components in ``own``: shape (n_groups, rows)."""
+    kept = np.sum((X @ V.T) ** 2, axis=1)
+    return np.stack([row_losses(loss, X, kept, V, W) for W in own])
+
+
+def row_reach(loss: Loss, norms: Array, kept: Array) -> Array:
+    """The most a row can add to any group's total loss, whatever that group's components.
+
+    ``norms`` are the rows' squared lengths and ``kept`` what the shared components keep of them.
+    ``excess``: ``|Wx|^2 - |Vx|^2 <= |x|^2 - |Vx|^2``, the row's residual. ``projection_gap``: the
+    eigenvalues of ``(P - P_G)^2`` lie in [0, 1], hence ``|x|^2``.
+    """
+    return norms - kept if loss.kind == EXCESS else norms
+
+
+def mixed_bound(norms: Array, kept: Array, size: int) -> float:
+    """Upper bound on the disparity of ``size`` rows under ``excess`` with each group's own mean.
+
+    A group's loss is at most the mean of its residuals; the rest's is at least minus the mean of
+    what the shared components keep. Rows are ranked by what either side can make of them.
+    """
+    others = len(norms) - size
+    gain = (norms - kept) / size - kept / others
+    return float(np.partition(gain, others)[others:].sum() + kept.sum() / others)
+
+
+class Shared(NamedTuple):
+    """The PCA of the whole table: components as rows, all eigenvalues, largest first."""
+
+    components: Array
+    eigenvalues: Array
+
+
+def shared_pca(loss: Loss, moments: Moments, d: int) -> Shared:
+    """PCA of all groups' rows together; a partition never changes it."""
+    matrix = scatter(loss, pooled(moments))[0]
+    if not np.isfinite(matrix).all():  # squares of huge values
+        return Shared(np.eye(len(matrix))[:d], np.full(len(matrix), np.inf))
+    values, vectors = linalg.eigh(matrix, check_finite=False)
+    return Shared(np.ascontiguousarray(vectors[:, ::-1][:, :d].T), np.maximum(values[::-1], 0.0))

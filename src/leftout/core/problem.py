@@ -1,0 +1,190 @@
+"""What a solver is given: a table, a loss bound to it, and the sizes it may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.core.losses import (
+    EXCESS,
+    Array,
+    Loss,
+    evaluate,
+    mixed_bound,
+    own_components,
+    row_losses,
+    row_reach,
+)
+from leftout.core.moments import Moments, blocks, build, stack, without
+
+Labels = NDArray[np.int8]
+
+# Rows beyond the cut that a ranking still holds.
+MARGIN = 8
+# A ranking looks at this many rows first, or at four times the group.
+_FIRST = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Find the rows whose average loss exceeds the rest's by the most.
+
+    Rows stay as they came; ``rows`` takes the origin away where they are used, so that a large
+    table is never copied. ``X`` may hold only the rows that can still be in the group: whatever
+    else ``pooled`` counts then belongs to the rest, and no formula changes.
+    """
+
+    X: Array  # (rows that may be in the group, n), as given
+    loss: Loss
+    V: Array  # shared components, one a row
+    pooled: Moments  # of all rows, about the origin of the centring
+    min_size: int
+    group_size: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """All rows of the table."""
+        return round(float(self.pooled.count[0]))
+
+    @property
+    def d(self) -> int:
+        return len(self.V)
+
+    def rows(self, index: Any = slice(None)) -> Array:
+        """Rows as PCA sees them, contiguous (kernels are compiled for one layout only)."""
+        rows = self.X[index]
+        if self.pooled.origin.any():
+            rows = rows - self.pooled.origin
+        return np.ascontiguousarray(rows)
+
+    def centred(self, index: Any = slice(None)) -> Problem:
+        """The same problem, its rows (or only those that may still be in the group) copied once."""
+        pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
+        return replace(self, X=self.rows(index), pooled=pooled)
+
+    @cached_property
+    def norms_and_kept(self) -> tuple[Array, Array]:
+        """Squared length of every row, and what the shared components keep of it."""
+        norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
+        for block in blocks(*self.X.shape):
+            rows = self.rows(block)
+            Y = rows @ self.V.T
+            norms[block] = np.einsum("ij,ij->i", rows, rows)
+            kept[block] = np.einsum("ij,ij->i", Y, Y)
+        return norms, kept
+
+    @cached_property
+    def reach(self) -> Array:
+        """The most each row can add to a group's total loss."""
+        return row_reach(self.loss, *self.norms_and_kept)
+
+    @cached_property
+    def by_reach(self) -> NDArray[np.intp]:
+        """Rows by falling reach."""
+        return np.argsort(-self.reach, kind="stable")
+
+    @cached_property
+    def _mean_reach(self) -> Array:
+        """Mean of the ``k`` longest reaches, at place ``k - 1``."""
+        return np.cumsum(self.reach[self.by_reach]) / np.arange(1, len(self.X) + 1)
+
+    def bound(self, size: int) -> float:
+        """Certified upper bound on the disparity of any left-out group of ``size`` rows.
+
+        A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
+        longest; the rest's loss is not negative, and is taken away. Only under ``excess`` with
+        each group's own mean can it be negative, but never below minus the mean of what is kept:
+        the rows are then ranked by what either side can make of them.
+        """
+        if self.loss.may_be_negative:
+            return mixed_bound(*self.norms_and_kept, size)
+        return float(self._mean_reach[size - 1])
+
+    def split(self, labels: Labels) -> Moments:
+        """Moments of the rest (0) and the left-out group (1)."""
+        group = build(self.X[labels == 1], origin=self.pooled.origin)
+        return stack(without(self.pooled, group), group)
+
+    def losses(self, labels: Labels) -> tuple[Array, Array]:
+        """Average losses of rest and group, and their own components."""
+        return self.losses_of(self.split(labels))
+
+    def losses_of(self, moments: Moments, own: Array | None = None) -> tuple[Array, Array]:
+        """The same from the moments of rest and group, and their components if they are known."""
+        if own is None:
+            own = own_components(self.loss, moments, self.d)
+        return evaluate(self.loss, moments, self.V, own), own
+
+    def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
+        """What each row would add to the loss of the rest and of the group, shape (2, rows)."""
+        kept = self.norms_and_kept[1][index]
+        result = np.empty((2, len(kept)))
+        for block in blocks(len(kept), self.X.shape[1]):
+            rows = self.rows(block if isinstance(index, slice) else index[block])
+            for side, W in enumerate(own):
+                result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
+        return result
+
+    def scores(self, own: Array, size: int, index: Any = slice(None)) -> Array:
+        """How much the disparity gains from each row's being in the group rather than in the rest.
+
+        With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
+        the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
+        scores are ``k`` times these terms, in units of the loss.
+        """
+        rest, group = self.row_losses(own, index)
+        return group + size / (self.n_rows - size) * rest
+
+    def rank(self, own: Array, size: int) -> Ranking:
+        """The rows with the highest scores, the group and a few more, best first.
+
+        No score exceeds ``(1 + k / (m - k)) reach``, so in a large table only rows of long reach
+        are looked at: first the longest, then all that could still be among the best.
+        """
+        wanted = min(size + MARGIN, len(self.X))
+        first = max(4 * size, _FIRST)
+        index = None
+        if 2 * first < len(self.X):
+            stretch = 1.0 + size / (self.n_rows - size)
+            scores = self.scores(own, size, self.by_reach[:first])
+            least = np.partition(scores, first - wanted)[first - wanted]
+            # Scores and reaches are differences of squared lengths, and rounded like these.
+            slack = 1e-12 * float(self.norms_and_kept[0].max())
+            index = np.flatnonzero(stretch * self.reach >= least - slack)
+        scores = self.scores(own, size, slice(None) if index is None else index)
+        cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+        best = np.flatnonzero(scores >= cut)
+        best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
+        return Ranking(best if index is None else index[best], scores[best])
+
+    def under_excess(self) -> Problem:
+        """The same problem under the loss that alternating is made for."""
+        return replace(self, loss=Loss(EXCESS, own_mean=False))
+
+    def part(self, index: NDArray[np.integer], rate: float) -> Problem:
+        """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
+
+        At rate 1 these are all the rows that may be in the group, and the rest of the table enters
+        through its moments alone; below it they are a sample of them, and the moments shrink alike.
+        """
+        part = self.centred(index)
+        count, total, second, origin = part.pooled
+        pooled = Moments(rate * count, rate * total, rate * second, origin)
+        return replace(part, pooled=pooled)
+
+
+class Ranking(NamedTuple):
+    """Rows by falling score."""
+
+    rows: NDArray[np.intp]
+    scores: Array
+
+    def labels(self, size: int, n_rows: int) -> Labels:
+        """The first ``size`` rows, labelled 1."""
+        labels = np.zeros(n_rows, dtype=np.int8)
+        labels[self.rows[:size]] = 1
+        return labels

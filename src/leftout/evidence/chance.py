@@ -1,0 +1,265 @@
+"""Is it more than chance? The best disparity at many sizes, beside that of chance tables.
+
+A maximum over all partitions is large on any table. So the search is repeated, with the very same
+solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
+columns and correlations explain and have no subgroup beyond. With ``D(k)`` the table's best
+disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)`` their mean:
+
+- at each size, ``p(k) = (1 + #{b : D_b(k) >= D(k)}) / (B + 1)``;
+- over all sizes, each curve (the table's among them) is standardised size by size and reduced to
+  its maximum, and the same formula ranks the table's maximum among the surrogates';
+- the evidence size maximises ``k (D(k) - N(k))``, the total loss beyond chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from leftout.checks import Refusal, check_choice, check_whole, generator
+from leftout.core.bounds import certified_bound
+from leftout.core.losses import Array
+from leftout.core.problem import Problem
+from leftout.evidence.profiles import Chance, Profile, overall_p_value, p_value
+from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
+from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
+from leftout.search.partition import MaxDisparityPartition, prepare
+from leftout.search.pose import Posed, pose
+from leftout.search.sizes import check_sizes, group_sizes
+from leftout.solvers import Means, SearchResult, Solver, takes_sizes
+
+KINDS = tuple(SURROGATES)
+# Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
+_REFINED = 9
+
+
+@clean_interrupts()
+def profile(
+    estimator: MaxDisparityPartition,
+    X: Any,
+    *,
+    sizes: int | Sequence[int] = 15,
+    chance: int = 99,
+    kinds: str | Sequence[str] = KINDS,
+    progress: Report | bool | None = None,
+) -> Profile:
+    """Best disparity over a grid of group sizes, on the table and on chance tables.
+
+    Parameters
+    ----------
+    estimator : MaxDisparityPartition
+        Its loss, centring, solver, components, smallest size, ``random_state`` and ``n_jobs`` are
+        used; its ``group_size`` is not.
+    X : table of shape (m, n)
+    sizes : int or list of int, default=15
+        How many sizes, log-spaced from the smallest allowed to half of the rows; or the sizes.
+    chance : int, default=99
+        Surrogate tables of each kind.
+    kinds : {"copula", "gaussian"} or a list of them
+        The first is the one that the evidence size rests on.
+    progress : callable, bool or None
+        ``progress(what, done, total)`` is called after every step; True: to stderr.
+
+    Returns
+    -------
+    Profile
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, chance, datasets
+    >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    >>> found = chance.profile(MaxDisparityPartition(2, random_state=0), X, sizes=4, chance=9)
+    >>> found.sizes.tolist(), found.chance["copula"].p_value
+    ([40, 62, 97, 150], 0.1)
+    """
+    check_whole("chance", chance)
+    kinds = check_kinds(kinds)
+    task = Task.of(estimator, X)
+    grid = task.grid(sizes)
+    return task.profile(grid, chance, kinds, Steps(profile_steps(chance, kinds), progress))
+
+
+def check_kinds(kinds: str | Sequence[str]) -> list[str]:
+    """The kinds of chance tables asked for, each once."""
+    asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
+    for kind in asked:
+        check_choice("kinds", kind, KINDS)
+    return asked
+
+
+def profile_steps(chance: int, kinds: Sequence[str]) -> int:
+    """How many steps a profile reports: the table, each chance table, the evidence size."""
+    return 2 + chance * len(kinds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A table and how to search it, at any size, on it or on a surrogate."""
+
+    X: Array
+    estimator: MaxDisparityPartition
+    solver: Solver
+    smallest: int
+    n_components: int
+    rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
+
+    @classmethod
+    def of(cls, estimator: MaxDisparityPartition, X: Any) -> Task:
+        solver, matrix = prepare(estimator, X)
+        _check_takes_sizes(solver)
+        smallest, _ = group_sizes(estimator.min_group_size, None, *matrix.shape)
+        task = cls(
+            X=matrix,
+            estimator=estimator,
+            solver=solver,
+            smallest=smallest,
+            n_components=0,
+            rngs=generator(estimator.random_state).spawn(3),
+        )
+        # The number of components is settled once, on the table.
+        return replace(task, n_components=task.pose(matrix, estimator.n_components).problem.d)
+
+    def pose(self, X: Array, n_components: Any = None) -> Posed:
+        wanted = self.n_components if n_components is None else n_components
+        e = self.estimator
+        return pose(X, wanted, e.loss, e.centering, self.smallest, None)
+
+    def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
+        grid = check_sizes(sizes, self.smallest, len(self.X))
+        for size in (grid[0], grid[-1]):  # held to a minimum that was asked for
+            group_sizes(self.estimator.min_group_size, int(size), *self.X.shape)
+        return grid
+
+    def profile(
+        self, sizes: NDArray[np.intp], chance: int, kinds: Sequence[str], steps: Steps
+    ) -> Profile:
+        """Search the table and its chance tables at each size."""
+        smallest = min(self.smallest, int(sizes[0]), len(self.X) - int(sizes[-1]))
+        if smallest < self.smallest:  # a size asked for by name is not held to the default
+            return replace(self, smallest=smallest).profile(sizes, chance, kinds, steps)
+        laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
+        # The same seeds whatever is asked for besides: one for the table, one for each kind.
+        of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
+        with one_thread():
+            problem = self.pose(self.X).problem
+            steps.tell("table")
+            own, finer = of_table.spawn(2)
+            disparities = disparities_at(self.solver, problem, sizes, own)
+            steps.tell("table", 1)
+            found = {
+                kind: self._chance(
+                    kind, law, sizes, disparities, of_kinds[KINDS.index(kind)].spawn(chance), steps
+                )
+                for kind, law in laws.items()
+            }
+            result = Profile(
+                sizes=sizes,
+                disparities=disparities,
+                bounds=np.array([certified_bound(problem, int(k)) for k in sizes]),
+                chance=found,
+                evidence_size=None,
+                n_rows=len(self.X),
+                n_components=self.n_components,
+            )
+            evidence = self._evidence_size(result, problem, finer)
+            steps.tell("evidence size", 1)
+        return replace(result, evidence_size=evidence)
+
+    def _chance(
+        self,
+        kind: str,
+        law: Surrogate,
+        sizes: NDArray[np.intp],
+        disparities: Array,
+        rngs: Sequence[np.random.Generator],
+        steps: Steps,
+    ) -> Chance:
+        curves, residuals, mean = [], [], np.zeros((self.X.shape[1],) * 2)
+        tasks = ((law, sizes, rng) for rng in rngs)
+        what = f"{kind} chance"
+        n_jobs = self.estimator.n_jobs
+        for curve, residual, R in in_turn(self._surrogate, tasks, n_jobs, steps, what):
+            curves.append(curve)
+            residuals.append(residual)
+            mean += R / len(rngs)
+        table = np.vstack([disparities, *curves])
+        return Chance(
+            kind=kind,
+            curves=table[1:],
+            p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
+            p_value=overall_p_value(table),
+            miss=float(np.abs(mean - correlations(self.X)).max()),
+            residual=float(np.mean(residuals) / _residual(self.pose(self.X))),
+        )
+
+    def _surrogate(
+        self, law: Surrogate, sizes: NDArray[np.intp], rng: np.random.Generator
+    ) -> tuple[Array, float, Array]:
+        X = law.draw(rng)
+        posed = self.pose(X)
+        curve = disparities_at(self.solver, posed.problem, sizes, rng)
+        return curve, _residual(posed), correlations(X)
+
+    def _evidence_size(
+        self, found: Profile, problem: Problem, rng: np.random.Generator
+    ) -> int | None:
+        """The peak of ``k (D(k) - N(k))``: on the grid, then between the peak's neighbours.
+
+        The table is searched once more first: a single profile may miss the best group of a size,
+        and where the evidence is flat that would decide. (P-values rest on the first profile.)
+        """
+        sizes, main = found.sizes, found.main
+        if main is None or len(sizes) == 1:
+            return None if main is None else int(sizes[0])
+        again = disparities_at(self.solver, problem, sizes, rng)
+        beyond = sizes * (np.maximum(found.disparities, again) - main.mean)
+        peak = int(np.argmax(beyond))
+        low, high = sizes[[max(peak - 1, 0), min(peak + 1, len(sizes) - 1)]]
+        finer = np.unique(np.round(np.geomspace(low, high, _REFINED)).astype(np.intp))
+        at_chance = PchipInterpolator(np.log(sizes), main.mean)(np.log(finer))
+        refined = finer * (disparities_at(self.solver, problem, finer, rng) - at_chance)
+        if refined.max() > beyond[peak]:
+            return int(finer[np.argmax(refined)])
+        return int(sizes[peak])
+
+
+def _residual(posed: Posed) -> float:
+    """Share of a table's variance that its shared components leave."""
+    return 1.0 - float(posed.explained[: posed.problem.d].sum())
+
+
+def _check_takes_sizes(solver: Solver) -> None:
+    if not takes_sizes(solver):
+        raise Refusal(
+            f"Chance is judged size by size, but {solver!r} chooses the size itself. Use "
+            "solver='alternating' or Sorting(split='matched'). (The agreement of its runs alone: "
+            "leftout.stability.agreement.)"
+        )
+
+
+def disparities_at(
+    solver: Solver, problem: Problem, sizes: NDArray[np.intp], rng: np.random.Generator
+) -> Array:
+    """Best disparity that the solver finds at each size."""
+    means = Means(rng=rng)
+    values = [
+        problem.losses_of(problem.split(result.labels), result.own)[0]
+        for result in search_sizes(solver, problem, [int(k) for k in sizes], means)
+    ]
+    return np.array([group - rest for rest, group in values])
+
+
+def search_sizes(
+    solver: Solver, problem: Problem, sizes: list[int], means: Means
+) -> Iterator[SearchResult]:
+    """The solver's group of each size."""
+    if hasattr(solver, "profile"):
+        yield from solver.profile(problem, sizes, means)
+    else:
+        for size in sizes:
+            yield solver.maximise(replace(problem, group_size=size), means)

@@ -1,0 +1,253 @@
+"""Does the group come back when the search is run again?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+from sklearn.base import clone
+
+from leftout.checks import Refusal, check_whole, generator
+from leftout.core.losses import Array
+from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
+from leftout.search.partition import MaxDisparityPartition, prepare
+from leftout.search.pose import pose
+from leftout.search.sizes import group_sizes
+
+# Runs whose groups share more than this (Jaccard, on average) found the same group.
+_SAME = 0.5
+# Distinct groups count as nearly equal when their disparity is this close to the best.
+_NEARLY = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctGroup:
+    """A group that some of the runs agree on: the best run's."""
+
+    labels: NDArray[np.intp]
+    disparity: float
+    runs: NDArray[np.intp]  # which runs found it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """How well runs with different seeds agree.
+
+    Attributes
+    ----------
+    labels : array of shape (runs, m)
+    disparities : array of shape (runs,)
+    jaccard : array of shape (runs, runs)
+        Rows that two runs both leave out, over the rows that either does; the better of the two
+        labellings of a partition, as in the paper.
+    mean, low, high : float
+        Mean and range of ``jaccard`` over pairs of runs.
+    consensus : array of shape (m,)
+        Share of the runs that leave a row out.
+    groups : list of DistinctGroup
+        The distinct groups found, by falling disparity.
+    n_nearly_equal : int
+        How many of them have a disparity within 5 % of the best.
+    epochs : list of arrays or None
+        Disparity after each epoch, a run; only from solvers with epochs (greedy), as below.
+    epoch_labels : list of arrays or None
+        Labels before the first epoch and after each, a run.
+    adjacent, first_to_last : arrays of shape (runs,) or None
+        Mean Jaccard between labels of adjacent epochs, and Jaccard between the first epoch's and
+        the last's.
+    """
+
+    labels: NDArray[np.int8]
+    disparities: Array
+    jaccard: Array
+    groups: list[DistinctGroup]
+    epochs: list[Array] | None = None
+    epoch_labels: list[NDArray[np.int8]] | None = None
+
+    @property
+    def _pairs(self) -> Array:
+        return self.jaccard[np.triu_indices(len(self.jaccard), 1)]
+
+    @property
+    def mean(self) -> float:
+        return float(self._pairs.mean())
+
+    @property
+    def low(self) -> float:
+        return float(self._pairs.min())
+
+    @property
+    def high(self) -> float:
+        return float(self._pairs.max())
+
+    @property
+    def adjacent(self) -> Array | None:
+        J = self._by_epoch
+        return (
+            None
+            if J is None
+            else np.array([np.diag(j, 1).mean() if len(j) > 1 else 1.0 for j in J])
+        )
+
+    @property
+    def first_to_last(self) -> Array | None:
+        J = self._by_epoch
+        return None if J is None else np.array([j[0, -1] for j in J])
+
+    @property
+    def _by_epoch(self) -> list[Array] | None:
+        """Jaccard between epochs, a run."""
+        if self.epoch_labels is None:
+            return None
+        # Before the first epoch rows are handed out one by one; epochs are counted from then.
+        return [pairwise_jaccard(labels[1:]) for labels in self.epoch_labels]
+
+    @property
+    def consensus(self) -> Array:
+        return self.labels.mean(axis=0)
+
+    @property
+    def n_nearly_equal(self) -> int:
+        best = self.groups[0].disparity
+        return sum(group.disparity >= best - _NEARLY * abs(best) for group in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the consensus is left to those who have the rows at hand."""
+        result: dict[str, Any] = {
+            "runs": len(self.labels),
+            "jaccard_mean": self.mean,
+            "jaccard_low": self.low,
+            "jaccard_high": self.high,
+            "jaccard_matrix": self.jaccard.tolist(),
+            "disparities": self.disparities.tolist(),
+            "distinct_groups": [
+                {"disparity": g.disparity, "size": int(g.labels.sum()), "runs": g.runs.tolist()}
+                for g in self.groups
+            ],
+            "nearly_equal": self.n_nearly_equal,
+        }
+        if self.adjacent is not None and self.first_to_last is not None:
+            result["adjacent_epochs"] = self.adjacent.tolist()
+            result["first_to_last_epoch"] = self.first_to_last.tolist()
+        return result
+
+
+@clean_interrupts()
+def agreement(
+    estimator: MaxDisparityPartition,
+    X: Any,
+    *,
+    runs: int = 30,
+    progress: Report | bool | None = None,
+) -> Stability:
+    """Run a search with different seeds and compare the groups.
+
+    Parameters
+    ----------
+    estimator : MaxDisparityPartition
+        Its ``random_state`` seeds the seeds, and its ``n_jobs`` are the runs at a time.
+    X : table of shape (m, n)
+    runs : int, default=30
+    progress : callable, bool or None
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, datasets
+    >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    >>> agreement(MaxDisparityPartition(2, group_size=60, random_state=0), X, runs=4).mean
+    1.0
+    """
+    check_whole("runs", runs)
+    if runs < 2:
+        raise Refusal(f"runs={runs} leaves nothing to compare; give at least 2.")
+    _, matrix = prepare(estimator, X)
+    rngs = generator(estimator.random_state).spawn(runs)
+    return compare(estimator, matrix, rngs, Steps(runs, progress))
+
+
+def compare(
+    estimator: MaxDisparityPartition, X: Array, rngs: list[np.random.Generator], steps: Steps
+) -> Stability:
+    """:func:`agreement` on a checked matrix, with the runs' randomness given."""
+    # Settled once, with at most one warning.
+    smallest, size = group_sizes(estimator.min_group_size, estimator.group_size, *X.shape)
+    posed = pose(X, estimator.n_components, estimator.loss, estimator.centering, smallest, size)
+    search = clone(estimator).set_params(
+        n_components=posed.problem.d, min_group_size=smallest, n_jobs=1, verbose=0
+    )
+    tasks = ((search, X, rng) for rng in rngs)
+    with one_thread():
+        found = list(in_turn(_run, tasks, estimator.n_jobs, steps, "runs"))
+    labels = np.array([run.labels_ for run in found], dtype=np.int8)
+    disparities = np.array([run.disparity_ for run in found])
+    J = pairwise_jaccard(labels)
+    result = Stability(
+        labels=labels,
+        disparities=disparities,
+        jaccard=J,
+        groups=_distinct(labels, disparities),
+    )
+    if not hasattr(found[0], "epoch_labels_"):
+        return result
+    return replace(
+        result,
+        epochs=[run.history_["disparity"] for run in found],
+        epoch_labels=[run.epoch_labels_.astype(np.int8) for run in found],
+    )
+
+
+def _run(
+    search: MaxDisparityPartition, X: Array, rng: np.random.Generator
+) -> MaxDisparityPartition:
+    return clone(search).set_params(random_state=rng).fit(X)
+
+
+def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:
+    """Jaccard similarity of left-out groups, each row of ``labels`` a partition.
+
+    With ``either``, of the two ways to name a partition's sides the one counts under which two
+    partitions agree better.
+    """
+    A = (np.asarray(labels) == 1).astype(np.float64)
+    m, sizes = A.shape[1], A.sum(axis=1)
+    both = A @ A.T
+    only = sizes[:, None] - both  # left out by the first, not by the second
+    same = _ratio(both, sizes[:, None] + sizes - both)
+    if not either:
+        return same
+    swapped = _ratio(only, m - sizes + both)
+    return np.maximum(same, np.maximum(swapped, swapped.T))
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    """Two empty groups are the same group."""
+    return np.where(whole > 0.0, part, 1.0) / np.where(whole > 0.0, whole, 1.0)
+
+
+def _distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup]:
+    """Cluster the runs by average linkage; a cluster's best run stands for it.
+
+    Here it matters who is left out: a group and its complement are distinct.
+    """
+    distance = np.clip(1.0 - pairwise_jaccard(labels, either=False), 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
+    cluster = hierarchy.fcluster(tree, 1.0 - _SAME, criterion="distance")
+    groups = []
+    for name in np.unique(cluster):
+        runs = np.flatnonzero(cluster == name)
+        best = runs[np.argmax(disparities[runs])]
+        groups.append(
+            DistinctGroup(
+                labels=labels[best].astype(np.intp), disparity=float(disparities[best]), runs=runs
+            )
+        )
+    return sorted(groups, key=lambda group: -group.disparity)

@@ -1,0 +1,88 @@
+"""Did the target reach the search? The outcome's gap under encodings that know less of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import minmax_scale
+
+from leftout.checks import generator
+from leftout.core.losses import Array
+from leftout.evidence.stability import pairwise_jaccard
+from leftout.explain.outcome import Outcome, outcomes
+from leftout.running import Steps
+from leftout.search.partition import MaxDisparityPartition, for_same_size
+from leftout.tables.columns import Column
+from leftout.tables.encoding import indicators
+from leftout.tables.targets import as_numbers
+
+ENCODINGS = ("cross-fitted", "target-free")
+# Folds of cross-fitting, and rows with the overall mean that every category gets on top.
+_FOLDS, _PRIOR = 5, 1.0
+
+
+def other_encodings(
+    partition: MaxDisparityPartition,
+    X: Array,
+    places: dict[int, Column],
+    target: Column,
+    positive: Any,
+    steps: Steps,
+) -> list[Outcome]:
+    """Search again with the target kept further away, and compare the outcome anew.
+
+    ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
+    made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:
+    categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
+    of a number; with more columns, as many components as keep as much of the variance.
+    """
+    group = partition.labels_ == 1
+    search = for_same_size(partition)
+    share = float(partition.explained_variance_ratio_.sum())
+    found = []
+    for encoding in ENCODINGS:
+        steps.tell(f"searching again, {encoding} encoding")
+        if encoding == "target-free":
+            encoded = _target_free(X, places)
+            search.set_params(n_components=share)
+        else:
+            encoded = _cross_fitted(X, places, target, positive, partition.random_state)
+        other = clone(search).fit(encoded).labels_ == 1
+        overlap = float(pairwise_jaccard(np.stack([other, group]), either=False)[0, 1])
+        found += [
+            replace(outcome, encoding=encoding, overlap=overlap)
+            for outcome in outcomes(target, other, positive)
+        ]
+        steps.tell(f"searching again, {encoding} encoding", 1)
+    return found
+
+
+def _cross_fitted(
+    X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
+) -> Array:
+    """A row's encoding never saw its own target (scikit-learn's encoder differs by version)."""
+    y = as_numbers(target, positive)
+    y = np.where(np.isnan(y), np.nanmean(y), y)
+    fold = generator(random_state).permutation(len(y)) % _FOLDS
+    result = X.copy()
+    for place, column in places.items():
+        codes = column.codes()
+        means = np.empty(len(y))
+        for held in range(_FOLDS):
+            others = fold != held
+            # a category that the other folds lack has the mean of all rows
+            counts = np.bincount(codes[others], minlength=codes.max() + 1) + _PRIOR
+            sums = np.bincount(codes[others], y[others], minlength=codes.max() + 1)
+            means[~others] = ((sums + _PRIOR * y.mean()) / counts)[codes[~others]]
+        result[:, place] = minmax_scale(means)
+    return result
+
+
+def _target_free(X: Array, places: dict[int, Column]) -> Array:
+    parts = [np.delete(X, list(places), axis=1)]
+    for column in places.values():
+        parts.append(indicators(column.codes()) / np.sqrt(2.0))
+    return np.column_stack(parts)

@@ -1,0 +1,327 @@
+"""The transformer: PCA for the group that fares worst."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from leftout.checks import Refusal, check_choice, check_groups, check_tolerance
+from leftout.core.components import check_variance, dimensions
+from leftout.core.losses import (
+    CENTERINGS,
+    Array,
+    Loss,
+    coordinates,
+    origin_of,
+    signed,
+    table_moments,
+)
+from leftout.core.moments import Moments, build, pooled
+from leftout.fair import OBJECTIVES, Mended, mend
+from leftout.fair.leading import Leading, leading
+from leftout.running import one_thread
+from leftout.tables.matrix import check_finite, check_matrix, check_numbers
+
+# Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
+_SMALL, _NARROW = 1 << 22, 500
+# Gaps up to this share of the variance are rounding.
+_HIDDEN = 1e-12
+
+
+class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """PCA that minimises the largest of the groups' average losses, exactly.
+
+    A group's loss is the squared error a row, beyond what the group's own PCA would leave. Among
+    all projections onto ``n_components`` dimensions this finds the one whose largest loss is
+    smallest, and proves it: ``gap_`` bounds how far from the optimum it can be. With two groups
+    their losses come out equal. With three or more a few more dimensions may be needed for the
+    optimum; the best found with exactly ``n_components`` is reported beside it.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        Number of components, or the share of the table's variance for ordinary PCA to exceed.
+    centering : {"global", "none", "paper"}, default="global"
+        ``"global"``: about the column means. ``"none"``: about zero, for tables that are centred
+        as they should be. ``"paper"``: each group's own PCA about its own mean, applied to
+        uncentred rows; it is here to reproduce published figures.
+    tol : float, default=1e-9
+        Stop when the gap is proved to be at most this share of the objective.
+    objective : {"excess", "variance"}, default="excess"
+        What to make fair: the largest excess loss (as small as possible), or the smallest average
+        variance kept of a group (as large as possible).
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n)
+        Orthonormal rows, by falling variance of the whole table along them.
+    component_weights_ : array of shape (n_components_,)
+        How far each component is taken; all 1 for one or two groups. With more, a few may be
+        fractions, and come last: ``inverse_transform`` shrinks them, so that its squared errors
+        are those of ``losses_``.
+    mean_ : array of shape (n,)
+    n_components_ : int
+        As asked, or larger by at most ``floor(sqrt(2 k + 1/4) - 3/2)`` with ``k >= 3`` groups.
+    n_asked_ : int
+        The number of components asked for.
+    groups_ : array of shape (k,)
+        The groups' labels, sorted; arrays by group below follow this order.
+    sizes_ : array of shape (k,)
+    losses_, baseline_losses_ : arrays of shape (k,)
+        Average excess loss of each group, here and under ordinary PCA of as many components as
+        asked.
+    max_loss_ : float
+        The largest of ``losses_``.
+    objective_value_ : float
+        ``max_loss_``, or the smallest kept variance with ``objective="variance"``.
+    dual_bound_ : float
+        No projection has a better ``objective_value_`` than this.
+    gap_ : float
+        The distance between the two: the certificate.
+    group_weights_ : array of shape (k,)
+        Weights that prove the bound: how much each group stands in the way of the others.
+    retained_, baseline_retained_ : arrays of shape (k,)
+        Share of each group's variance that is kept, here and under ordinary PCA.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the table's variance that each component keeps.
+    variance_ : float
+        The largest average variance of a group: what losses are rounded against.
+    price_ : float
+        Share of the table's variance that ordinary PCA would have kept beyond this: the price of
+        fairness.
+    rank_d_losses_, rank_d_components_ : arrays of shape (k,) and (d, n)
+        Best found with exactly as many components as asked; only if ``n_components_`` is larger.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
+
+    References
+    ----------
+    S. Samadi, U. Tantipongpipat, J. Morgenstern, M. Singh, S. Vempala (2018), The Price of Fair
+    PCA: One Extra Dimension. U. Tantipongpipat, S. Samadi, M. Singh, J. Morgenstern, S. Vempala
+    (2019), Multi-Criteria Dimensionality Reduction with Applications to Fairness.
+
+    Examples
+    --------
+    >>> from leftout import FairPCA, datasets
+    >>> X, groups = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> fair = FairPCA(3).fit(X, groups=groups)
+    >>> bool(fair.max_loss_ < fair.baseline_losses_.max())
+    True
+    >>> bool(abs(fair.losses_[0] - fair.losses_[1]) < 1e-10)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float = 0.8,
+        *,
+        centering: str = "global",
+        tol: float = 1e-9,
+        objective: str = "excess",
+    ) -> None:
+        self.n_components = n_components
+        self.centering = centering
+        self.tol = tol
+        self.objective = objective
+
+    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+        """Find the fair projection.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            Numbers: an array, or a pandas, polars or pyarrow table.
+        y : ignored
+        groups : array of shape (m,), optional
+            The group of each row, of any kind that sorts: numbers, strings, booleans. None is one
+            group, for which this is ordinary PCA.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("centering", self.centering, CENTERINGS)
+        check_choice("objective", self.objective, OBJECTIVES)
+        check_tolerance("tol", self.tol)
+        matrix = self._check_table(X, reset=True)
+        if len(matrix) < 2:
+            raise Refusal(
+                f"Found {len(matrix)} sample (n_samples={len(matrix)}), but PCA needs at least 2 "
+                "rows. Pass the whole table."
+            )
+        labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
+        self.groups_, place = check_groups(labels, len(matrix))
+        with one_thread(prefers_one_thread(matrix)):
+            try:
+                self._fit(matrix, place)
+            except (ValueError, np.linalg.LinAlgError):
+                check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
+                raise
+        warn_if_open(self.gap_, self.objective_value_, self.tol, self.variance_, stacklevel=3)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of rows along the components.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n_components_)
+        """
+        check_is_fitted(self)
+        matrix = self._check_table(X, reset=False)
+        return matrix @ self.components_.T - self.mean_ @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows from their coordinates.
+
+        Parameters
+        ----------
+        X : array of shape (m, n_components_)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        check_is_fitted(self)
+        Z = check_matrix(X, min_features=1)
+        if Z.shape[1] != self.n_components_:
+            raise Refusal(
+                f"Found {Z.shape[1]} coordinates a row, but there are {self.n_components_} "
+                "components. Pass what transform returns."
+            )
+        # (I - R)^2 = I - F for R = I - sqrt(I - F): the squared errors are what losses_ count
+        taken = 1.0 - np.sqrt(1.0 - self.component_weights_)
+        return (Z * taken) @ self.components_ + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _check_table(self, X: Any, reset: bool) -> Array:
+        """Names are checked on the table as it came, values on its matrix."""
+        matrix = (check_numbers if reset else check_matrix)(X, min_features=1)
+        named = hasattr(X, "shape") or hasattr(X, "columns")
+        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+    def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
+        gathered = gather(X, place, len(self.groups_), self.centering)
+        self.mean_ = gathered.mean
+        check_variance(float(np.trace(gathered.everyone)), self.n_features_in_)
+        self.n_asked_, pairs = _dimensions(self.n_components, gathered.everyone)
+        rule = Loss.named("excess", self.centering)
+        found = mend(rule, gathered.moments, self.n_asked_, self.objective, self.tol, pairs)
+        self._describe(found, gathered)
+
+    def _describe(self, found: Mended, gathered: Gathered) -> None:
+        """Set what people ask of a projection."""
+        answer, moments, everyone = found.answer, gathered.moments, gathered.everyone
+        V, weights = _by_variance(answer.V, answer.occupation, everyone)
+        self.component_weights_, self.n_components_ = weights, len(V)
+        ratio = weights * np.einsum("in,in->i", V @ everyone, V) / np.trace(everyone)
+        self.explained_variance_ratio_ = ratio
+        self.price_ = gathered.kept(found.baseline) - float(ratio.sum())
+        self.components_ = signed(gathered.in_columns(V))
+        self.sizes_ = moments.count.astype(np.intp)
+        self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
+        self.max_loss_ = float(found.losses.max())
+        sign = 1.0 if self.objective == "excess" else -1.0
+        self.objective_value_ = sign * float(answer.losses.max())
+        self.dual_bound_ = sign * answer.bound
+        self.gap_ = max(answer.gap, 0.0)
+        self.group_weights_ = answer.weights
+        variance = np.trace(moments.second, axis1=1, axis2=2) / moments.count
+        self.variance_ = float(variance.max())
+        with np.errstate(invalid="ignore"):
+            self.retained_ = found.kept / variance
+            self.baseline_retained_ = found.baseline_kept / variance
+        for name in ("rank_d_losses_", "rank_d_components_"):
+            self.__dict__.pop(name, None)
+        if found.rank_d is not None:
+            W, _ = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)
+            self.rank_d_components_ = signed(gathered.in_columns(W))
+            self.rank_d_losses_ = found.rank_d_losses
+
+
+def prefers_one_thread(X: Array) -> bool:
+    """Whether products of this table are too small to share among threads."""
+    return X.size <= _SMALL and X.shape[1] <= _NARROW
+
+
+def warn_if_open(
+    gap: float, value: float, tol: float, variance: float, *, stacklevel: int = 2
+) -> None:
+    """Say so where a gap stayed above the tolerance and above what rounding hides."""
+    if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
+        share = f"{100 * gap / abs(value):.2g} % of it" if value else "it is 0"
+        warnings.warn(
+            f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the objective may be that "
+            "far from its optimum. Columns of very different scales, or very many groups, do that.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+class Gathered(NamedTuple):
+    """What a table's groups are known by, and the way back to the table's columns."""
+
+    moments: Moments  # of each group
+    everyone: Array  # average second moments of all rows
+    mean: Array
+    back: Array | None  # where the columns were reduced
+
+    def in_columns(self, V: Array) -> Array:
+        """Components of the moments as components of the table."""
+        return V if self.back is None else V @ self.back.T
+
+    def kept(self, V: Array, occupation: Array | None = None) -> float:
+        """Share of the table's variance that components keep."""
+        each = np.einsum("in,in->i", V @ self.everyone, V)
+        total = each.sum() if occupation is None else each @ occupation
+        return float(total / np.trace(self.everyone))
+
+
+def gather(X: Array, place: NDArray[np.intp], n_groups: int, centering: str) -> Gathered:
+    """Moments of each group; with more columns than rows, in coordinates of the rows' span."""
+    back = None
+    with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
+        if X.shape[1] > X.shape[0]:
+            mean = origin_of(X, centering)
+            R, back = coordinates(X - mean)
+            moments = build(R, place, n_groups=n_groups)
+        else:
+            moments = table_moments(X, centering, place, n_groups)
+            mean = moments.origin
+        everyone = pooled(moments).second[0] / moments.count.sum()
+    return Gathered(moments, everyone, mean, back)
+
+
+def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:
+    """How many components; and all eigenpairs, if they had to be found for it."""
+    n = len(everyone)
+    if isinstance(n_components, Integral) or not isinstance(n_components, Real):
+        return dimensions(n_components, np.zeros(n), n, n), None
+    pairs = leading(everyone, n)
+    return dimensions(n_components, np.maximum(pairs.values, 0.0), n, n), pairs
+
+
+def _by_variance(V: Array, weights: Array, everyone: Array) -> tuple[Array, Array]:
+    """Principal axes of the part that is taken whole, then the rest by falling weight."""
+    whole = weights == 1.0
+    W = V[whole]
+    turn = np.linalg.eigh(W @ everyone @ W.T)[1][:, ::-1]
+    order = np.argsort(-weights[~whole], kind="stable")
+    rows = np.vstack([turn.T @ W, V[~whole][order]])
+    return rows, np.concatenate([np.ones(len(W)), weights[~whole][order]])

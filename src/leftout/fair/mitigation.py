@@ -1,0 +1,275 @@
+"""What Fair PCA does about groups: losses before and after, across dimensions, and the price."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leftout.checks import Refusal, check_groups
+from leftout.core.losses import Array, Loss
+from leftout.fair import mend
+from leftout.fair.estimator import FairPCA, gather, prefers_one_thread, warn_if_open
+from leftout.files import plain, write_whole
+from leftout.running import Report, Steps, one_thread
+from leftout.tables.matrix import check_matrix
+from leftout.wording import counted, listed, shown
+
+# So many dimensions, at most, are looked at if nobody says which.
+_ACROSS = 12
+# So many groups are named in a sentence.
+_NAMED = 5
+# Groups of fewer rows come with a warning.
+_SMALL = 30
+_EPS = float(np.finfo(float).eps)
+# Losses up to this share of the variance are rounding.
+_NOTHING = 1e-13
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Ordinary and fair PCA of one number of components."""
+
+    n_components: int
+    losses_before: Array
+    losses_after: Array
+    gap: float
+    rank: int  # of the fair answer: larger than asked only for three groups or more
+    rank_d_losses: Array | None  # best found with exactly the rank asked, where it is larger
+    kept_before: float  # share of the table's variance
+    kept_after: float
+
+    @property
+    def price(self) -> float:
+        """Share of the table's variance given up for fairness."""
+        return self.kept_before - self.kept_after
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain({
+            "n_components": self.n_components,
+            "losses_before": self.losses_before.tolist(),
+            "losses_after": self.losses_after.tolist(),
+            "max_loss_before": float(self.losses_before.max()),
+            "max_loss_after": float(self.losses_after.max()),
+            "gap": self.gap,
+            "rank": self.rank,
+            "rank_d_losses": None if self.rank_d_losses is None else self.rank_d_losses.tolist(),
+            "kept_before": self.kept_before,
+            "kept_after": self.kept_after,
+            "price": self.price,
+        })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mitigation:
+    """Fair PCA for some groups: the fitted transformer, and the same across dimensions."""
+
+    fair: FairPCA
+    here: Dimension  # at the number of components asked for
+    by_dimension: list[Dimension]
+
+    def names(self) -> list[str]:
+        """The groups, as text."""
+        return [shown(name) for name in self.fair.groups_.tolist()]
+
+    def summary(self) -> str:
+        """What it does, in a few sentences."""
+        fair, here, names = self.fair, self.here, self.names()
+        d, sizes = here.n_components, fair.sizes_
+        before, after = here.losses_before, here.losses_after
+        if len(names) == 1:
+            return (
+                f"There is one group, {names[0]}: for it, ordinary PCA with "
+                f"{counted(d, 'component')} is fair already."
+            )
+        if before.max() <= _NOTHING * fair.variance_:
+            return (
+                f"Ordinary PCA with {counted(d, 'component')} keeps all that any group's own PCA "
+                "would: no group loses anything."
+            )
+        worst, least = int(before.argmax()), int(before.argmin())
+        text = (
+            f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(here.kept_before)} of "
+            f"the table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
+            f"an average loss of {before[worst]:.4g}, best off {names[least]} ({sizes[least]:,} "
+            f"rows) with {before[least]:.4g}. "
+        )
+        equal = float(np.ptp(after)) <= 1e-6 * float(np.abs(after).max())
+        if len(names) == 2 and equal:
+            text += f"Fair PCA with as many components brings both to {after.max():.4g}"
+        else:
+            text += f"Fair PCA brings the largest loss to {after.max():.4g}"
+            if here.rank > d:
+                text += f" with {here.rank} dimensions"
+        if fair.objective == "excess":
+            text += f", and no projection has a smaller largest loss ({self._proved()})"
+        else:
+            text += (
+                f", and keeps at least {fair.objective_value_:.4g} of every group's variance a row "
+                f"(the most possible, {self._proved()})"
+            )
+        text += f". It keeps {_percent(here.kept_after)} of the variance"
+        if here.price >= 0.0 or fair.centering != "paper":
+            text += f": the price is {_percent(max(here.price, 0.0))}"
+        text += "."
+        if here.rank_d_losses is not None:
+            text += (
+                f" With exactly {d} dimensions, the best found has a largest loss of "
+                f"{here.rank_d_losses.max():.4g}."
+            )
+        worse = np.flatnonzero(after > before + 1e-9 * before.max())
+        if len(worse) and after.max() < before.max() and fair.centering != "paper":
+            which = [names[g] for g in worse[:_NAMED]]
+            which += [f"{len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
+            text += (
+                f" In return the loss of {listed(which)} rises: no projection lowers every group's "
+                "loss at once."
+            )
+        small = int(np.sum(sizes < _SMALL))
+        if small:
+            text += (
+                f" Read with care: {counted(small, 'group')} of fewer than {_SMALL} rows fit their "
+                "own PCA easily, and may set the price for all."
+            )
+        return text
+
+    def _proved(self) -> str:
+        value = abs(self.fair.objective_value_)
+        nothing = _NOTHING * self.fair.variance_
+        if value <= nothing:  # nobody can lose less than nothing, or keep more of it
+            return "proved" if self.fair.gap_ <= nothing else "not proved"
+        unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
+        if unsure >= 0.01:
+            return f"proved to within {100 * unsure:.2g} %" if unsure < 1.0 else "not proved"
+        return f"proved to {int(np.floor(-np.log10(unsure)))} digits"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        fair, here = self.fair, self.here
+        return plain({
+            "groups": fair.groups_.tolist(),
+            "sizes": fair.sizes_.tolist(),
+            "n_components": here.n_components,
+            "objective": fair.objective,
+            "objective_value": fair.objective_value_,
+            "losses_before": here.losses_before.tolist(),
+            "losses_after": here.losses_after.tolist(),
+            "max_loss": fair.max_loss_,
+            "dual_bound": fair.dual_bound_,
+            "gap": fair.gap_,
+            "rank": here.rank,
+            "rank_d_losses": here.to_dict()["rank_d_losses"],
+            "group_weights": fair.group_weights_.tolist(),
+            "retained_before": fair.baseline_retained_.tolist(),
+            "retained_after": fair.retained_.tolist(),
+            "kept_before": here.kept_before,
+            "kept_after": here.kept_after,
+            "price": here.price,
+            "by_dimension": [line.to_dict() for line in self.by_dimension],
+        })  # fmt: skip
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_dict` to a file, whole or not at all."""
+        return write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n")
+
+
+def mitigate(
+    X: Any,
+    groups: ArrayLike,
+    n_components: int | float = 0.8,
+    *,
+    across: ArrayLike | None = None,
+    centering: str = "global",
+    objective: str = "excess",
+    tol: float = 1e-9,
+    progress: Report | bool | None = None,
+) -> Mitigation:
+    """Fair PCA for known or found groups, beside ordinary PCA, for several numbers of components.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+    groups : array of shape (m,)
+        The group of each row: known, or a search's ``labels_``.
+    n_components : int or float, default=0.8
+        Number of components, or the share of variance to exceed.
+    across : list of int, optional
+        Numbers of components to compare; None: up to 12 from 1 to the table's rank. An empty list
+        compares none.
+    centering, objective, tol
+        As in :class:`FairPCA`.
+    progress : callable, bool or None
+        Called with what is done, how many steps are done and how many there are; True prints it.
+
+    Returns
+    -------
+    Mitigation
+        ``fair`` (the fitted :class:`FairPCA`), ``by_dimension``, ``summary()``, ``to_dict()``,
+        ``to_json(path)``.
+
+    Examples
+    --------
+    >>> from leftout import datasets, mitigate
+    >>> X, groups = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> mended = mitigate(X, groups, 3)
+    >>> [line.n_components for line in mended.by_dimension][:4]
+    [1, 2, 3, 4]
+    >>> all(line.losses_after.max() <= line.losses_before.max() for line in mended.by_dimension)
+    True
+    """
+    fair = FairPCA(n_components, centering=centering, objective=objective, tol=tol)
+    matrix = check_matrix(X, min_features=1)
+    fair.fit(X, groups=groups)
+    _, place = check_groups(groups, len(matrix))
+    rule, k = Loss.named("excess", centering), len(fair.groups_)
+    with one_thread(prefers_one_thread(matrix)):
+        gathered = gather(matrix, place, k, centering)
+        rank = int(np.linalg.matrix_rank(gathered.everyone, hermitian=True))
+        asked = fair.n_asked_
+        steps = Steps(0, progress)
+        numbers = _numbers(across, rank, len(gathered.everyone), asked)
+        steps.total = len(numbers)
+        lines = {}
+        for d in numbers:
+            steps.tell("Fair PCA across dimensions")
+            found = mend(rule, gathered.moments, d, objective, tol)
+            if d != asked:
+                value = float(found.answer.losses.max())
+                warn_if_open(found.answer.gap, value, tol, fair.variance_)
+            before, after = (
+                gathered.kept(found.baseline),
+                gathered.kept(found.answer.V, found.answer.occupation),
+            )
+            lines[d] = Dimension(
+                d, found.baseline_losses, found.losses, max(found.answer.gap, 0.0),
+                len(found.answer.V), found.rank_d_losses, before, after,
+            )  # fmt: skip
+            steps.tell("Fair PCA across dimensions", 1)
+    kept = float(fair.explained_variance_ratio_.sum())
+    here = Dimension(
+        asked, fair.baseline_losses_, fair.losses_, fair.gap_, fair.n_components_,
+        getattr(fair, "rank_d_losses_", None), kept + fair.price_, kept,
+    )  # fmt: skip
+    return Mitigation(fair, here, [lines[d] for d in numbers])
+
+
+def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
+    if across is None:
+        most = max(rank - 1, 1)  # with all dimensions nothing is lost
+        spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS)
+        return sorted({*np.round(spaced).astype(int).tolist(), asked})
+    given = np.asarray(across)
+    if given.size == 0:
+        return []
+    if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 1 or given.max() > limit:
+        raise Refusal(f"across is no list of numbers of components; give ints from 1 to {limit}.")
+    return sorted(set(given.tolist()))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,141 @@
+"""Long work: run it on several threads, in order, say how far it is, and end when told to.
+
+BLAS keeps to one thread where its products are too small to share: the threads of NumPy's and
+SciPy's copies wait for work by spinning, and that made whole searches three times slower.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ContextDecorator, nullcontext
+from functools import cache
+from typing import Any, TypeVar
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+# Called with what is being done, how many steps are done, and how many there are.
+Report = Callable[[str, int, int], None]
+
+T = TypeVar("T")
+
+# Steps that the work of several stages is counted in.
+_PARTS = 1000
+
+
+class Steps:
+    """Counts steps and reports each; ``total`` is fixed from the start."""
+
+    def __init__(self, total: int, report: Report | bool | None) -> None:
+        self.done, self.total = 0, total
+        self.report: Report | None = None
+        if not isinstance(report, bool):
+            self.report = report
+        elif report:
+            self.report = ToStderr()
+
+    def tell(self, what: str, steps: int = 0) -> None:
+        self.done += steps
+        if self.report is not None:
+            self.report(what, self.done, self.total)
+
+
+class ToStderr:
+    """One line on the standard error stream, rewritten as work goes on; in a log, a few lines."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        line = f"leftout: {what}, {done} of {total} steps"
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
+        elif what != self.last or done % max(1, total // 10) == 0 or done == total:
+            print(line, file=sys.stderr, flush=True)
+        self.last = what
+
+
+class Stages:
+    """Work of several stages, each of which reports on its own, as one count of steps.
+
+    ``plan`` has for each stage what people call it and the share of the time that it takes, more
+    or less.
+    """
+
+    def __init__(self, plan: dict[str, float], report: Report | bool | None) -> None:
+        self.plan, self.before = plan, 0.0
+        self.steps = Steps(_PARTS, report)
+        self.current: str | None = None
+
+    def begin(self, stage: str) -> Report:
+        """Begin a stage; the others before it are done. What it reports moves the whole."""
+        if self.current is not None:
+            self.before += self.plan[self.current]
+        self.current = stage
+        start, share = self.before, self.plan[stage]
+        whole = sum(self.plan.values())
+
+        def report(what: str, done: int, total: int) -> None:
+            part = start + share * (done / total if total else 0.0)
+            self._tell(f"{stage}: {what}" if what else stage, part / whole)
+
+        report("", 0, 1)
+        return report
+
+    def end(self) -> None:
+        self._tell("done", 1.0)
+
+    def _tell(self, what: str, share: float) -> None:
+        done = round(_PARTS * share)
+        self.steps.tell(what, max(0, done - self.steps.done))
+
+
+def in_turn(
+    function: Callable[..., T],
+    tasks: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    steps: Steps,
+    what: str,
+) -> Iterator[T]:
+    """Results of ``function(*task)``, in the order of the tasks, each as soon as it is there.
+
+    Threads, since the kernels let go of the interpreter lock: no table is copied and nothing has to
+    be started. After an interrupt, or when nobody wants further results, tasks that have not begun
+    are dropped, and nobody waits for those that have.
+    """
+    steps.tell(what)
+    pool = ThreadPoolExecutor(effective_n_jobs(n_jobs))
+    try:
+        for future in [pool.submit(function, *task) for task in tasks]:
+            result = future.result()
+            steps.tell(what, 1)
+            yield result
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
+    """A context in which BLAS uses one thread, or a context that does nothing."""
+    return _controller().limit(limits=1, user_api="blas") if wanted else nullcontext()
+
+
+class clean_interrupts(ContextDecorator):  # named like one_thread, since it is used like it
+    """Let Ctrl-C be a KeyboardInterrupt, also when it comes while a kernel is running.
+
+    Numba then finds the interrupt after the kernel has returned, and reports a SystemError.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None

@@ -1,0 +1,101 @@
+"""Losses of groups that are known already."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from leftout.checks import check_choice, check_groups
+from leftout.core.components import check_components
+from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, evaluate, origin_of
+from leftout.core.moments import Moments, build
+from leftout.tables.matrix import check_matrix
+
+
+def group_losses(
+    X: Any,
+    labels: ArrayLike,
+    n_components: int | float,
+    *,
+    loss: str = "excess",
+    centering: str = "global",
+) -> Array:
+    r"""Average loss of every group under the PCA that all rows share.
+
+    Under the default, ``excess``, a group's loss is the reconstruction error it suffers because it
+    must share a projection,
+
+    .. math:: (\|G - GP\|_F^2 - \|G - G P_G\|_F^2) / |G|,
+
+    with ``P`` the projection onto the table's leading components and ``P_G`` the group's own.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+        Numbers: an array, or a pandas, polars or pyarrow table.
+    labels : array of shape (m,)
+        The group of each row; any values that can be sorted.
+    n_components : int or float
+        Number of components, or the share of variance to exceed.
+    loss : {"excess", "projection_gap"}
+    centering : {"global", "none", "paper"}
+
+    Returns
+    -------
+    array of shape (n_groups,)
+        Losses in the order of the sorted labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> group_losses(X, ["along", "along", "across", "across"], 1)
+    array([1., 0.])
+    """
+    return evaluate(*measured(X, labels, n_components, loss, centering))
+
+
+class Measured(NamedTuple):
+    """What every number about known groups is computed from."""
+
+    rule: Loss
+    moments: Moments  # one row a group, in the order of the sorted labels
+    V: Array  # the shared components
+
+
+def measured(
+    X: Any, labels: ArrayLike, n_components: int | float, loss: str, centering: str
+) -> Measured:
+    """Check what users pass in, and take the moments of each group."""
+    check_choice("loss", loss, LOSSES)
+    check_choice("centering", centering, CENTERINGS)
+    X = check_matrix(X)
+    names, index = check_groups(labels, len(X))
+    rule = Loss.named(loss, centering)
+    moments = build(X, index, n_groups=len(names), origin=origin_of(X, centering))
+    shared = check_components(rule, moments, n_components, below_rank=False)
+    return Measured(rule, moments, shared.components)
+
+
+def disparity(
+    X: Any,
+    labels: ArrayLike,
+    n_components: int | float,
+    *,
+    loss: str = "excess",
+    centering: str = "global",
+) -> float:
+    """Largest minus smallest of the groups' average losses.
+
+    Parameters are those of :func:`group_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> disparity(X, [0, 0, 1, 1], 1)
+    1.0
+    """
+    losses = group_losses(X, labels, n_components, loss=loss, centering=centering)
+    return float(losses.max() - losses.min())

@@ -1,0 +1,88 @@
+"""How many rows a group may have."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal, is_int, is_share
+
+
+def check_size(name: str, value: Any, n_rows: int) -> int:
+    """A number of rows from an int, or from a share of the rows."""
+    if is_int(value) and int(value) >= 1:
+        return int(value)
+    if is_share(value):
+        return max(1, round(float(value) * n_rows))
+    hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
+    raise Refusal(
+        f"{name}={value!r} is neither a number of rows (an int from 1) nor a share of the rows (a "
+        f"float between 0 and 1). Give one of these, or None.{hint}"
+    )
+
+
+def group_sizes(
+    min_group_size: Any, group_size: Any, n_rows: int, n_features: int
+) -> tuple[int, int | None]:
+    """The smallest side allowed and, where it is fixed, the left-out group's size."""
+    if n_rows < 2:
+        raise Refusal(
+            f"Found {n_rows} sample (n_samples={n_rows}), but two groups need at least 2 rows. "
+            "Pass the whole table."
+        )
+    size = None if group_size is None else check_size("group_size", group_size, n_rows)
+    if min_group_size is None:
+        smallest = _default_smallest(n_rows, n_features, quiet=size is not None)
+        # A size asked for by name is not held to the default minimum.
+        smallest = smallest if size is None else min(smallest, max(1, min(size, n_rows - size)))
+    else:
+        smallest = check_size("min_group_size", min_group_size, n_rows)
+    if n_rows < 2 * smallest:
+        raise Refusal(
+            f"Found {n_rows} rows, but two groups of at least {smallest} rows need "
+            f"{2 * smallest}. Lower min_group_size to {n_rows // 2} or less, or add rows."
+        )
+    if size is not None and not smallest <= size <= n_rows - smallest:
+        raise Refusal(
+            f"group_size={group_size!r} asks for {size} of {n_rows} rows, but each side needs at "
+            f"least {smallest}. Choose a size from {smallest} to {n_rows - smallest}"
+            + (", or lower min_group_size." if min_group_size is not None else ".")
+        )
+    return smallest, size
+
+
+def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
+    """Group sizes in rising order: those given, or so many from the smallest to half."""
+    half = n_rows // 2
+    if is_int(sizes):
+        if int(sizes) < 1:
+            raise Refusal(f"sizes={sizes!r} is not a number of sizes; give an int from 1.")
+        spaced = np.geomspace(smallest, max(smallest, half), int(sizes))
+        return np.unique(np.round(spaced).astype(np.intp))
+    given = np.asarray(sizes)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        raise Refusal(f"sizes={sizes!r} is neither a number of sizes nor a list of ints.")
+    given = np.unique(given)
+    if given[0] < 1 or given[-1] >= n_rows:
+        raise Refusal(
+            f"sizes go from {given[0]} to {given[-1]}, but a group is a part of the {n_rows} rows. "
+            f"Choose sizes from 1 to {n_rows - 1}."
+        )
+    return given.astype(np.intp)
+
+
+def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:
+    """Five rows a feature, but never more than a quarter of the rows."""
+    wanted, cap = 5 * n_features, max(1, n_rows // 4)
+    if wanted > cap and not quiet:
+        warnings.warn(
+            f"The default minimum group size, 5 x {n_features} features = {wanted} rows, is more "
+            f"than a quarter of the {n_rows} rows; using {cap}. A group of few rows fits its own "
+            "components easily: set min_group_size to silence this.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return min(wanted, cap)

@@ -1,0 +1,1 @@
+"""From a table as people have it to numbers between 0 and 1."""

@@ -1,0 +1,370 @@
+"""Columns of a raw table as people know them: numbers, dates, named categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal
+from leftout.compiling import kernel
+from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
+from leftout.wording import shortened, shortest, unambiguous
+
+Floats = NDArray[np.float64]
+Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
+
+# Whole numbers up to this range are counted rather than sorted.
+_COUNTED = 1 << 16
+# Larger whole numbers are not all told apart by a float: they are identifiers.
+_EXACT = 1 << 53
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: numbers (dates count as such, in microseconds), or codes of named categories.
+
+    ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
+    only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
+    stand for. ``declared`` are categories that somebody has called so.
+    """
+
+    name: str
+    values: NDArray[Any]
+    categories: tuple[str, ...] | None = None
+    dates: bool = False
+    levels: Floats | None = None
+    declared: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        return np.isnan(self.values) if self.categories is None else self.values < 0
+
+    @property
+    def numbers(self) -> Floats | None:
+        """The values as numbers, NaN where missing; None if they are not."""
+        if self.categories is None:
+            return self.values
+        return None if self.levels is None else np.append(self.levels, np.nan)[self.values]
+
+    @cached_property
+    def tabulated(self) -> Tabulated:
+        """Of numbers: distinct values, how often each occurs, each row's place among them."""
+        return tabulate(self.values)
+
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """The same column of some of the rows."""
+        return replace(self, values=self.values[rows])
+
+    def codes(self) -> NDArray[np.int32]:
+        """Each row's place among the column's values, missing ones after all others."""
+        places = self.tabulated[2] if self.categories is None else self.values
+        return np.where(places < 0, places.max() + 1, places).astype(np.int32)
+
+    def value(self, code: int) -> str | float:
+        """What a category stands for: a number, or its name."""
+        assert self.categories is not None
+        name = self.categories[code]
+        if self.levels is None or name in ("False", "True"):
+            return name
+        return float(self.levels[code])
+
+    def show(self, value: Any) -> str:
+        """One of the column's values, as text."""
+        if self.categories is not None:
+            return unambiguous(self.categories[int(value)])
+        if self.dates:
+            text = str(np.datetime64(int(value), "us"))
+            return text.removesuffix(".000000").removesuffix("T00:00:00")
+        return shortest(float(value))
+
+
+def columns_of(
+    table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
+) -> list[Column]:
+    """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
+
+    Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
+    text, booleans and whatever else become categories, in natural order.
+    """
+    if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
+        aside = found([column.name for column in table], drop, "drop")
+        return [column for column in table if column.name not in aside]
+    frame = as_frame(table)
+    make: Callable[[str, Any, bool], Column] = _column
+    if frame is None:
+        named = _of_array(table)
+    else:
+        if not all(frame.shape):
+            raise Refusal(
+                f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least "
+                "one of each is needed."
+            )
+        matrix = number_matrix(table, frame)
+        if matrix is not None and not _largest(matrix) >= _EXACT:
+            named, make = dict(zip(frame.columns, matrix.T, strict=True)), of_numbers
+        else:
+            named = {series.name: series for series in frame.iter_columns()}
+    names = list(named)
+    _refuse_alike(names)
+    chosen = found(names, categorical, "categorical")
+    left = found(names, drop, "drop")
+    if len(left) == len(names):
+        raise Refusal(f"drop names all {len(names)} columns; leave at least one.")
+    return [
+        make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
+    ]
+
+
+def _refuse_alike(names: list[Any]) -> None:
+    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
+    if twice:
+        raise Refusal(
+            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
+            "Rename or drop all but one."
+        )
+
+
+def column_of(values: Any, name: Any = None) -> Column:
+    """One column from a series (pandas, polars, pyarrow) or anything one-dimensional.
+
+    ``name`` is what to call it; None: what it is called.
+    """
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        cells: Any = series
+        name = series.name if name is None else name
+    else:
+        cells = _plain(values)
+    if len(cells.shape) != 1 or not len(cells):
+        raise Refusal(
+            f"Found {type(values).__name__} of shape {cells.shape} where one column is needed. "
+            "Pass a series or a one-dimensional array with at least one value."
+        )
+    return _column("values" if name is None else str(name), cells, as_category=False)
+
+
+def _of_array(table: Any) -> dict[Any, NDArray[Any]]:
+    values = _plain(table)
+    if values.ndim != 2 or not values.size:
+        raise Refusal(
+            f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
+            "data frame, or a two-dimensional array with rows and columns."
+        )
+    return dict(zip(names_of(values), values.T, strict=True))
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """An array; what is masked is missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        kind = np.float64 if values.dtype.kind in "iuf" else object
+        gap = np.nan if kind is np.float64 else None
+        return np.ma.filled(values.astype(kind), gap)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise Refusal(
+            "Found rows of different lengths; a table needs as many values in every row. "
+            "Fill or drop the short ones."
+        ) from error
+
+
+def names_of(table: Any) -> list[str]:
+    """What the columns of a table are called; an array's are x0, x1 and so on."""
+    names = column_names(table)
+    return [str(n) for n in names] or [f"x{place}" for place in range(np.asarray(table).shape[1])]
+
+
+def find(names: list[Any], name: Any, what: str) -> Any:
+    """The column that ``name`` means: itself, or one that reads the same."""
+    if name in names:
+        return name
+    alike = [known for known in names if str(known) == str(name)]
+    if alike:
+        return alike[0]
+    texts = [str(known) for known in names]
+    near = [text for text in texts if text.casefold() == str(name).casefold()]
+    near += get_close_matches(str(name), texts, n=1)
+    hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
+    raise Refusal(
+        f"{what} names the column {shortened(str(name))!r}, but the table has no such column; it "
+        f"has {len(names)}, from {shortened(texts[0])!r} to {shortened(texts[-1])!r}.{hint}"
+    )
+
+
+def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
+    """The columns that a list of names means; one name may stand for itself."""
+    if wanted is None:
+        return set()
+    single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    return {find(names, name, what) for name in ([wanted] if single else wanted)}
+
+
+def _column(name: str, cells: Any, as_category: bool) -> Column:
+    """One column from a frame's series or an array's."""
+    order = None
+    if isinstance(cells, np.ndarray):
+        kind = cells.dtype.kind
+    else:
+        dtype = cells.dtype
+        kinds = ((nw.Boolean, "b"), (nw.Object, "O"), (nw.Categorical, "C"), (nw.Enum, "C"))
+        kind = next((letter for known, letter in kinds if dtype == known), "")
+        if dtype == nw.Enum:
+            order = [str(category) for category in cells.cat.get_categories().to_list()]
+        if dtype in (nw.Datetime, nw.Date):
+            zoned = getattr(dtype, "time_zone", None) is not None
+            cells = cells.dt.replace_time_zone(None) if zoned else cells.cast(nw.Datetime("us"))
+            kind, cells = "M", cells.to_numpy()
+        elif dtype == nw.Unknown:
+            kind = cells.to_numpy().dtype.kind.replace("V", "S")
+    if kind == "c":
+        raise Refusal(
+            f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
+        )
+    if kind == "O" and any(isinstance(cell, bool | str) for cell in _cells(cells)):
+        kind = "S"
+    if kind == "M":
+        cells = cells.astype("datetime64[us]")
+        if not as_category:
+            when = np.where(np.isnat(cells), np.nan, cells.astype(np.int64).astype(np.float64))
+            return Column(name, when, dates=True)
+    values = None
+    if kind in ("", "i", "u", "f", "O"):
+        values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
+    if values is None or _identifiers(cells, values):
+        declared = as_category or kind == "C"
+        return replace(_categories(name, cells, order), declared=declared)
+    return of_numbers(name, values, as_category)
+
+
+def _identifiers(cells: Any, values: Floats) -> bool:
+    """Whole numbers so large that floats do not tell them apart."""
+    if not _largest(values) >= _EXACT:
+        return False
+    return all(cell is None or isinstance(cell, int | np.integer) for cell in _cells(cells))
+
+
+def _largest(values: Floats) -> float:
+    """The largest size of a value; no copy is made, and NaN does not count."""
+    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
+
+
+def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
+    """A column of numbers; of categories where they are codes, or take no more than two values."""
+    column = Column(name, values)
+    distinct, _, codes = column.tabulated
+    if not as_category and len(distinct) > 2:
+        return column
+    # yes or no is no quantity
+    labels = tuple(map(shortest, distinct.tolist()))
+    if len(set(labels)) < len(labels):
+        labels = tuple(map(repr, distinct.tolist()))
+    return Column(name, codes, labels, levels=distinct)
+
+
+def tabulate(values: Floats) -> Tabulated:
+    """Sorted distinct values, how often each occurs, and each row's place among them.
+
+    NaN is no value; its place is -1. Whole numbers of a small range are counted, others sorted.
+    """
+    values = np.ascontiguousarray(values)
+    counted = _counted(values)
+    # NumPy sorts several times faster than compiled code here would.
+    return _in_order(values, np.argsort(values)) if counted is None else counted
+
+
+@kernel
+def _counted(values: Floats) -> Tabulated | None:
+    low, high = np.inf, -np.inf
+    for value in values:
+        if value == value:
+            if value != np.floor(value):
+                return None
+            low, high = min(low, value), max(high, value)
+    if not 0 <= high - low < _COUNTED:
+        return None
+    tally = np.zeros(int(high - low) + 1, dtype=np.int64)
+    for value in values:
+        if value == value:
+            tally[int(value - low)] += 1
+    found = np.flatnonzero(tally)
+    place = np.empty(len(tally), dtype=np.int32)
+    for code, offset in enumerate(found):
+        place[offset] = code
+    codes = np.full(len(values), -1, dtype=np.int32)
+    for row, value in enumerate(values):
+        if value == value:
+            codes[row] = place[int(value - low)]
+    return found + np.float64(low), tally[found], codes
+
+
+@kernel
+def _in_order(values: Floats, order: NDArray[np.intp]) -> Tabulated:
+    distinct, counts = np.empty(len(values)), np.zeros(len(values), dtype=np.int64)
+    codes = np.full(len(values), -1, dtype=np.int32)
+    n = 0
+    for row in order:
+        if np.isnan(values[row]):  # and so are all after it
+            break
+        if n == 0 or values[row] != distinct[n - 1]:
+            distinct[n] = values[row]
+            n += 1
+        counts[n - 1] += 1
+        codes[row] = n - 1
+    return distinct[:n].copy(), counts[:n].copy(), codes
+
+
+def _floats(cells: NDArray[Any]) -> Floats | None:
+    if cells.dtype.kind == "O":
+        cells = np.where([cell is None or _is_nan(cell) for cell in cells], np.nan, cells)
+    try:
+        return cells.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _categories(name: str, cells: Any, order: list[str] | None = None) -> Column:
+    texts = [None if cell is None or _is_nan(cell) else str(cell) for cell in _cells(cells)]
+    present = {text for text in texts if text is not None}
+    if order is None:
+        labels = sorted(present, key=_natural)
+    else:
+        labels = [text for text in order if text in present]
+    place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
+    place[None] = -1
+    codes = np.array([place[text] for text in texts], dtype=np.int32)
+    levels = None
+    if labels and present <= {"False", "True"}:
+        levels = np.array([float(label == "True") for label in labels])
+    return Column(name, codes, tuple(labels), levels=levels)
+
+
+def _cells(cells: Any) -> list[Any]:
+    return cells.tolist() if isinstance(cells, np.ndarray) else cells.to_list()
+
+
+def _is_nan(cell: Any) -> bool:
+    """NaN, NaT and pandas' NA, which is not even equal to itself."""
+    try:
+        return type(cell).__name__ == "NAType" or (isinstance(cell, Hashable) and cell != cell)
+    except ArithmeticError:  # Decimal's signalling NaN
+        return True
+
+
+def _natural(text: str) -> tuple[bool, float, str]:
+    """Numbers by their size, then other text by the alphabet."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    return (True, 0.0, text) if np.isnan(value) else (False, value, text)

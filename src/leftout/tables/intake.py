@@ -1,0 +1,272 @@
+"""A table taken in for an audit: read, its columns given their parts, sampled, encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal, check_count
+from leftout.tables.cleaning import Cleaned, clean, clean_all, unique
+from leftout.tables.columns import Column, column_of, columns_of, find, found
+from leftout.tables.encoder import TableEncoder
+from leftout.tables.encoding import Floats
+from leftout.tables.frames import as_frame
+from leftout.tables.reading import Source
+from leftout.tables.targets import level_of, levels_of, value_of
+from leftout.wording import counted, unambiguous
+
+# Fewer rows say nothing about groups; more columns than this make too large a matrix.
+FEWEST_ROWS, MOST_FEATURES = 20, 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intake:
+    """What an audit works on.
+
+    Attributes
+    ----------
+    source : str or None
+        The file's name.
+    rows : array of shape (m,)
+        Positions in the table of the rows audited.
+    n_rows : int
+        Rows of the table.
+    columns : list of Column
+        As people know them, without those that were dropped; the target and sensitive ones too.
+    target : Column or None
+    positive : value or None
+        The target's value whose rate counts.
+    sensitive : list of str
+        Columns kept out of the search.
+    dropped : dict
+        Columns left out, each with why.
+    encoder : TableEncoder
+        Fitted.
+    X : array of shape (m, n)
+    index : object
+        The table's own labels of its rows, where it has some.
+    notes : list of str
+    """
+
+    source: str | None
+    rows: NDArray[np.intp]
+    n_rows: int
+    columns: list[Column]
+    target: Column | None
+    positive: Any
+    sensitive: list[str]
+    dropped: dict[str, str]
+    encoder: TableEncoder
+    X: Floats
+    index: Any
+    notes: list[str]
+
+    def part(self, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Places of so many of the audited rows, in proportion to the target's values."""
+        return proportional(_strata(self.target, len(self.X)), size, rng)
+
+
+def take_in(
+    source: Source,
+    *,
+    target: Any = None,
+    positive: Any = None,
+    categorical: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    sensitive: Iterable[Any] | None = None,
+    sample: int | None = None,
+    smooth: float | str = "auto",
+    rng: np.random.Generator,
+) -> Intake:
+    """Give every column its part, take a sample if one is asked for, and turn it into numbers."""
+    table = source.table
+    raw = columns_of(table, categorical=categorical)
+    n_rows = len(raw[0])
+    if len(raw) > MOST_FEATURES:
+        raise Refusal(
+            f"The table has {len(raw):,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
+            "the others."
+        )
+    rows, notes = np.arange(n_rows), []
+    outcome = _outcome(raw, target)
+    if sample is not None:
+        check_count("sample", sample)
+        if sample < n_rows:
+            rows = proportional(_strata(outcome, n_rows), sample, rng)
+            table = _rows(table, rows)
+            raw = columns_of(table, categorical=categorical)
+            outcome = None if outcome is None else outcome.take(rows)
+            evenly = "at random" if outcome is None else "in proportion to the target's values"
+            notes.append(
+                f"{sample:,} of the table's {n_rows:,} rows were drawn, {evenly}; another sample "
+                "(another seed) may give another group."
+            )
+        else:
+            notes.append(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
+    if len(rows) < FEWEST_ROWS:
+        raise Refusal(
+            f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
+            f"{FEWEST_ROWS} rows or more. Pass more of them."
+        )
+    parts = _Parts.of(raw, outcome, _is_name(target), categorical, drop, sensitive)
+    positive = _counts(parts.target, positive, notes)
+    encoder = TableEncoder(parts.codes, positive=positive, smooth=smooth)
+    encoder.set_output(transform="pandas")
+    X = encoder.learn(parts.searched, parts.target, set(parts.codes))
+    if X.shape[1] > MOST_FEATURES:
+        raise Refusal(
+            f"The columns became {X.shape[1]:,} features; an audit takes at most "
+            f"{MOST_FEATURES:,}. Drop columns of many values, or give a target."
+        )
+    dropped = parts.dropped | encoder.dropped_
+    known = [column for column in parts.known if column.name not in dropped]
+    return Intake(
+        source=source.name,
+        rows=rows,
+        n_rows=n_rows,
+        columns=known if parts.target is None else [*known, parts.target],
+        target=parts.target,
+        positive=positive,
+        sensitive=parts.sensitive,
+        dropped=dropped,
+        encoder=encoder,
+        X=X,
+        index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
+        notes=notes,
+    )
+
+
+class _Parts(NamedTuple):
+    """The part that each column plays."""
+
+    searched: list[Cleaned]
+    known: list[Column]  # all but the target
+    target: Column | None
+    codes: list[str]
+    sensitive: list[str]
+    dropped: dict[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        raw: list[Column],
+        outcome: Column | None,
+        by_name: bool,
+        categorical: Iterable[Any] | None,
+        drop: Iterable[Any] | None,
+        sensitive: Iterable[Any] | None,
+    ) -> _Parts:
+        cleaned, names = clean_all(raw), [column.name for column in raw]
+        # Names may have been cut: what people call a column is its name in the table.
+        now = {old: each.column.name for old, each in zip(names, cleaned, strict=True)}
+        dropped = {now[name]: "asked for" for name in _in_order(names, drop, "drop")}
+        hidden = [now[name] for name in _in_order(names, sensitive, "sensitive")]
+        for name in hidden:
+            if name in dropped:
+                raise Refusal(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
+        targets: set[str] = set()
+        target = None
+        if outcome is not None and by_name:
+            target = replace(clean(outcome).column, name=now[outcome.name])
+            targets = {target.name}
+            if target.name in {*dropped, *hidden}:
+                raise Refusal(
+                    f"The column {target.name!r} is the target, and is dropped or sensitive, too. "
+                    "Choose one."
+                )
+        elif outcome is not None:
+            # the same column in the table is the target, too; another of that name is not
+            target = clean(outcome).column
+            targets = {each.column.name for each in cleaned if _same(each.column, target)}
+            others = [name for name in now.values() if name not in targets]
+            target = replace(target, name=unique([*others, target.name])[-1])
+        aside = targets | {*dropped, *hidden}
+        searched = [each for each in cleaned if each.column.name not in aside]
+        if not searched:
+            raise Refusal(
+                "No column is left to search: all are the target, dropped or sensitive. Leave at "
+                "least two."
+            )
+        known = [each.column for each in cleaned if each.column.name not in targets]
+        codes = [now[name] for name in _in_order(names, categorical, "categorical")]
+        return cls(searched, known, target, codes, hidden, dropped)
+
+
+def proportional(
+    strata: NDArray[np.integer], size: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Places of so many rows, from each stratum in proportion; in rising order.
+
+    In each stratum rows are spread at random and evenly from 0 to 1, and the lowest are taken.
+    """
+    shuffled = rng.permutation(len(strata))
+    by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    counts = np.bincount(strata)
+    rank = np.arange(len(strata)) - np.repeat(np.cumsum(counts) - counts, counts)
+    height = (rank + rng.random(len(strata))) / np.repeat(counts, counts)
+    return np.sort(by_stratum[np.argsort(height, kind="stable")[:size]])
+
+
+def _strata(target: Column | None, n_rows: int) -> NDArray[np.integer]:
+    """What a sample keeps the shares of: the target's values, if it has any few."""
+    if target is None or target.categories is None:
+        return np.zeros(n_rows, dtype=np.intp)
+    return target.codes()
+
+
+def _is_name(target: Any) -> bool:
+    return target is None or np.ndim(target) == 0
+
+
+def _outcome(columns: list[Column], target: Any) -> Column | None:
+    if target is None:
+        return None
+    if _is_name(target):
+        names = [column.name for column in columns]
+        return columns[names.index(find(names, target, "target"))]
+    outcome = column_of(target, getattr(target, "name", None) or "target")
+    if len(outcome) != len(columns[0]):
+        raise Refusal(
+            f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one a row is "
+            "needed."
+        )
+    return outcome
+
+
+def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
+    frame = as_frame(table)
+    if frame is None:
+        return (table if isinstance(table, np.ndarray) else np.asarray(table))[rows]
+    return frame[rows.tolist(), :].to_native()
+
+
+def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
+    chosen = found(names, wanted, what)
+    return [name for name in names if name in chosen]
+
+
+def _same(column: Column, other: Column) -> bool:
+    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
+
+
+def _counts(target: Column | None, positive: Any, notes: list[str]) -> Any:
+    """The target's value whose rate counts, as text; None if its mean does."""
+    if target is None:
+        if positive is not None:
+            raise Refusal(f"positive={positive!r} is a value of a target, but none is given.")
+        return None
+    level = level_of(target, positive)
+    if level is None:
+        return None
+    levels = levels_of(target, positive)
+    if levels is not None and len(levels) > 1:
+        notes.append(
+            f"{unambiguous(target.name)} takes {len(levels)} values; the rate of the most "
+            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
+            f"with --target {unambiguous(target.name)}=VALUE."
+        )
+    return value_of(target, level)

@@ -1,0 +1,78 @@
+"""Any table as a matrix of numbers, checked once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from leftout.checks import Refusal
+from leftout.core.losses import Array
+from leftout.tables.frames import column_names, to_matrix
+
+
+def check_matrix(table: Any, *, min_features: int = 2) -> Array:
+    """A finite float64 matrix, whatever kind of table came in."""
+    X = check_numbers(table, min_features=min_features)
+    check_finite(X, table)
+    return X
+
+
+def check_finite(X: Array, table: Any) -> None:
+    """Refuse what is not a number, and say where in the table it is."""
+    # A sum is finite only if its terms are, and needs no array of flags.
+    if not np.isfinite(X.sum()) and not np.isfinite(X).all():
+        raise Refusal(_not_finite(X, table))
+
+
+def check_numbers(table: Any, *, min_features: int = 2) -> Array:
+    """A float64 matrix, which may still hold missing or infinite values."""
+    X = to_matrix(table)
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    if kind in ("m", "M", "V"):
+        raise Refusal(
+            f"Found an array of {X.dtype}; PCA needs plain numbers. Convert dates to numbers and "
+            "fields to columns first."
+        )
+    if kind == "c":
+        raise Refusal("Complex data not supported: PCA here needs real numbers. Use X.real.")
+    try:
+        X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
+    except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise Refusal(
+                "Found rows of different lengths; a table needs as many values in every row. "
+                "Fill or drop the short ones."
+            ) from error
+        if "could not convert" in str(error) or "bytes/strings" in str(error):
+            raise Refusal(
+                "Found text in X; PCA needs numbers. Encode text columns as numbers, for example "
+                "with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
+            ) from error
+        raise
+    if X.shape[1] < min_features:
+        raise Refusal(
+            f"Found {X.shape[1]} feature(s) (shape={X.shape}) while a minimum of "
+            f"{min_features} is required: a projection needs a dimension to leave out. Add columns."
+        )
+    return X
+
+
+def _not_finite(X: Array, table: Any) -> str:
+    bad = ~np.isfinite(X)
+    row, column = np.argwhere(bad)[0]
+    name = column_names(table)
+    where = f"column {name[column]!r}" if len(name) == X.shape[1] else f"column {column}"
+    kinds = " and ".join(
+        kind
+        for kind, found in (("NaN", np.isnan(X).any()), ("infinity", np.isinf(X).any()))
+        if found
+    )
+    return (
+        f"Input X contains {kinds}: {int(bad.sum())} of {X.size} values, the first in row {row}, "
+        f"{where}. PCA needs every value finite. Fill the gaps (for example with scikit-learn's "
+        "SimpleImputer) or drop those rows or columns."
+    )
