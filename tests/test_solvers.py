@@ -11,7 +11,7 @@ from leftout.core.problem import Problem
 from leftout.core.tracking import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
 from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
 from leftout.solvers.climbing import _kth_largest, climb, lay_out, orthonormalise
-from leftout.solvers.greedy import _most_after, seed_size
+from leftout.solvers.moves import _most_after, seed_size
 
 COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
 FREE = [
