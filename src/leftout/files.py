@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -83,8 +84,9 @@ class _Staged:
                 raise
             except OSError:  # a kind of folder without such files, or not to be written into
                 pass
-        handle, self.hidden = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-        os.chmod(self.hidden, 0o666 & ~_umask())
+        hidden = self.path.parent / f".{self.path.name}.{secrets.token_hex(8)}"
+        handle = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        self.hidden = str(hidden)
         return handle
 
     def give_name(self) -> Path:
@@ -145,10 +147,3 @@ def plain(data: Any) -> Any:
     if isinstance(data, np.generic):
         data = data.item()
     return None if isinstance(data, float) and not np.isfinite(data) else data
-
-
-def _umask() -> int:
-    """The permissions that new files do not get (reading them means setting them)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

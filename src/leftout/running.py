@@ -7,10 +7,13 @@ SciPy's copies wait for work by spinning, and that made whole searches three tim
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ContextDecorator, nullcontext
-from functools import cache
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
+from functools import cached_property
+from threading import Lock
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
@@ -109,7 +112,8 @@ def in_turn(
     steps.tell(what)
     pool = ThreadPoolExecutor(effective_n_jobs(n_jobs))
     try:
-        for future in [pool.submit(function, *task) for task in tasks]:
+        # each in a context of its own, in which notes go where the caller collects them
+        for future in [pool.submit(copy_context().run, function, *task) for task in tasks]:
             result = future.result()
             steps.tell(what, 1)
             yield result
@@ -117,14 +121,60 @@ def in_turn(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
     """A context in which BLAS uses one thread, or a context that does nothing."""
-    return _controller().limit(limits=1, user_api="blas") if wanted else nullcontext()
+    return _ONE_THREAD if wanted else nullcontext()
+
+
+class _OneThread:
+    """BLAS has one number of threads for the process: the first in sets it, the last out frees it.
+
+    With a limit for each, two searches that overlap would leave BLAS as the other had it.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = Lock(), 0
+        self.limit: Any = None
+
+    @cached_property
+    def controller(self) -> ThreadpoolController:
+        return ThreadpoolController()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.limit = self.controller.limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+_NOTES: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+def note(text: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
+    """Say what changes how to read a result: to whoever collects notes, else as a warning."""
+    notes = _NOTES.get()
+    if notes is None:
+        warnings.warn(text, category, stacklevel=stacklevel + 1)
+    elif text not in notes:
+        notes.append(text)
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """A list that gets the notes of this thread, and of the tasks it runs, instead of warnings."""
+    notes: list[str] = []
+    token = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
 
 
 class clean_interrupts(ContextDecorator):  # named like one_thread, since it is used like it

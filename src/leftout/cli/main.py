@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ class Commands(click.Group):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         options["standalone_mode"] = False
+        warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
             sys.exit(super().main(*args, **options))
         except click.ClickException as error:

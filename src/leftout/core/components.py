@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from leftout.checks import Refusal, is_int, is_share
 from leftout.core.losses import Array, Loss, Shared, shared_pca
 from leftout.core.moments import Moments
+from leftout.running import note
 
 # Eigenvalues closer than this share of the largest cannot be told apart.
 _TIE = 1e-10
@@ -39,11 +39,10 @@ def check_components(
     limit = rank - 1 if below_rank else n
     d = dimensions(n_components, values, limit, rank)
     if d < rank and values[d - 1] - values[d] <= _TIE * values[0]:
-        warnings.warn(
+        note(
             f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "
             f"{d} components is not unique and results depend on which one is picked. "
             "Use another n_components.",
-            UserWarning,
             stacklevel=3,
         )
     return Shared(np.ascontiguousarray(full.components[:d]), values)
@@ -76,10 +75,9 @@ def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
         d = int(np.searchsorted(ratio, float(n_components), side="right")) + 1
         if d <= limit:
             return d
-        warnings.warn(
+        note(
             f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
             f"using {limit}, so that something is left out. Lower n_components to silence this.",
-            UserWarning,
             stacklevel=4,
         )
         return limit

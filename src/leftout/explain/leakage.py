@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.preprocessing import minmax_scale
 
 from leftout.checks import generator
 from leftout.core.losses import Array
@@ -63,21 +62,26 @@ def other_encodings(
 def _cross_fitted(
     X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
 ) -> Array:
-    """A row's encoding never saw its own target (scikit-learn's encoder differs by version)."""
+    """A row's encoding never saw its own target: means, prior and scale are of the other folds.
+
+    By hand, since scikit-learn's encoder takes the prior from all rows.
+    """
     y = as_numbers(target, positive)
-    y = np.where(np.isnan(y), np.nanmean(y), y)
     fold = generator(random_state).permutation(len(y)) % _FOLDS
     result = X.copy()
     for place, column in places.items():
         codes = column.codes()
-        means = np.empty(len(y))
         for held in range(_FOLDS):
-            others = fold != held
-            # a category that the other folds lack has the mean of all rows
-            counts = np.bincount(codes[others], minlength=codes.max() + 1) + _PRIOR
-            sums = np.bincount(codes[others], y[others], minlength=codes.max() + 1)
-            means[~others] = ((sums + _PRIOR * y.mean()) / counts)[codes[~others]]
-        result[:, place] = minmax_scale(means)
+            seen, own = (fold != held) & np.isfinite(y), fold == held
+            count, total = (
+                np.bincount(codes[seen], weights, minlength=codes.max() + 1)
+                for weights in (None, y[seen])
+            )
+            # a category that the other folds lack has their overall mean
+            means = (total + _PRIOR * y[seen].mean()) / (count + _PRIOR)
+            low, high = means[codes[seen]].min(), means[codes[seen]].max()
+            scaled = (means[codes[own]] - low) / (high - low) if high > low else 0.5
+            result[own, place] = np.clip(scaled, 0.0, 1.0)
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from io import StringIO
+from threading import Lock
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -38,6 +39,8 @@ _STYLE: Any = {
     "savefig.facecolor": "none",
 }
 _SIZE = (5.6, 3.7)
+# Matplotlib's style is the process's: one figure at a time.
+_DRAWING = Lock()
 _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -70,7 +73,7 @@ def _svg(draw: Callable[[Any], Any], style: Any) -> str:
     from matplotlib.figure import Figure
 
     buffer = StringIO()
-    with rc_context(style):
+    with _DRAWING, rc_context(style):
         figure = Figure(figsize=_SIZE, layout="constrained")
         draw(figure.subplots())
         figure.savefig(buffer, format="svg", metadata=_NOTHING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from leftout.core.losses import (
     signed,
 )
 from leftout.core.problem import Problem
-from leftout.running import clean_interrupts, one_thread
+from leftout.running import clean_interrupts, note, one_thread
 from leftout.search.pose import SMALL, Posed, pose
 from leftout.search.sizes import group_sizes
 from leftout.solvers import SOLVERS, Means, SearchResult, Solver, takes_sizes
@@ -257,10 +256,9 @@ class MaxDisparityPartition(BaseEstimator):
         self.sizes_ = moments.count.astype(np.intp)
         self.disparity_ = float(self.losses_[1] - self.losses_[0])
         if self.disparity_ < 0.0:
-            warnings.warn(
+            note(
                 f"No group of {self.sizes_[1]} rows was found whose loss exceeds the rest's: "
                 "disparity_ is negative. Choose a smaller group_size, or leave it free.",
-                UserWarning,
                 stacklevel=3,
             )
         size = int(self.sizes_[1])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import Refusal, is_int, is_share
+from leftout.running import note
 
 
 def check_size(name: str, value: Any, n_rows: int) -> int:
@@ -78,11 +78,10 @@ def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:
     """Five rows a feature, but never more than a quarter of the rows."""
     wanted, cap = 5 * n_features, max(1, n_rows // 4)
     if wanted > cap and not quiet:
-        warnings.warn(
+        note(
             f"The default minimum group size, 5 x {n_features} features = {wanted} rows, is more "
             f"than a quarter of the {n_rows} rows; using {cap}. A group of few rows fits its own "
             "components easily: set min_group_size to silence this.",
-            UserWarning,
             stacklevel=4,
         )
     return min(wanted, cap)

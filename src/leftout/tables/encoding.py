@@ -8,7 +8,6 @@ the ends of a number from 0 to 1 are, so its yes-or-no columns are divided by th
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -140,10 +139,9 @@ class Encoding:
             blocks.append(np.isnan(numbers[:, self._gappy]).astype(np.float64))
         if self.worded:
             words = self._words(columns)
-            with warnings.catch_warnings():  # a value that was not there before is none of those
-                warnings.filterwarnings("ignore", message="Found unknown categories")
-                for encoder, places, weights in self._encoders:
-                    blocks.append(encoder.transform(words[:, places]) * weights)
+            for encoder, places, weights in self._encoders:
+                block = encoder.transform(words[:, places])
+                blocks.append(block[:, weights > 0.0] * weights[weights > 0.0])
         return np.ascontiguousarray(np.column_stack(blocks)[:, self._order])
 
     def _learn_numbers(self, columns: Sequence[Column], scale: str) -> None:
@@ -171,7 +169,7 @@ class Encoding:
     def _learn_words(
         self, columns: Sequence[Column], y: Floats | None, smooth: float | str, levels: int
     ) -> None:
-        self._encoders: list[tuple[Any, list[int], Any]] = []
+        self._encoders: list[tuple[Any, list[int], Floats]] = []
         if not self.worded:
             return
         words = self._words(columns)
@@ -181,27 +179,28 @@ class Encoding:
             means = TargetEncoder(target_type="continuous", smooth=smooth)
             means.fit(words[known][:, several], y[known])
             both = make_pipeline(FunctionTransformer(means.transform), MinMaxScaler(clip=True))
-            self._encoders.append((both.fit(words[:, several]), several, 1.0))
+            self._encoders.append((both.fit(words[:, several]), several, np.ones(len(several))))
             self._made += [(self.worded[i], columns[self.worded[i]].name) for i in several]
         rest = [i for i in range(len(self.worded)) if y is None or i not in several]
         if not rest:
             return
         names = [columns[self.worded[i]].name for i in rest]
         encoder = OneHotEncoder(
-            drop="if_binary",
             max_categories=levels + 1,
             handle_unknown="infrequent_if_exist",
             sparse_output=False,
             feature_name_combiner=_feature,
         ).fit(words[:, rest])
-        sizes = [
-            1 if len(set(words[:, i])) == 2 else min(len(set(words[:, i])), levels + 1)
-            for i in rest
-        ]
-        weights = np.repeat([1.0 if size == 1 else 1.0 / _ROOT for size in sizes], sizes)
+        sizes = [min(len(set(words[:, i])), levels + 1) for i in rest]
+        # of two values, one column says all (scikit-learn's own way warns of every unknown value)
+        weights = np.concatenate(
+            [[0.0, 1.0] if size == 2 else np.full(size, 1.0 / _ROOT) for size in sizes]
+        )
         self._encoders.append((encoder, rest, weights))
-        places = np.repeat([self.worded[i] for i in rest], sizes).tolist()
-        self._made += zip(places, encoder.get_feature_names_out(names).tolist(), strict=True)
+        places = np.repeat([self.worded[i] for i in rest], sizes)
+        features = encoder.get_feature_names_out(names)
+        said = weights > 0.0
+        self._made += zip(places[said].tolist(), features[said].tolist(), strict=True)
 
     def _numbers(self, columns: Sequence[Column], within: Floats | None = None) -> Floats:
         """The numbers and dates; what is outside of a range is cut to it."""

@@ -6,8 +6,9 @@ import csv
 import gzip
 import os
 import re
-import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -28,8 +29,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _TRIED, _PART = 20, 1 << 24
 _ZERO = re.compile(rb"(^|[,;\t|\"\n ])[+-]?0\d")
 _CODE = re.compile(r"[+-]?0\d")
-# The longest cell that is read; a name, a note, a document at most.
-_LONGEST = 1 << 24
 
 
 class Source(NamedTuple):
@@ -72,7 +71,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise Refusal(f"{_called(path)} cannot be read: {shown(reason)}.") from error
     except UnicodeDecodeError as error:
         raise Refusal(_not_utf8(path, f"byte {error.start:,} of a part of it")) from error
-    except _Refused:
+    except Refusal:
         raise
     except Exception as error:  # whatever else the readers of pandas and others raise
         if isinstance(error, MemoryError | RecursionError):
@@ -86,10 +85,6 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
             "with both is needed. Check the file."
         )
     return table
-
-
-class _Refused(ValueError):
-    """A refusal of ours, not a parser's."""
 
 
 def _kind(path: Path) -> str:
@@ -117,9 +112,7 @@ def _kind(path: Path) -> str:
 def _read_binary(path: Path, kind: str) -> pd.DataFrame:
     import pandas as pd
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl's on what it leaves aside
-        table = getattr(pd, _BINARY[kind])(path)
+    table = getattr(pd, _BINARY[kind])(path)
     if table.index.name is not None or type(table.index).__name__ == "MultiIndex":
         table = table.reset_index()  # columns that pandas kept aside
     if kind == ".xlsx":
@@ -155,28 +148,26 @@ def _header(path: Path, usual: str) -> tuple[list[str], str]:
     with _opened(path) as file:
         start = file.read(1 << 16)
     if start.startswith(_UTF16):
-        raise _Refused(_not_utf8(path, "it looks like UTF-16"))
+        raise Refusal(_not_utf8(path, "it looks like UTF-16"))
     if b"\0" in start:
-        raise _Refused(
+        raise Refusal(
             f"{_called(path)} holds binary data, not text; a table is needed. If it is a "
             "spreadsheet, save it as CSV or .xlsx."
         )
     if not start.strip():
-        raise _Refused(f"{_called(path)} is empty; a table with names and rows is needed.")
+        raise Refusal(f"{_called(path)} is empty; a table with names and rows is needed.")
     separator = _separator(start.decode("utf-8-sig", errors="replace"), usual)
-    with _lines(path) as file:
-        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
-        names = next((row for row in rows if row), [])
-        second = next((row for row in rows if row), [])
+    records = _records(path, separator)
+    names, second = (next(records, (0, []))[1] for _ in range(2))
     _refuse_unnamed(path, [i for i, name in enumerate(names) if not name.strip()])
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise _Refused(
+        raise Refusal(
             f"{_called(path)} has several columns named {shown(repr(twice[0]))}; names must be "
             "unique. Rename or remove all but one."
         )
     if len(second) > len(names):
-        raise _Refused(
+        raise Refusal(
             f"{_called(path)} has {len(second):,} fields in its first row but {len(names):,} names "
             "above them. Name every column."
         )
@@ -212,31 +203,31 @@ def _has_codes(path: Path) -> bool:
 
 def _refuse_unnamed(path: Path, places: list[int]) -> None:
     if places:
-        raise _Refused(
+        raise Refusal(
             f"{_called(path)}: column {places[0] + 1} has no name; every column needs one. Name "
             "it, or remove it (a row number that pandas wrote goes with to_csv(index=False))."
         )
 
 
 def _refuse_ragged(path: Path, separator: str, fields: int) -> None:
-    with _lines(path) as file:
-        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
-        for row in rows:
-            if row and len(row) != fields:
-                raise _Refused(
-                    f"{_called(path)} has {len(row):,} field(s) in line {rows.line_num:,} where "
-                    f"the first line has {fields:,}; a table needs as many in every row. Mend that "
-                    "line."
-                )
+    for line, row in _records(path, separator):
+        if len(row) != fields:
+            raise Refusal(
+                f"{_called(path)} has {len(row):,} field(s) in line {line:,} where the first line "
+                f"has {fields:,}; a table needs as many in every row. Mend that line."
+            )
 
 
 def _opened(path: Path) -> IO[bytes]:
     return _opener(path)(path, "rb")
 
 
-def _lines(path: Path) -> IO[str]:
-    csv.field_size_limit(_LONGEST)
-    return _opener(path)(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each record, up to a cell of more than the csv module takes."""
+    with _opener(path)(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        with suppress(csv.Error):  # that limit is the process's, and not ours to change
+            yield from ((rows.line_num, row) for row in rows if row)
 
 
 def _opener(path: Path) -> Any:
