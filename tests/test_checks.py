@@ -135,7 +135,7 @@ def test_refusal(name):
 
 
 def test_lazy_frames_are_refused():
-    with pytest.raises(TypeError, match=r"lazy frame.*\.collect\(\)"):
+    with pytest.raises(ValueError, match=r"lazy frame.*\.collect\(\)"):
         fit(X=pl.DataFrame(GOOD).lazy())
 
 

@@ -86,7 +86,7 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
 def test_the_summary_says_it_in_words(told):
     text = told.summary()
     for words in (
-        "In a sentence: town = north: covers ",
+        "The group, in a sentence: town = north: covers ",
         "Features: the disparity of ",
         " and 6 others (",
         "Looks like: town = north: 9",
@@ -309,8 +309,8 @@ def test_bad_input_gets_one_sentence(found, planted, raw):
     X, _ = planted
     for arguments, options, kind, words in (
         ((found, X[:50]), {}, ValueError, "300 rows and 9 features, but this one has 50 and 9"),
-        ((X, X), {}, TypeError, "Found ndarray where a fitted MaxDisparityPartition"),
-        ((object(), X), {}, TypeError, "Found object where a fitted MaxDisparityPartition"),
+        ((X, X), {}, ValueError, "Found ndarray where a fitted MaxDisparityPartition"),
+        ((object(), X), {}, ValueError, "Found object where a fitted MaxDisparityPartition"),
         ((found, X, raw[:20]), {}, ValueError, "raw table has 20 rows, but X has 300"),
         ((found, X, raw), {"target": "pased"}, ValueError, "Did you mean 'passed'"),
         ((found, X, raw), {"target": [1, 0]}, ValueError, "2 values for 300 rows"),
@@ -330,7 +330,7 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
     told = explain.group(found, planted[0], pd.DataFrame({"c": [1] * 300}), what_if=0)
     assert told.sentence is None and told.alignment == []
     assert len(told.rules) == 0
-    assert "nothing describes them" in told.summary() and told.to_dict()["sentence"] is None
+    assert "nothing describes the group" in told.summary() and told.to_dict()["sentence"] is None
 
 
 def test_cross_fitting_never_shows_a_row_its_own_target():

@@ -17,7 +17,8 @@ ROOT = Path(leftout.__file__).parent
 # The tree tells the story: a table is read, searched, weighed, explained, mended, told. Each may
 # import what stands before it, and what is beside it in its own folder.
 LAYERS = [
-    {"checks", "compiling", "files", "running", "wording"},
+    {"checks"},
+    {"compiling", "files", "running", "wording"},
     {"datasets"},
     {"core"},
     {"tables"},

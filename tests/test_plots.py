@@ -127,7 +127,7 @@ def test_scores_alignment_rules_and_plane(told, found, table):
 
 def test_figures_of_an_explanation_ask_for_one(found, ax):
     for draw in (plots.rules, plots.alignment, plots.feature_scores, plots.disparity_by_feature):
-        with pytest.raises(TypeError, match="Pass what leftout.explain.group returns"):
+        with pytest.raises(ValueError, match="Pass what leftout.explain.group returns"):
             draw(found, ax)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from leftout.checks import Refusal
 
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
@@ -130,16 +133,37 @@ def check_folder(folder: Path) -> None:
         raise unwritable(folder, error) from error
 
 
-def unwritable(folder: Path, error: OSError) -> ValueError:
+def unwritable(folder: Path, error: OSError) -> Refusal:
     """A sentence on why nothing can be written."""
     reason = (error.strerror or str(error)).rstrip(".")
-    return ValueError(
+    return Refusal(
         f"Nothing can be written to {str(folder)!r}: {reason}. Choose another folder with --out."
     )
 
 
+class Told:
+    """A result as plain data: a dataclass's fields, and the properties that ``also`` names."""
+
+    also: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: numbers, strings, lists."""
+        names = (*getattr(self, "__dataclass_fields__", ()), *self.also)
+        return plain({name: getattr(self, name) for name in names})
+
+    def to_json(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_dict`; the file appears whole or not at all."""
+        return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
+
+
 def plain(data: Any) -> Any:
     """Data as JSON knows it: NumPy's numbers become Python's, what is not finite becomes None."""
+    if isinstance(data, Told):
+        return data.to_dict()
+    if isinstance(data, np.ndarray):
+        data = data.tolist()
+    if hasattr(data, "_asdict"):  # a named tuple
+        data = data._asdict()
     if isinstance(data, dict):
         return {key: plain(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

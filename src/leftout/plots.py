@@ -258,7 +258,7 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     partition, matrix = fitted_on(found, X)
     rows = matrix - partition.mean_
     V = partition.components_
-    group = partition.labels_ == 1
+    group = partition.left_out_.mask
     residual = rows - rows @ V.T @ V
     direction = np.linalg.svd(residual[group], full_matrices=False)[2][0]
     direction *= np.sign(direction[np.abs(direction).argmax()])
@@ -298,7 +298,7 @@ def drawable(text: Any, width: int = 36) -> str:
 
 def _check(found: Any) -> None:
     if not hasattr(found, "disparity_by_feature"):
-        raise TypeError(
+        raise Refusal(
             f"Found {type(found).__name__} where an explanation is needed. Pass what "
             "leftout.explain.group returns."
         )

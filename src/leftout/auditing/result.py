@@ -24,20 +24,20 @@ from leftout.evidence.stability import Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
-from leftout.files import plain, write_whole
+from leftout.files import Told, plain, write_whole
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.intake import Intake
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 # Shares of the variance to list.
 _SCREE = 50
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(Told):
     """One solver's partition, where it may choose the sizes."""
 
     solver: str
@@ -45,9 +45,6 @@ class Compared:
     losses: list[float]
     disparity: float
     seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,7 +100,7 @@ class Audit:
         """One line for each row audited: its number in the table (from 0), its group, its score."""
         import pandas as pd
 
-        group = np.where(self.partition.labels_ == 1, "left out", "rest")
+        group = np.where(self.partition.left_out_.mask, "left out", "rest")
         columns = {"row": self.intake.rows, "group": group, "score": self.scores}
         return pd.DataFrame(columns, index=self.intake.index)
 
@@ -114,14 +111,11 @@ class Audit:
 
     def headline(self) -> str:
         """The verdict in one sentence."""
-        return headline(self.partition, self.trust, self._sampled)
+        return headline(self.partition.left_out_, self.trust, self._sampled)
 
     def summary(self) -> str:
         """The whole in one paragraph."""
-        return paragraph(
-            self.partition, self.trust, self.explanation, self.mitigation, len(self.trust_rows),
-            self._sampled,
-        )  # fmt: skip
+        return paragraph(self.headline(), self.findings)
 
     @property
     def _sampled(self) -> bool:
@@ -157,27 +151,27 @@ class Audit:
                 "positive": intake.positive,
                 "sensitive": intake.sensitive,
                 "dropped": [{"column": k, "reason": v} for k, v in intake.dropped.items()],
-                "encoding": [line.to_dict() for line in intake.encoder.encoding_],
+                "encoding": intake.encoder.encoding_,
             },
             "settings": self.settings.to_dict(),
             "pca": {
                 "n_components": found.n_components_,
-                "explained_variance_ratio": found.explained_variance_ratio_.tolist(),
-                "scree": self.scree[:_SCREE].tolist(),
+                "explained_variance_ratio": found.explained_variance_ratio_,
+                "scree": self.scree[:_SCREE],
             },
             "partition": {
                 "group_size": int(found.sizes_[1]),
                 "min_group_size": self.smallest,
                 "chosen": evidence.get("partition", {}).get("chosen", "free"),
                 "solver": self.settings.solver,
-                "sizes": found.sizes_.tolist(),
-                "losses": found.losses_.tolist(),
+                "sizes": found.sizes_,
+                "losses": found.losses_,
                 "disparity": found.disparity_,
                 "bound": found.bound_,
-                "retained": found.retained_.tolist(),
-                "retained_own": found.retained_own_.tolist(),
+                "retained": found.retained_,
+                "retained_own": found.retained_own_,
             },
-            "comparison": [line.to_dict() for line in self.comparison],
+            "comparison": self.comparison,
             "trust": {
                 "rows": len(self.trust_rows),
                 "of_rows": len(intake.rows),
@@ -195,7 +189,7 @@ class Audit:
             "stability": None if self.stability is None else self.stability.to_dict(),
             "explanation": told.to_dict(),
             "mitigation": self.mitigation.to_dict(),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": self.findings,
             "notes": self.notes,
         })  # fmt: skip
 

@@ -5,27 +5,19 @@ The function is ``leftout.audit``; a module of that name would hide it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
-from leftout.auditing.steps import PAPER_EPOCHS, READ, STAGES, Work
-from leftout.checks import Refusal, check_choice, check_whole, generator
+from leftout.auditing.steps import READ, STAGES, Work
+from leftout.checks import Refusal
 from leftout.evidence.trusting import EVIDENCE
-from leftout.running import Report, Stages, clean_interrupts
-from leftout.search.partition import MaxDisparityPartition
-from leftout.solvers import Greedy
-from leftout.tables.intake import take_in
+from leftout.running import Report, Stages, clean_interrupts, collected_notes
 from leftout.tables.reading import Source
 
-# The paper's protocol takes so many rows.
-_PAPER_ROWS = 2_000
 
-
-@clean_interrupts()
 def audit(
     table: Any,
     *,
@@ -97,48 +89,32 @@ def audit(
     >>> found.findings[1].code, found.findings[1].status
     ('C001', 'found')
     """
-    for name, value in (("runs", runs), ("chance", chance), ("rows", rows)):
-        check_whole(name, value)
-    if preset is not None:
-        check_choice("preset", preset, ("paper",))
-    paper = preset == "paper"
-    if paper and group_size not in (None, EVIDENCE):
-        raise Refusal(
-            f"group_size={group_size!r} was given, but the paper's search chooses the size itself. "
-            "Leave the size out, or the preset."
-        )
+    settings = Settings(
+        target=target, positive=positive, categorical=categorical, drop=drop, sensitive=sensitive,
+        n_components=n_components, min_group_size=min_group_size, group_size=group_size,
+        n_groups=n_groups, runs=runs, chance=chance, preset=preset, sample=sample,
+        random_state=random_state, rows=rows,
+    )  # fmt: skip
+    return run(table, settings, n_jobs=n_jobs, progress=progress)
+
+
+@clean_interrupts()
+def run(
+    table: Any,
+    settings: Settings,
+    *,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+) -> Audit:
+    """Audit a table, or the :class:`Source` it comes from, as some settings say."""
     if n_jobs == 0:
         raise Refusal("n_jobs=0 starts no thread; give a number from 1, or -1 for all cores.")
-    if not paper and not chance and group_size == EVIDENCE:
-        raise Refusal(
-            "group_size='evidence' compares sizes with chance, but no chance tables were asked "
-            "for. Give chance=99 (--chance 99), or a group_size (--size 200)."
-        )
+    settled = settings.settled()
     stages = Stages(STAGES, progress)
     stages.begin(READ)
     source = Source.of(table)
-    settings = Settings.of(
-        source.path, target=target, positive=positive, categorical=categorical, drop=drop,
-        sensitive=sensitive, n_components=n_components, min_group_size=min_group_size,
-        group_size=None if paper and group_size == EVIDENCE else group_size, n_groups=n_groups,
-        runs=runs, chance=0 if paper else chance, preset=preset, sample=sample,
-        random_state=random_state, rows=rows, solver="greedy" if paper else "alternating",
-        loss="projection_gap" if paper else "excess", centering="paper" if paper else "global",
-    )  # fmt: skip
-    of_sample, of_trust = generator(random_state).spawn(2)
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always")
-        intake = take_in(
-            source, target=target, positive=positive, categorical=categorical, drop=drop,
-            sensitive=sensitive, sample=_PAPER_ROWS if paper and sample is None else sample,
-            smooth=0.0 if paper else "auto", rng=of_sample,
-        )  # fmt: skip
-        search = MaxDisparityPartition(
-            n_components, min_group_size=min_group_size, n_groups=n_groups, loss=settings.loss,
-            centering=settings.centering, random_state=random_state, n_jobs=n_jobs,
-            solver=Greedy(epochs=PAPER_EPOCHS) if paper else "alternating",
-        )  # fmt: skip
-        result = Work.on(intake, search, settings, of_trust).audit(stages)
+    settled = replace(settled, command=settings.call(source.path))
+    with collected_notes() as notes:
+        found = Work.on(source, settled, n_jobs, stages).audit(notes)
     stages.end()
-    said = dict.fromkeys(str(w.message) for w in noted if issubclass(w.category, UserWarning))
-    return replace(result, notes=[*result.notes, *said])
+    return found

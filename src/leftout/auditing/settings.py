@@ -1,131 +1,113 @@
-"""What was asked of an audit, and the command that asks for it again."""
+"""What is asked of an audit: the one input that Python, the command line and a form share."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-_DEFAULTS: dict[str, Any] = {
-    "n_components": 0.8,
-    "min_group_size": None,
-    "group_size": "evidence",
-    "n_groups": 2,
-    "runs": 30,
-    "chance": 99,
-    "sample": None,
-    "random_state": 0,
-    "rows": 0,
-}
-_OPTIONS = {
-    "categorical": "--categorical",
-    "drop": "--drop",
-    "sensitive": "--sensitive",
-    "n_components": "--dims",
-    "min_group_size": "--min-size",
-    "group_size": "--size",
-    "n_groups": "--groups",
-    "runs": "--runs",
-    "chance": "--chance",
-    "sample": "--sample",
-    "random_state": "--seed",
-    "rows": "--rows",
-}
+from leftout.checks import Refusal, check_choice, check_whole
+from leftout.evidence.trusting import EVIDENCE
+
+# What each preset settles by itself, so that it cannot be asked for besides.
+_SETTLED = ("group_size", "chance")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Every choice that a result depends on; threads and folders are none."""
+    """Every choice that a result depends on; threads and folders are not among them.
 
-    target: str | None
-    positive: Any
-    categorical: list[str]
-    drop: list[str]
-    sensitive: list[str]
-    n_components: int | float
-    min_group_size: int | float | None
-    group_size: int | float | str | None
-    n_groups: int
-    runs: int
-    chance: int
-    preset: str | None
-    sample: int | None
-    random_state: Any
-    rows: int
-    solver: str
-    loss: str
-    centering: str
-    command: str
+    The first are the parameters of :func:`leftout.audit`. ``solver``, ``loss``, ``centering`` and
+    ``smooth`` (of target-encoded categories) come from a preset. ``command`` are the words of the
+    command line, where there was one.
+    """
 
-    @classmethod
-    def of(cls, path: str | None, **given: Any) -> Settings:
-        for name in ("categorical", "drop", "sensitive"):
-            given[name] = _names(given[name])
-        target = given["target"]
-        by_name = target is None or np.ndim(target) == 0
-        if not by_name:
-            given["target"] = str(getattr(target, "name", None) or "target")
-        else:
-            given["target"] = None if target is None else str(target)
-        for name in ("n_components", "min_group_size", "group_size", "positive", "random_state"):
-            value = given[name]
-            given[name] = value.item() if isinstance(value, np.generic) else value
-        seed = given["random_state"]
-        given["random_state"] = seed if seed is None or isinstance(seed, int) else repr(seed)
-        return cls(**given, command=_command(path, given, by_name))
+    target: Any = None
+    positive: Any = None
+    categorical: Iterable[Any] | None = None
+    drop: Iterable[Any] | None = None
+    sensitive: Iterable[Any] | None = None
+    n_components: int | float = 0.8
+    min_group_size: int | float | None = None
+    group_size: int | float | str | None = EVIDENCE
+    n_groups: int = 2
+    runs: int = 30
+    chance: int = 99
+    preset: str | None = None
+    sample: int | None = None
+    random_state: Any = 0
+    rows: int = 0
+    solver: str = "alternating"
+    loss: str = "excess"
+    centering: str = "global"
+    smooth: float | str = "auto"
+    command: str | None = None
+
+    def settled(self) -> Settings:
+        """Checked, with what the preset says; refuses what does not go together."""
+        for name in ("runs", "chance", "rows"):
+            check_whole(name, getattr(self, name))
+        asked = self.asked()
+        if self.preset is None:
+            if not self.chance and self.group_size == EVIDENCE:
+                raise Refusal(
+                    "group_size='evidence' compares sizes with chance, but no chance tables were "
+                    "asked for. Give chance=99 (--chance 99), or a group_size (--size 200)."
+                )
+            return self
+        check_choice("preset", self.preset, PRESETS)
+        for name in _SETTLED:
+            if name in asked and asked[name] != getattr(PRESETS[self.preset], name):
+                raise Refusal(
+                    f"{name}={asked[name]!r} was given, but the preset {self.preset!r} settles it: "
+                    "its search chooses sizes itself. Leave it out, or the preset."
+                )
+        return replace(PRESETS[self.preset], **asked)
+
+    def asked(self) -> dict[str, Any]:
+        """The choices that differ from the defaults."""
+        given = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {
+            name: value
+            for name, (value, usual) in given.items()
+            if value is not usual and (np.ndim(value) > 0 or value != usual)
+        }
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
+        """Plain data: a column by its name, a seed as it was given."""
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("categorical", "drop", "sensitive"):
+            data[name] = _names(data[name])
+        if self.target is not None and np.ndim(self.target):
+            data["target"] = getattr(self.target, "name", None) or "target"
+        data["target"] = None if self.target is None else str(data["target"])
+        seed = self.random_state
+        data["random_state"] = seed if seed is None or isinstance(seed, int) else repr(seed)
+        return data
+
+    def call(self, path: str | None) -> str:
+        """The words that ask for the same again, on the command line or in Python."""
+        if self.command is not None:
+            return self.command
+        plain = self.to_dict()
+        words = ["table" if path is None else repr(path)]
+        words += [f"{name}={plain[name]!r}" for name in self.asked() if hasattr(DEFAULT, name)]
+        return f"leftout.audit({', '.join(words)})"
+
+
+DEFAULT = Settings()
+# The paper's protocol, to reproduce it: 2,000 rows, its own search and formula.
+PRESETS = {
+    "paper": Settings(
+        preset="paper", group_size=None, chance=0, sample=2_000, solver="greedy",
+        loss="projection_gap", centering="paper", smooth=0.0,
+    )
+}  # fmt: skip
 
 
 def _names(wanted: Iterable[Any] | None) -> list[str]:
     if wanted is None:
         return []
     return [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
-
-
-def _command(path: str | None, given: dict[str, Any], by_name: bool) -> str:
-    """What to type to have the same again."""
-    changed = {
-        name: value
-        for name, value in given.items()
-        if name in _OPTIONS and value != _DEFAULTS.get(name, []) and not _implied(name, given)
-    }
-    named = [given[key] for key in ("categorical", "drop", "sensitive")]
-    free = given["group_size"] is None and given["preset"] is None
-    unnamed = given["target"] is not None and not by_name
-    odd = free or unnamed or not isinstance(given["random_state"], int)
-    if path is None or odd or any(map(_ambiguous, named)):  # there is no option for that
-        return _call(path, given, changed)
-    words = ["leftout", "audit", f"./{path}" if path.startswith("-") else path]
-    if given["target"] is not None:
-        value = "" if given["positive"] is None else f"={given['positive']}"
-        words += ["--target", given["target"] + value]
-    for name, value in changed.items():
-        text = ",".join(value) if isinstance(value, list) else str(value)
-        words += [_OPTIONS[name], text]
-    if given["preset"] is not None:
-        words += ["--preset", given["preset"]]
-    return shlex.join(words)
-
-
-def _ambiguous(names: list[str]) -> bool:
-    """Whether a list with commas would be read as other names."""
-    return len(names) > 1 and any("," in name or name != name.strip() for name in names)
-
-
-def _implied(name: str, given: dict[str, Any]) -> bool:
-    """Whether the preset says it."""
-    return given["preset"] == "paper" and name in ("group_size", "chance")
-
-
-def _call(path: str | None, given: dict[str, Any], changed: dict[str, Any]) -> str:
-    parts = ["table" if path is None else repr(path)]
-    for name in ("target", "positive", "preset"):
-        if given[name] is not None:
-            parts.append(f"{name}={given[name]!r}")
-    parts += [f"{name}={value!r}" for name, value in changed.items()]
-    return f"leftout.audit({', '.join(parts)})"

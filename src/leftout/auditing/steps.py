@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,16 +20,15 @@ from leftout.evidence.stability import Stability, agreement
 from leftout.evidence.trusting import EVIDENCE, Trust, trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages
+from leftout.running import Report, Stages, collected_notes, note
 from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import Posed, pose
+from leftout.search.pose import Posed
 from leftout.search.sizes import check_size, group_sizes
 from leftout.solvers import Greedy, Sorting
-from leftout.tables.intake import Intake
+from leftout.tables.intake import Intake, take_in
+from leftout.tables.reading import Source
 
-# Epochs of the paper's greedy search.
-PAPER_EPOCHS = 15
-# Chance, held-out rows and other seeds are searched hundreds of times: on so many rows at most.
+# Chance, held-out rows and other seeds are searched hundreds of times: on this many rows at most.
 _TRUST_ROWS = 5_000
 # With more dimensions than this, sizes are fewer, and chance tables of one kind.
 _WIDE = 200
@@ -50,45 +48,56 @@ class Work:
     """The steps of an audit, on a table that is taken in."""
 
     intake: Intake
-    search: MaxDisparityPartition
+    search: MaxDisparityPartition  # as asked, but for the number of components: settled
+    posed: Posed  # the whole table's problem, of any size
     settings: Settings
     X: pd.DataFrame
     rows: NDArray[np.intp]  # those that chance, other seeds and other solvers are tried on
     part: pd.DataFrame
-    notes: list[str]
+    stages: Stages
 
     @classmethod
-    def on(
-        cls,
-        intake: Intake,
-        search: MaxDisparityPartition,
-        settings: Settings,
-        rng: np.random.Generator,
-    ) -> Work:
+    def on(cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages) -> Work:
+        """Read, encode, and settle what all later steps share."""
+        of_sample, of_trust = generator(settings.random_state).spawn(2)
+        intake = take_in(
+            source, target=settings.target, positive=settings.positive,
+            categorical=settings.categorical, drop=settings.drop, sensitive=settings.sensitive,
+            sample=settings.sample, smooth=settings.smooth, rng=of_sample,
+        )  # fmt: skip
+        search = MaxDisparityPartition(
+            settings.n_components, min_group_size=settings.min_group_size,
+            n_groups=settings.n_groups, loss=settings.loss, centering=settings.centering,
+            random_state=settings.random_state, n_jobs=n_jobs, solver=settings.solver,
+        )  # fmt: skip
+        given = None if settings.group_size == EVIDENCE else settings.group_size
+        search.set_params(group_size=given).check_names()
+        posed = search.pose(intake.X).resized(size=None)
+        d = _components(posed, settings.n_components)
+        if d != posed.problem.d:
+            posed = search.set_params(n_components=d).pose(intake.X).resized(size=None)
+        search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
-        rows, notes = np.arange(len(X)), list(intake.notes)
+        rows, part = np.arange(len(X)), X
         if len(X) > _TRUST_ROWS:
-            rows = intake.part(_TRUST_ROWS, rng)
-            notes.append(
+            rows = intake.part(_TRUST_ROWS, of_trust)
+            part = X.iloc[rows].reset_index(drop=True)
+            note(
                 f"The group, its description and Fair PCA come from all {len(X):,} rows; chance, "
                 f"held-out rows, other seeds and the comparison of algorithms from {_TRUST_ROWS:,} "
                 "of them, drawn at random, with sizes in proportion."
             )
-        part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
-        return cls(intake, search, settings, X, rows, part, notes)
+        return cls(intake, search, posed, settings, X, rows, part, stages)
 
-    def audit(self, stages: Stages) -> Audit:
-        asked = self.search
-        size = self.settings.group_size
-        given = None if size == EVIDENCE else size
-        smallest, _ = group_sizes(asked.min_group_size, given, *self.X.shape)
-        posed = pose(self.intake.X, asked.n_components, asked.loss, asked.centering, smallest, None)
-        search = self._on_part(given).set_params(n_components=self._components(posed))
-        comparison = self._compared(search, stages.begin(_COMPARE))
-        evidence, stability = self._believed(search, stages.begin(_TRUST))
+    def audit(self, notes: list[str]) -> Audit:
+        """All steps; ``notes`` are what was and will be said on the way."""
+        begin = self.stages.begin
+        search = self._on_part()
+        comparison = self._compared(search, begin(_COMPARE))
+        evidence, stability = self._believed(search, begin(_TRUST))
         found = self._found(search, evidence, stability)
-        told = self._explained(found, stability, stages.begin(_EXPLAIN))
-        mended = self._mended(found, stages.begin(_MEND))
+        told = self._explained(found, stability, begin(_EXPLAIN))
+        mended = self._mended(found, begin(_MEND))
         return Audit(
             partition=found,
             trust=evidence,
@@ -99,43 +108,24 @@ class Work:
             findings=findings(found, evidence, stability, told, mended, self.intake.sensitive),
             intake=self.intake,
             trust_rows=self.rows,
-            smallest=smallest,
-            scree=posed.explained,
+            smallest=self.posed.problem.min_size,
+            scree=self.posed.explained,
             scores=found.score_samples(self.X),
             settings=self.settings,
-            notes=self.notes,
+            notes=notes,
         )
-
-    def _components(self, posed: Posed) -> int:
-        """The number of components, settled once on all rows: not between two that tie.
-
-        A share of the variance leaves a choice: the next number that parts them.
-        """
-        d, shares = posed.problem.d, posed.explained
-        if not isinstance(self.search.n_components, float):
-            return d
-        apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
-        apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
-        if not len(apart) or d in apart:
-            return d
-        other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
-        self.notes.append(
-            f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
-            f"arbitrary; {other} components are used."
-        )
-        return other
 
     @property
     def _whole(self) -> bool:
         return len(self.part) == len(self.X)
 
-    def _on_part(self, given: Any) -> MaxDisparityPartition:
+    def _on_part(self) -> MaxDisparityPartition:
         """The search for the rows that evidence rests on: a smallest size in proportion."""
         search = clone(self.search)
         smallest = search.min_group_size
         if smallest is None or self._whole:
             return search
-        if given is not None:  # a size that all rows allow
+        if self.settings.group_size not in (None, EVIDENCE):  # a size that all rows allow
             return search.set_params(min_group_size=None)
         m, n = self.part.shape
         share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
@@ -146,29 +136,23 @@ class Work:
         """All solvers on the same rows, each free to choose the sizes: the paper's table."""
         solvers: dict[str, Any] = {
             "alternating": "alternating",
-            "greedy": Greedy(epochs=PAPER_EPOCHS),
+            "greedy": Greedy(),
             "annealing": "annealing",
             "sorting": Sorting(split="half"),
             "sorting, best cut": Sorting(split="best"),
         }
         lines = []
         tiny = np.random.default_rng(0).random((40, 4))
-        for done, (name, solver) in enumerate(solvers.items()):
-            report(name, done, len(solvers))
-            MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
-            began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what they say of sizes, the audit says once
-                found = clone(search).set_params(solver=solver).fit(self.part)
-            lines.append(
-                Compared(
-                    solver=name,
-                    sizes=found.sizes_.tolist(),
-                    losses=found.losses_.tolist(),
-                    disparity=found.disparity_,
-                    seconds=time.perf_counter() - began,
-                )
-            )
+        with collected_notes():  # what they say of sizes, the audit says once
+            posed = self.posed if self._whole else search.pose(self.part.to_numpy())
+            for done, (name, solver) in enumerate(solvers.items()):
+                report(name, done, len(solvers))
+                MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
+                began = time.perf_counter()
+                found = clone(search).set_params(solver=solver).fit_posed(self.part, posed)
+                seconds = time.perf_counter() - began
+                sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
+                lines.append(Compared(name, sizes, losses, found.disparity_, seconds))
         return lines
 
     def _believed(
@@ -181,7 +165,7 @@ class Work:
             return None, agreement(search, self.part, runs=asked.runs, progress=report)
         wide = min(self.part.shape) > _WIDE
         if wide:
-            self.notes.append(
+            note(
                 f"With {self.part.shape[1]:,} features, chance is tried at 5 sizes, on copula "
                 "tables only, and held-out rows on 3 splits."
             )
@@ -189,7 +173,7 @@ class Work:
         if isinstance(size, int) and not self._whole:
             size = size / len(self.X)
         if size is None:
-            size = clone(search).fit(self.part).sizes_[1].item()
+            size = clone(search).fit(self.part).left_out_.size
         found = trust(
             search,
             self.part,
@@ -201,6 +185,7 @@ class Work:
             splits=3 if wide else 10,
             progress=report,
         )
+        found = replace(found, of_rows=len(self.X))
         return found, found.stability
 
     def _found(
@@ -221,7 +206,9 @@ class Work:
         size = self.settings.group_size
         if not isinstance(size, int):
             size = round(evidence.group_size / len(self.part) * len(self.X))
-        return clone(search).set_params(group_size=size, min_group_size=None).fit(self.X)
+        smallest, _ = group_sizes(None, size, *self.X.shape)
+        search = clone(search).set_params(group_size=size, min_group_size=None)
+        return search.fit_posed(self.X, self.posed.resized(smallest, size))
 
     def _explained(
         self, found: MaxDisparityPartition, stability: Stability | None, report: Report
@@ -265,10 +252,30 @@ class Work:
 
     def _mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         if found.centering != "global":
-            self.notes.append(
+            note(
                 "Fair PCA is computed by the definition, about the column means: its losses are "
                 "not those of the paper's preset."
             )
         # in this order, the rest comes first as everywhere
-        sides = np.where(found.labels_ == 1, "the left-out group", "rest")
+        sides = np.where(found.left_out_.mask, "the left-out group", "rest")
         return mitigate(self.X, sides, found.n_components_, progress=report)
+
+
+def _components(posed: Posed, asked: int | float) -> int:
+    """The number of components, settled once on all rows: not between two that tie.
+
+    A share of the variance leaves a choice: the next number that parts them.
+    """
+    d, shares = posed.problem.d, posed.explained
+    if not isinstance(asked, float):
+        return d
+    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
+    apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
+    if not len(apart) or d in apart:
+        return d
+    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
+    note(
+        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
+        f"arbitrary; {other} components are used."
+    )
+    return other

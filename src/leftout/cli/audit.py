@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.cli.common import deliver, interruptible, refused, reported
+from leftout.cli.common import deliver, interruptible, own_words, refused, reported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +97,8 @@ def audit(
     """
     folder = Path(f"leftout-{_stem(table)}") if out is None else out
     with interruptible(), reported(quiet) as report, refused():
-        from leftout.auditing.run import audit as run
+        from leftout.auditing.run import run
+        from leftout.auditing.settings import Settings
         from leftout.cli import options
         from leftout.files import check_folder
         from leftout.tables.reading import Source
@@ -111,17 +111,16 @@ def audit(
         check_folder(folder)
         report("reading the table", 0, 1)
         source = Source.of(table)
-        names: dict[str, Any] = {
-            "categorical": options.names(categorical, source.table, "--categorical"),
-            "drop": options.names(drop, source.table, "--drop"),
-            "sensitive": options.names(sensitive, source.table, "--sensitive"),
-        }
         column, positive = options.target(target, source.table)
-        found = run(
-            source, target=column, positive=positive, n_groups=groups, runs=runs, chance=chance,
-            preset=preset, sample=sample, random_state=seed, n_jobs=jobs, rows=rows,
-            progress=report, **names, **asked,
+        settings = Settings(
+            target=column, positive=positive,
+            categorical=options.names(categorical, source.table, "--categorical"),
+            drop=options.names(drop, source.table, "--drop"),
+            sensitive=options.names(sensitive, source.table, "--sensitive"),
+            n_groups=groups, runs=runs, chance=chance, preset=preset, sample=sample,
+            random_state=seed, rows=rows, command=own_words(), **asked,
         )  # fmt: skip
+        found = run(source, settings, n_jobs=jobs, progress=report)
     _deliver(found, folder, as_json)
 
 
@@ -158,20 +157,24 @@ def demo(
     compiles, which takes about 20 seconds.
     """
     with interruptible(), reported(quiet) as report, refused():
-        from leftout.auditing.run import audit as run
+        from leftout.auditing.run import run
+        from leftout.auditing.settings import Settings
+        from leftout.checks import Refusal
         from leftout.cli import options
         from leftout.datasets import DEMO_COLUMNS, load_demo
         from leftout.files import check_folder
 
         wanted = size if size == "evidence" else options.size(size, "--size")
         check_folder(out)
-        found = run(
-            load_demo(), target="approve", positive=1, group_size=wanted, runs=runs, chance=chance,
-            random_state=seed, n_jobs=jobs, rows=rows, progress=report,
+        try:
+            table = load_demo()
+        except ImportError as error:
+            raise Refusal(str(error)) from error
+        settings = Settings(
+            target="approve", positive=1, group_size=wanted, runs=runs, chance=chance,
+            random_state=seed, rows=rows, command=own_words(),
         )  # fmt: skip
-        words = ["leftout", "demo", "--size", size, "--chance", str(chance), "--runs", str(runs)]
-        command = " ".join([*words, "--seed", str(seed), *(["--rows", str(rows)] if rows else [])])
-        found = replace(found, settings=replace(found.settings, command=command))
+        found = run(table, settings, n_jobs=jobs, progress=report)
     _deliver(found, out, as_json, DEMO_COLUMNS)
 
 

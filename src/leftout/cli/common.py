@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from leftout.running import Report
 
 _INTERRUPTED = 130
+# Options that a result does not depend on, and whether a value follows.
+_ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False}
 
 
 class InputError(click.ClickException):
@@ -27,15 +30,31 @@ class InputError(click.ClickException):
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Whatever is wrong with what people gave, as one sentence."""
+    """What is wrong with what people gave, as one sentence; any other error is a bug of ours."""
+    from leftout.checks import Refusal
+
     try:
         yield
-    except (ImportError, ValueError, TypeError) as error:
+    except Refusal as error:
         raise InputError(" ".join(str(error).split())) from error
     except MemoryError as error:
         raise InputError(
             "The table is too large for this machine's memory. Audit a part of it with --sample."
         ) from error
+
+
+def own_words() -> str:
+    """The command as it was typed, but for what the result does not depend on."""
+    words = iter(click.get_current_context().find_root().obj)
+    kept = ["leftout"]
+    for word in words:
+        option, given, _ = word.partition("=")
+        if option in _ASIDE:
+            if not given and _ASIDE[option]:
+                next(words, None)  # its value
+        else:
+            kept.append(word)
+    return shlex.join(kept)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +82,7 @@ def fair(
         from leftout.cli import options
         from leftout.fair.mitigation import mitigate
         from leftout.files import check_folder
+        from leftout.running import collected_notes
         from leftout.tables.columns import columns_of
         from leftout.tables.encoding import encode
         from leftout.tables.reading import read_table
@@ -97,13 +97,12 @@ def fair(
         codes = options.names(categorical, raw, "--categorical")
         groups = options.groups(raw, by)
         encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
-        with warnings.catch_warnings(record=True) as noted:
-            warnings.simplefilter("always")
+        with collected_notes() as notes:
             found = mitigate(
                 encoded.X, groups, asked, across=compared, objective=objective, progress=report
             )
         files = [] if out is None else _written(found, out)
-    for note in dict.fromkeys(str(warning.message) for warning in noted):
+    for note in notes:
         click.echo(f"Note: {note}", err=True)
     from leftout.cli import terminal
 

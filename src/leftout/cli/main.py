@@ -22,6 +22,8 @@ class Commands(click.Group):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         options["standalone_mode"] = False
+        given = args[0] if args else options.get("args")
+        options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
             sys.exit(super().main(*args, **options))

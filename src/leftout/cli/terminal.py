@@ -28,15 +28,15 @@ def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | Non
     """An audit: one paragraph, then short tables."""
     head, text = found.headline(), found.summary()
     _say(console, head, text.removeprefix(head) + "\n")
-    partition, told = found.partition, found.explanation
+    group, told = found.partition.left_out_, found.explanation
     sides = _table("The two sides", "", "left-out group", "rest")
     for name, values, form in (
-        ("rows", partition.sizes_, "{:,}"),
-        ("average loss (squared error beyond its own PCA's)", partition.losses_, "{:.3f}"),
-        ("variance kept by the shared PCA, %", 100.0 * partition.retained_, "{:.0f}"),
-        ("variance its own PCA would keep, %", 100.0 * partition.retained_own_, "{:.0f}"),
+        ("rows", group.sizes, "{:,}"),
+        ("average loss (squared error beyond its own PCA's)", group.losses, "{:.3f}"),
+        ("variance kept by the shared PCA", group.retained, "{:.0%}"),
+        ("variance its own PCA would keep", group.retained_own, "{:.0%}"),
     ):
-        _row(sides, name, form.format(values[1]), form.format(values[0]))
+        _row(sides, name, form.format(values.group), form.format(values.rest))
     for outcome in told.outcome[:1]:
         _row(sides, f"{outcome.text} (not searched)", *outcome.sides())
     console.print(sides)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
+from sklearn.base import clone
 
 from leftout.checks import Refusal, check_choice, check_whole, generator
 from leftout.core.bounds import certified_bound
@@ -104,30 +105,35 @@ class Task:
     X: Array
     estimator: MaxDisparityPartition
     solver: Solver
-    smallest: int
-    n_components: int
+    posed: Posed  # the table's problem, settled once
     rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
 
     @classmethod
     def of(cls, estimator: MaxDisparityPartition, X: Any) -> Task:
         solver, matrix = prepare(estimator, X)
         _check_takes_sizes(solver)
-        smallest, _ = group_sizes(estimator.min_group_size, None, *matrix.shape)
-        task = cls(
-            X=matrix,
-            estimator=estimator,
-            solver=solver,
-            smallest=smallest,
-            n_components=0,
-            rngs=generator(estimator.random_state).spawn(3),
-        )
-        # The number of components is settled once, on the table.
-        return replace(task, n_components=task.pose(matrix, estimator.n_components).problem.d)
+        with one_thread():
+            posed = clone(estimator).set_params(group_size=None).pose(matrix)
+        rngs = generator(estimator.random_state).spawn(3)
+        return cls(X=matrix, estimator=estimator, solver=solver, posed=posed, rngs=rngs)
 
-    def pose(self, X: Array, n_components: Any = None) -> Posed:
-        wanted = self.n_components if n_components is None else n_components
+    @property
+    def n_components(self) -> int:
+        return self.posed.problem.d
+
+    @property
+    def smallest(self) -> int:
+        return self.posed.problem.min_size
+
+    def pose(self, X: Array) -> Posed:
+        """Another table's problem, with as many components."""
         e = self.estimator
-        return pose(X, wanted, e.loss, e.centering, self.smallest, None)
+        return pose(X, self.n_components, e.loss, e.centering, self.smallest, None)
+
+    def at_size(self, size: int) -> Posed:
+        """The table's problem for a group of a given size."""
+        smallest = min(self.smallest, size, len(self.X) - size)
+        return self.posed.resized(smallest, size)
 
     def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
         grid = check_sizes(sizes, self.smallest, len(self.X))
@@ -141,12 +147,13 @@ class Task:
         """Search the table and its chance tables at each size."""
         smallest = min(self.smallest, int(sizes[0]), len(self.X) - int(sizes[-1]))
         if smallest < self.smallest:  # a size asked for by name is not held to the default
-            return replace(self, smallest=smallest).profile(sizes, chance, kinds, steps)
+            posed = self.posed.resized(smallest, None)
+            return replace(self, posed=posed).profile(sizes, chance, kinds, steps)
         laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
         # The same seeds whatever is asked for besides: one for the table, one for each kind.
         of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
         with one_thread():
-            problem = self.pose(self.X).problem
+            problem = self.posed.problem
             steps.tell("table")
             own, finer = of_table.spawn(2)
             disparities = disparities_at(self.solver, problem, sizes, own)
@@ -194,7 +201,7 @@ class Task:
             p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
             p_value=overall_p_value(table),
             miss=float(np.abs(mean - correlations(self.X)).max()),
-            residual=float(np.mean(residuals) / _residual(self.pose(self.X))),
+            residual=float(np.mean(residuals) / _residual(self.posed)),
         )
 
     def _surrogate(

@@ -20,7 +20,7 @@ from scipy import stats
 from leftout.checks import Refusal, check_choice, check_count, check_whole
 from leftout.core.losses import Array, side_losses
 from leftout.evidence.chance import Task, search_sizes
-from leftout.evidence.profiles import p_value
+from leftout.evidence.profiles import LEVEL, can_tell, p_value
 from leftout.evidence.surrogates import SURROGATES, Surrogate
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.known import group_losses
@@ -74,6 +74,31 @@ class HeldOut:
     @property
     def p_value(self) -> float | None:
         return p_value(self.disparity, self.chance) if len(self.chance) else None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the disparity returns, above zero and beyond chance; None if nobody can tell."""
+        if self.p_value is None or not can_tell(len(self.chance)) or len(self.disparities) < 2:
+            return None
+        return self.low > 0.0 and self.p_value <= LEVEL
+
+    @property
+    def told(self) -> str:
+        text = (
+            "Found on half of the rows, the group's disparity on the other half is "
+            f"{self.disparity:.3g}"
+        )
+        if len(self.disparities) == 1:
+            return f"{text} (one split, so with no interval)."
+        text += (
+            f" (95 % interval {self.low:.3g} to {self.high:.3g}, {len(self.disparities)} splits)"
+        )
+        if self.holds is None:
+            return f"{text}."
+        return (
+            f"{text}; groups found in chance tables keep {self.chance.mean():.3g} there (p = "
+            f"{self.p_value:.2g})."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -157,7 +182,8 @@ def judge(
     size = min(max(1, round(group_size * half / len(task.X))), half - 1)
     if isinstance(task.solver, Alternating) and task.solver.n_starts is None:
         task = replace(task, solver=replace(task.solver, n_starts=_STARTS))
-    task = replace(task, smallest=min(task.smallest, size, half - size))
+    smallest = min(task.smallest, size, half - size)
+    task = replace(task, posed=task.posed.resized(smallest, None))
     of_table, *of_chance = task.rngs[1].spawn(1 + chance)
     laws = [None, *(law for _ in of_chance)]
     rngs = [of_table, *of_chance]
@@ -191,7 +217,7 @@ def _over_splits(
         order = rng.permutation(len(X))
         try:
             results.append(_one_split(task, X[order[:half]], X[order[half:]], size, rng))
-        except ValueError:  # rare values are all in the other half, and their dimensions with them
+        except Refusal:  # rare values are all in the other half, and their dimensions with them
             results.append((np.nan, np.nan))
     return np.array(results).T
 

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.core.losses import Array
+from leftout.files import Told
 
+# P-values up to this are called beyond chance.
+LEVEL = 0.05
 # Sizes have nearly as much evidence as the best when they lack less than this share of it.
 _NEARLY = 0.1
 # Disparities are right to about this share of them.
@@ -17,7 +20,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chance:
+class Chance(Told):
     """What the same search finds on chance tables of one kind.
 
     Attributes
@@ -57,14 +60,13 @@ class Chance:
     def high(self) -> Array:
         return np.quantile(self.curves, 0.95, axis=0)
 
+    @property
+    def surrogates(self) -> int:
+        return len(self.curves)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is given size by size."""
-        return {
-            "surrogates": len(self.curves),
-            "p_value": self.p_value,
-            "miss": self.miss,
-            "residual": self.residual,
-        }
+        return {name: getattr(self, name) for name in ("surrogates", "p_value", "miss", "residual")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +136,11 @@ class Profile:
             }
             for i, size in enumerate(self.sizes)
         ]
+
+
+def can_tell(n_surrogates: int) -> bool:
+    """Whether a p-value from this many surrogates can come down to the level."""
+    return 1.0 / (1 + n_surrogates) <= LEVEL
 
 
 def p_value(value: float, at_chance: Array) -> float:

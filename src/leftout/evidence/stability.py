@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
-from sklearn.base import clone
 
 from leftout.checks import Refusal, check_whole, generator
 from leftout.core.losses import Array
+from leftout.core.problem import Problem
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.partition import MaxDisparityPartition, prepare
-from leftout.search.pose import pose
-from leftout.search.sizes import group_sizes
+from leftout.solvers import Means, SearchResult, Solver
+from leftout.wording import counted
 
 # Runs whose groups share more than this (Jaccard, on average) found the same group.
 _SAME = 0.5
+# Fewer runs cannot tell.
+FEWEST_RUNS = 5
 # Distinct groups count as nearly equal when their disparity is this close to the best.
 _NEARLY = 0.05
 
@@ -115,6 +117,27 @@ class Stability:
         best = self.groups[0].disparity
         return sum(group.disparity >= best - _NEARLY * abs(best) for group in self.groups)
 
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the runs found one group; None if they are too few to tell."""
+        return self.mean >= _SAME if len(self.labels) >= FEWEST_RUNS else None
+
+    @property
+    def told(self) -> str:
+        return (
+            f"{len(self.labels)} runs agree with Jaccard {self.mean:.2f} on average "
+            f"({self.low:.2f} to {self.high:.2f}); from {_SAME} on they count as one group."
+        )
+
+    @property
+    def told_several(self) -> str:
+        several = self.n_nearly_equal
+        return (
+            f"{len(self.labels)} runs found {counted(several, 'distinct group')} within "
+            f"{100 * _NEARLY:.0f} % of the largest disparity"
+            + ("; this is one of them." if several > 1 else ".")
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the consensus is left to those who have the rows at hand."""
         result: dict[str, Any] = {
@@ -168,26 +191,26 @@ def agreement(
     check_whole("runs", runs)
     if runs < 2:
         raise Refusal(f"runs={runs} leaves nothing to compare; give at least 2.")
-    _, matrix = prepare(estimator, X)
+    solver, matrix = prepare(estimator, X)
     rngs = generator(estimator.random_state).spawn(runs)
-    return compare(estimator, matrix, rngs, Steps(runs, progress))
+    with one_thread():
+        problem = estimator.pose(matrix).problem
+    return compare(solver, problem, rngs, estimator.n_jobs, Steps(runs, progress))
 
 
 def compare(
-    estimator: MaxDisparityPartition, X: Array, rngs: list[np.random.Generator], steps: Steps
+    solver: Solver,
+    problem: Problem,
+    rngs: list[np.random.Generator],
+    n_jobs: int | None,
+    steps: Steps,
 ) -> Stability:
-    """:func:`agreement` on a checked matrix, with the runs' randomness given."""
-    # Settled once, with at most one warning.
-    smallest, size = group_sizes(estimator.min_group_size, estimator.group_size, *X.shape)
-    posed = pose(X, estimator.n_components, estimator.loss, estimator.centering, smallest, size)
-    search = clone(estimator).set_params(
-        n_components=posed.problem.d, min_group_size=smallest, n_jobs=1, verbose=0
-    )
-    tasks = ((search, X, rng) for rng in rngs)
+    """:func:`agreement` on a posed problem, with the runs' randomness given."""
+    tasks = ((solver, problem, rng) for rng in rngs)
     with one_thread():
-        found = list(in_turn(_run, tasks, estimator.n_jobs, steps, "runs"))
-    labels = np.array([run.labels_ for run in found], dtype=np.int8)
-    disparities = np.array([run.disparity_ for run in found])
+        found, losses = zip(*in_turn(_run, tasks, n_jobs, steps, "runs"), strict=True)
+    labels = np.array([run.labels for run in found])
+    disparities = np.array([group - rest for rest, group in losses])
     J = pairwise_jaccard(labels)
     result = Stability(
         labels=labels,
@@ -195,19 +218,19 @@ def compare(
         jaccard=J,
         groups=_distinct(labels, disparities),
     )
-    if not hasattr(found[0], "epoch_labels_"):
+    if found[0].sweeps is None:
         return result
     return replace(
         result,
-        epochs=[run.history_["disparity"] for run in found],
-        epoch_labels=[run.epoch_labels_.astype(np.int8) for run in found],
+        epochs=[run.history["disparity"] for run in found],
+        epoch_labels=[run.sweeps for run in found],
     )
 
 
-def _run(
-    search: MaxDisparityPartition, X: Array, rng: np.random.Generator
-) -> MaxDisparityPartition:
-    return clone(search).set_params(random_state=rng).fit(X)
+def _run(solver: Solver, problem: Problem, rng: np.random.Generator) -> tuple[SearchResult, Array]:
+    """A search, and the losses of rest and group that it ends with."""
+    found = solver.maximise(problem, Means(rng=rng, n_jobs=1))
+    return found, problem.losses_of(problem.split(found.labels), found.own)[0]
 
 
 def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:

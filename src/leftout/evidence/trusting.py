@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,29 +12,30 @@ from sklearn.base import clone
 from leftout.checks import Refusal, check_whole
 from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
-from leftout.evidence.profiles import Profile
+from leftout.evidence.profiles import LEVEL, Profile, can_tell
 from leftout.evidence.stability import Stability, compare
 from leftout.evidence.surrogates import SURROGATES
-from leftout.files import write_whole
+from leftout.files import Told
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import group_sizes
 from leftout.wording import counted
 
 EVIDENCE = "evidence"
-LEVEL = 0.05
 # A correlation, or the residual variance, that is further off makes chance doubtful.
 _FAR = 0.1
 _SHARED = {
     "copula": "the columns' values and correlations",
     "gaussian": "the means and covariances",
 }
+# With fewer tables p cannot come down to the level.
+FEWEST_TABLES = round(1 / LEVEL) - 1
 # Surrogates that the held-out rows are judged by, at most: each is split and searched many times.
 _HELD_OUT_CHANCE = 39
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trust:
+class Trust(Told):
     """A left-out group and the evidence for it.
 
     Attributes
@@ -58,6 +56,8 @@ class Trust:
         with fewer than 19 chance tables, which cannot tell.
     notes : list of str
         What could not be done, and why.
+    of_rows : int or None
+        Rows of the table that these were drawn from; None: these are all.
     """
 
     partition: MaxDisparityPartition
@@ -68,11 +68,12 @@ class Trust:
     stability: Stability | None
     p_value: float | None
     notes: list[str]
+    of_rows: int | None = None
 
     @property
     def beyond_chance(self) -> bool | None:
         main = self.profile.main
-        if self.p_value is None or main is None or not _can_tell(len(main.curves)):
+        if self.p_value is None or main is None or not can_tell(main.surrogates):
             return None
         return self.p_value <= LEVEL
 
@@ -89,46 +90,50 @@ class Trust:
             return None
         return float(np.interp(self.group_size, self.profile.sizes, main.mean))
 
-    def summary(self) -> str:
-        """The evidence in plain words, a line a question."""
-        lines = [self._about_group(), self._about_chance()]
-        if self.held_out is not None:
-            lines.append(_about_held_out(self.held_out))
-        if self.stability is not None:
-            lines.append(_about_stability(self.stability))
-        return "\n".join(lines + self.notes)
+    @property
+    def told_chance(self) -> str:
+        """Is it chance? With what that rests on."""
+        main, p = self.profile.main, self.p_value
+        if main is None or p is None:
+            return "Chance was not tested: nothing is known of whether the group is real."
+        if self.beyond_chance is None:
+            return (
+                f"Chance needs {FEWEST_TABLES} tables to be told, and got {main.surrogates}: p is "
+                f"never below {1 / (1 + main.surrogates):.2g}."
+            )
+        tables = counted(main.surrogates, f"{main.kind} chance table")
+        tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + main.surrogates))
+        n_sizes = counted(len(self.profile.sizes), "size")
+        over = f"over {n_sizes}" if self.chosen == EVIDENCE else "at this size"
+        sampled = self.of_rows is not None and self.of_rows > self.profile.n_rows
+        on = f", on {self.profile.n_rows:,} of the rows" if sampled else ""
+        text = (
+            f"p = {p:.2g} {over} ({tables}{on}); the disparity is {self.disparity:.4g}, chance "
+            f"gives {self.by_chance:.4g}."
+        )
+        if self.beyond_chance:
+            return f"It is unlikely to be chance: {text}"
+        return (
+            f"It may well be chance: {text} Tables that share {_SHARED[main.kind]} with this one "
+            "and have no subgroup give the same search as much: read the rest as a description of "
+            "the worst case, not as a finding."
+        )
 
-    def _about_group(self) -> str:
-        found = self.partition
+    def summary(self) -> str:
+        """The evidence in plain words, a line for each question."""
         how = "the size asked for"
         if self.chosen == EVIDENCE:
             how = "the size with the most evidence" + _nearly(self.profile)
-        return (
-            f"Group: {self.group_size:,} of {self.profile.n_rows:,} rows, {how}. Its loss exceeds "
-            f"the rest's by {found.disparity_:.4g}; no group of this size can exceed "
-            f"{found.bound_:.4g} (certified)."
-        )
-
-    def _about_chance(self) -> str:
-        main = self.profile.main
-        if main is None or self.p_value is None:
-            return "Chance: not asked for, so this says nothing about whether the group is real."
-        tables = counted(len(main.curves), f"{main.kind} chance table")
-        if self.beyond_chance is None:
-            return (
-                f"Chance: cannot be told from {tables}, with which p is never below "
-                f"{1 / (1 + len(main.curves)):.2g}. Ask for 19 or more."
-            )
-        over = "at this size"
-        if self.chosen == EVIDENCE:
-            over = f"over {counted(len(self.profile.sizes), 'size')}"
-        if self.beyond_chance:
-            return f"Chance: beyond it (p = {self.p_value:.3g}, {tables}, {over})."
-        return (
-            f"Chance: NOT beyond it (p = {self.p_value:.3g}, {tables}, {over}). The same search "
-            f"finds as much in tables that share {_SHARED[main.kind]} with this one and have no "
-            "subgroup: this is the best partition, not a finding."
-        )
+        lines = [
+            f"Group: {self.group_size:,} of {self.profile.n_rows:,} rows, {how}. "
+            f"{self.partition.left_out_.told}",
+            f"Chance: {self.told_chance}",
+        ]
+        if self.held_out is not None:
+            lines.append(f"Held-out rows: {self.held_out.told}")
+        if self.stability is not None:
+            lines.append(f"Other seeds: {self.stability.told} {self.stability.told_several}")
+        return "\n".join(lines + self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
@@ -152,10 +157,6 @@ class Trust:
             "stability": None if self.stability is None else self.stability.to_dict(),
             "notes": self.notes,
         }
-
-    def to_json(self, path: str | os.PathLike[str]) -> Path:
-        """Write :meth:`to_dict` as JSON; the file appears whole or not at all."""
-        return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
 
 
 @clean_interrupts()
@@ -238,13 +239,17 @@ def trust(
         law = SURROGATES[kinds[0]].of(task.X) if on_chance else None
         try:
             held_out = judge(task, chosen, splits, law, on_chance, steps)
-        except ValueError as error:
+        except Refusal as error:
             notes.append(f"Held-out rows: could not be judged. {error}")
     notes += _doubts(profile)
+    posed = task.at_size(chosen)
+    stability = None
+    if runs > 1:
+        stability = compare(task.solver, posed.problem, of_runs, estimator.n_jobs, steps)
     search = clone(estimator).set_params(group_size=chosen)
-    stability = compare(search, task.X, of_runs, steps) if runs > 1 else None
+    named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
     return Trust(
-        partition=search.fit(X),
+        partition=search.fit_posed(named, posed),
         group_size=chosen,
         chosen=EVIDENCE if size is None else "given",
         profile=profile,
@@ -261,11 +266,6 @@ def _p_value(profile: Profile, size: int | None) -> float | None:
     if size is None:
         return profile.main.p_value
     return float(profile.main.p_values[np.flatnonzero(profile.sizes == size)[0]])
-
-
-def _can_tell(n_surrogates: int) -> bool:
-    """Whether a p-value from so many surrogates can come down to the level."""
-    return 1.0 / (1 + n_surrogates) <= LEVEL
 
 
 def _nearly(profile: Profile) -> str:
@@ -292,37 +292,3 @@ def _doubts(profile: Profile) -> list[str]:
             "variance that they leave of the table, so read the p-value with care."
         )
     return doubts
-
-
-def _about_held_out(found: HeldOut) -> str:
-    text = (
-        f"Held-out rows: found on half of the rows, the group's disparity on the other half is "
-        f"{found.disparity:.4g}"
-    )
-    if len(found.disparities) == 1:
-        return f"{text} (one split, so with no interval)."
-    above = "above" if found.low > 0 else "not clearly above"
-    text += (
-        f" (95 % interval {found.low:.4g} to {found.high:.4g}, {len(found.disparities)} splits): "
-        f"{above} zero"
-    )
-    if found.p_value is None or not _can_tell(len(found.chance)):
-        return text + "."
-    beyond = "beyond" if found.p_value <= LEVEL else "not beyond"
-    return (
-        f"{text}, and {beyond} the {found.chance.mean():.4g} that groups found in chance tables "
-        f"keep (p = {found.p_value:.3g})."
-    )
-
-
-def _about_stability(found: Stability) -> str:
-    text = (
-        f"Other seeds: {len(found.labels)} runs agree with Jaccard {found.mean:.2f} on average "
-        f"({found.low:.2f} to {found.high:.2f})."
-    )
-    if found.n_nearly_equal > 1:
-        text += (
-            f" They found {found.n_nearly_equal} distinct groups of nearly equal disparity, so "
-            "this is one of several."
-        )
-    return text

@@ -12,6 +12,7 @@ from scipy import stats
 
 from leftout.checks import check_left_out
 from leftout.explain.items import Mask, cut
+from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
 from leftout.wording import unambiguous
 
@@ -26,7 +27,7 @@ _SMALL = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alignment:
+class Alignment(Told):
     """How far one column agrees with the left-out group.
 
     Attributes
@@ -59,6 +60,8 @@ class Alignment:
         p-value is no test; the p-values of columns kept out of the search are.
     """
 
+    also = ("text",)
+
     column: str
     kind: str
     strength: float
@@ -88,23 +91,10 @@ class Alignment:
             return f"{self.text}: {shares}"
         return f"{self.text} = {self.contrast}: {shares}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "text": self.text,
-            "strength": self.strength,
-            "cramers_v": self.cramers_v,
-            "difference": self.difference,
-            "ks": self.ks,
-            "p_value": self.p_value,
-            "corrected": self.corrected,
-            "searched": self.searched,
-            "contrast": self.contrast,
-            "left_out_share": self.left_out_share,
-            "rest_share": self.rest_share,
-            "means": self.means,
-        }
+    @property
+    def tested(self) -> str:
+        """The same, with what tells whether it is more than accident."""
+        return f"{self} (strength {self.strength:.2f}, p = {self.corrected:.2g} corrected)"
 
 
 def align(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,21 +23,21 @@ from leftout.explain.sentence import Sentence, best_sentence
 from leftout.explain.sentence_search import most_telling
 from leftout.explain.typical import Typical, rows_of, typical_of
 from leftout.explain.what_if import WhatIf, by_source, search_without
-from leftout.files import plain, write_whole
+from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.known import measured
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, unambiguous
 
-# Below this F1 a description does not describe; below this strength a column is not alike.
-_POOR, _ROUGH, _WEAK = 0.5, 0.75, 0.05
+# Below this strength a column is not alike.
+_WEAK = 0.05
 _SHOWN = 3
 _BINS, _SUPPORT, _TOP, _RULES, _RULE_COLUMNS = 5, 0.01, 10, 50, 200
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Explanation:
+class Explanation(Told):
     """Who is left out.
 
     Attributes
@@ -93,7 +90,7 @@ class Explanation:
 
     def summary(self) -> str:
         """Who they are in plain words, a line a question."""
-        lines = [self._about_sentence(), self._about_features(), self._about_alignment()]
+        lines = [self.told_sentence, self._about_features(), self._about_alignment()]
         lines += self._about_hidden() + self._about_outcome() + self._about_encodings()
         if self.what_if:
             lines.append(self._about_what_if())
@@ -110,15 +107,11 @@ class Explanation:
         """The disparity by raw column: what all features made from it add, most first."""
         return by_source(self.disparity_by_feature, self.sources)
 
-    def _about_sentence(self) -> str:
+    @property
+    def told_sentence(self) -> str:
         if self.sentence is None:
-            return "In a sentence: no column of the raw table varies, so nothing describes them."
-        start = "In a sentence:"
-        if self.sentence.f1 < _POOR:
-            start = "In a sentence: no short description fits well; the best is"
-        elif self.sentence.f1 < _ROUGH:
-            start = "In a sentence, roughly:"
-        return f"{start} {self.sentence} (F1 {self.sentence.f1:.2f})."
+            return "No column of the raw table varies, so nothing describes the group."
+        return self.sentence.told
 
     def _about_features(self) -> str:
         parts = self.by_column()
@@ -142,10 +135,7 @@ class Explanation:
         hidden = [line for line in self.alignment if not line.searched]
         if not hidden:
             return []
-        named = [
-            f"{line} (strength {line.strength:.2f}, p = {line.corrected:.2g} corrected)"
-            for line in hidden[:_SHOWN]
-        ]
+        named = [line.tested for line in hidden[:_SHOWN]]
         more = f"; and {len(hidden) - _SHOWN} more" if len(hidden) > _SHOWN else ""
         return [f"Kept out of the search: {'; '.join(named)}{more}."]
 
@@ -178,53 +168,46 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
-        scores = self.feature_scores
-        parts = self.disparity_by_feature
-        order = np.argsort(-np.abs(parts), kind="stable")
-        frequency = self.rule_frequency
-        return plain(
-            {
-                "sentence": None if self.sentence is None else self.sentence.to_dict(),
-                "disparity_by_feature": [
-                    {
-                        "feature": self.features[i],
-                        "column": self.sources[i],
-                        "disparity": parts[i],
-                        "share": parts[i] / parts.sum(),
-                        "left_out_loss": self.losses_by_feature[1, i],
-                        "rest_loss": self.losses_by_feature[0, i],
-                    }
-                    for i in order
-                ],
-                "feature_scores": [
-                    {
-                        "feature": self.features[i],
-                        "total": scores.total[i],
-                        "left_out": scores.left_out[i],
-                        "rest": scores.rest[i],
-                        "difference": scores.difference[i],
-                    }
-                    for i in np.argsort(-scores.total, kind="stable")
-                ],
-                "rules": [rule.to_dict() for rule in self.rules],
-                "rule_frequency": {
-                    "runs": frequency.runs,
-                    "top": frequency.top,
-                    "variables": frequency.variables,
-                },
-                "interactions": frequency.pairs,
-                "alignment": [line.to_dict() for line in self.alignment],
-                "outcome": [outcome.to_dict() for outcome in self.outcome + self.other_outcomes],
-                "typical": [line.to_dict() for line in self.typical],
-                "what_if": [line.to_dict() for line in self.what_if],
-                "rows": self.rows,
-                "notes": self.notes,
-            }
-        )
-
-    def to_json(self, path: str | os.PathLike[str]) -> Path:
-        """Write :meth:`to_dict` as JSON; the file appears whole or not at all."""
-        return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
+        scores, parts, frequency = (
+            self.feature_scores, self.disparity_by_feature, self.rule_frequency,
+        )  # fmt: skip
+        return plain({
+            "sentence": self.sentence,
+            "disparity_by_feature": [
+                {
+                    "feature": self.features[i],
+                    "column": self.sources[i],
+                    "disparity": parts[i],
+                    "share": parts[i] / parts.sum(),
+                    "left_out_loss": self.losses_by_feature[1, i],
+                    "rest_loss": self.losses_by_feature[0, i],
+                }
+                for i in np.argsort(-np.abs(parts), kind="stable")
+            ],
+            "feature_scores": [
+                {
+                    "feature": self.features[i],
+                    "total": scores.total[i],
+                    "left_out": scores.left_out[i],
+                    "rest": scores.rest[i],
+                    "difference": scores.difference[i],
+                }
+                for i in np.argsort(-scores.total, kind="stable")
+            ],
+            "rules": list(self.rules),
+            "rule_frequency": {
+                "runs": frequency.runs,
+                "top": frequency.top,
+                "variables": frequency.variables,
+            },
+            "interactions": frequency.pairs,
+            "alignment": self.alignment,
+            "outcome": self.outcome + self.other_outcomes,
+            "typical": self.typical,
+            "what_if": self.what_if,
+            "rows": self.rows,
+            "notes": self.notes,
+        })  # fmt: skip
 
 
 @clean_interrupts()
@@ -303,7 +286,7 @@ def group(
         check_whole(name, value)
     partition, matrix = fitted_on(found, X)
     stability = getattr(found, "stability", None)
-    left_out = partition.labels_ == 1
+    left_out = partition.left_out_.mask
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     if runs is None:
         runs = partition.labels_ if stability is None else stability.labels

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from leftout.checks import Refusal
 from leftout.compiling import kernel
 from leftout.explain.bits import Bits, n_words, pack
+from leftout.files import Told
 from leftout.tables.columns import Column
 from leftout.wording import shortest, unambiguous
 
@@ -26,7 +27,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(Told):
     """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
 
     ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either

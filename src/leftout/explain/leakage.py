@@ -38,7 +38,7 @@ def other_encodings(
     categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
     of a number; with more columns, as many components as keep as much of the variance.
     """
-    group = partition.labels_ == 1
+    group = partition.left_out_.mask
     search = for_same_size(partition)
     share = float(partition.explained_variance_ratio_.sum())
     found = []
@@ -49,7 +49,7 @@ def other_encodings(
             search.set_params(n_components=share)
         else:
             encoded = _cross_fitted(X, places, target, positive, partition.random_state)
-        other = clone(search).fit(encoded).labels_ == 1
+        other = clone(search).fit(encoded).left_out_.mask
         overlap = float(pairwise_jaccard(np.stack([other, group]), either=False)[0, 1])
         found += [
             replace(outcome, encoding=encoding, overlap=overlap)
@@ -78,8 +78,9 @@ def _cross_fitted(
                 for weights in (None, y[seen])
             )
             # a category that the other folds lack has their overall mean
-            means = (total + _PRIOR * y[seen].mean()) / (count + _PRIOR)
-            low, high = means[codes[seen]].min(), means[codes[seen]].max()
+            overall = y[seen].mean() if seen.any() else 0.0
+            means = (total + _PRIOR * overall) / (count + _PRIOR)
+            low, high = means.min(), means.max()
             scaled = (means[codes[own]] - low) / (high - low) if high > low else 0.5
             result[own, place] = np.clip(scaled, 0.0, 1.0)
     return result

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leftout.checks import check_floor
 from leftout.explain.bits import Bits, meet, of_mask, repeats
 from leftout.explain.items import Condition, Counts, Items, Mask
+from leftout.files import Told
 
 REST, LEFT_OUT = 0, 1
 GROUPS = ("rest", "left-out group")
@@ -24,13 +25,15 @@ _MANY = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class Rule(Told):
     """If the antecedents hold, a row is in the group.
 
     ``covered`` rows satisfy the antecedents and ``count`` of them are in the group; ``support`` is
     count over all rows, ``confidence`` count over covered, ``lift`` confidence over the group's
     share of all rows.
     """
+
+    also = ("text",)
 
     antecedents: tuple[Condition, ...]
     group: int
@@ -45,16 +48,8 @@ class Rule:
         return " and ".join(condition.text for condition in self.antecedents)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "if": [condition.to_dict() for condition in self.antecedents],
-            "then": GROUPS[self.group],
-            "text": self.text,
-            "count": self.count,
-            "covered": self.covered,
-            "support": self.support,
-            "confidence": self.confidence,
-            "lift": self.lift,
-        }
+        data = super().to_dict()
+        return {"if": data.pop("antecedents"), "then": GROUPS[data.pop("group")]} | data
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

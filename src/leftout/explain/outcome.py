@@ -11,6 +11,7 @@ from scipy import stats
 
 from leftout.checks import check_left_out
 from leftout.explain.items import Mask
+from leftout.files import Told
 from leftout.tables.columns import Column, column_of
 from leftout.tables.targets import levels_of, value_of
 from leftout.wording import unambiguous
@@ -25,12 +26,14 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, float]:
-        return self._asdict()
+    @property
+    def clear(self) -> int:
+        """The sign of a difference whose interval does not hold zero; else 0."""
+        return int(self.low > 0.0) - int(self.high < 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Outcome(Told):
     """A target's rate, or mean, in the left-out group and in the rest.
 
     Attributes
@@ -49,6 +52,8 @@ class Outcome:
     overlap : float or None
         Under another encoding: the share of rows left out by either search that both leave out.
     """
+
+    also = ("shown",)
 
     target: str
     kind: str
@@ -70,37 +75,44 @@ class Outcome:
         """The figures of the left-out group and of the rest, as text."""
         return self._shown(self.left_out.value), self._shown(self.rest.value)
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """The figures of both sides and their difference, with intervals, as text."""
+        rate = self.kind == "rate"
+        return {
+            "left_out": _with_interval(self.left_out, "%" if rate else "", ""),
+            "rest": _with_interval(self.rest, "%" if rate else "", ""),
+            "gap": _with_interval(self.gap, "points" if rate else "", "+"),
+        }
+
     def _shown(self, value: float) -> str:
-        if np.isnan(value):
-            return "unknown"
-        return f"{value:.4g}" if self.kind == "mean" else f"{100 * value:.1f} %"
+        return _figure(value, "%" if self.kind == "rate" else "")
 
     def __str__(self) -> str:
         a, b = self.sides()
+        sides = f"{a} of the group, {b} of the rest"
         if self.kind == "mean":
-            low, high = f"{self.gap.low:+.4g}", f"{self.gap.high:+.4g}"
-            sides, gap = f"{a} on average in the group, {b} in the rest", f"{self.gap.value:+.4g}"
-        else:
-            low, high = f"{100 * self.gap.low:+.1f}", f"{100 * self.gap.high:+.1f}"
-            sides, gap = f"{a} of the group, {b} of the rest", f"{100 * self.gap.value:+.1f} points"
+            sides = f"{a} on average in the group, {b} in the rest"
         if np.isnan(self.gap.value):
             return f"{self.text}: {sides}"
-        if not np.isfinite(self.gap.low):
-            return f"{self.text}: {sides}: {gap} (too few rows for an interval)"
-        return f"{self.text}: {sides}: {gap} (95 % interval {low} to {high})"
+        return f"{self.text}: {sides}: {self.shown['gap']}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "kind": self.kind,
-            "positive": self.positive,
-            "left_out": self.left_out.to_dict(),
-            "rest": self.rest.to_dict(),
-            "gap": self.gap.to_dict(),
-            "missing": self.missing,
-            "encoding": self.encoding,
-            "overlap": self.overlap,
-        }
+
+def _figure(value: float, unit: str, sign: str = "") -> str:
+    if np.isnan(value):
+        return "unknown"
+    text = f"{value:{sign}.4g}" if not unit else f"{100 * value:{sign}.1f}"
+    return f"{text} {unit}".strip()
+
+
+def _with_interval(each: Interval, unit: str, sign: str) -> str:
+    text = _figure(each.value, unit, sign)
+    if np.isnan(each.value):
+        return text
+    if not np.isfinite(each.low):
+        return f"{text} (too few rows for an interval)"
+    low, high = (_figure(end, unit, sign).removesuffix(f" {unit}") for end in each[1:])
+    return f"{text} (95 % interval {low} to {high})"
 
 
 def compare_outcome(

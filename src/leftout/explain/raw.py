@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from leftout.checks import Refusal
-from leftout.tables.columns import Column, column_of, columns_of, find, found, names_of
+from leftout.tables.columns import Column, columns_of, found, names_of
 from leftout.tables.frames import column_names
+from leftout.tables.roles import assign
 from leftout.tables.targets import levels_of
 
 
@@ -41,31 +40,16 @@ class Raw:
         sources: Sequence[str] | None = None,
     ) -> Raw:
         columns = columns_of(table, categorical=categorical)
-        names = [column.name for column in columns]
         features = names_of(X)
         _check_rows(table, X, len(columns[0]))
-        by_name = dict(zip(names, columns, strict=True))
-        outcome = None
-        aside = found(names, drop, "drop")
-        if target is not None:
-            if np.ndim(target) == 0:
-                outcome = by_name[find(names, target, "target")]
-                aside.add(outcome.name)
-            else:
-                outcome = column_of(target, getattr(target, "name", None) or "target")
-                if len(outcome) != len(columns[0]):
-                    raise Refusal(
-                        f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one "
-                        "a row is needed."
-                    )
-                # the same column in the table is the target, too
-                aside |= {c.name for c in columns if np.array_equal(c.codes(), outcome.codes())}
-        hidden = found(names, sensitive, "sensitive")
+        roles = assign(columns, target, sensitive, drop)
+        hidden, aside = set(roles.sensitive), roles.targets | set(roles.dropped)
         for name in hidden & set(features if column_names(X) else ()):
             raise Refusal(
                 f"sensitive names {name!r}, which is a feature of X: the search saw it. Search "
                 "again without it, or do not call it sensitive."
             )
+        names = [column.name for column in columns]
         seen = [name for name in names if name not in hidden | aside]
         sources = sources_of(features, seen) if sources is None else list(sources)
         if len(sources) != len(features):
@@ -83,7 +67,7 @@ class Raw:
                 "target, dropped or kept out of the search. Leave at least one."
             )
         return cls(
-            columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
+            columns=kept, described=described, hidden=hidden, target=roles.target, sources=sources
         )
 
 

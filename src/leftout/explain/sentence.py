@@ -17,11 +17,16 @@ from numpy.typing import ArrayLike
 from leftout.checks import Refusal, check_count, check_left_out
 from leftout.explain.items import Condition, Mask
 from leftout.explain.sentence_search import best_by_length, joined
+from leftout.files import Told
 from leftout.tables.columns import Column, columns_of
+
+# A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
+# hardly more often than any: of what is missing to certainty, it must close this share.
+_FITS, _TELLS = 0.5, 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class Sentence(Told):
     """A short description of the left-out group, and how well it fits.
 
     Attributes
@@ -32,17 +37,20 @@ class Sentence:
     joined : tuple of {"and", "or"}
         What stands between them; read from the left.
     f1, precision, recall : float
-    covered, count, size : int
-        Rows that it covers, those of them in the group, and the group's rows.
+    covered, count, size, n_rows : int
+        Rows that it covers, those of them in the group, the group's rows, and all rows.
     shorter : list of Sentence
         The best descriptions with fewer conditions.
     """
+
+    also = ("text", "precision", "recall", "f1", "describes", "told")
 
     conditions: tuple[Condition, ...]
     joined: tuple[str, ...]
     covered: int
     count: int
     size: int
+    n_rows: int
     shorter: tuple[Sentence, ...] = ()
 
     @property
@@ -89,19 +97,19 @@ class Sentence:
             f"{100 * self.precision:.0f} % of the {self.covered:,} rows it covers are in it"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "conditions": [condition.to_dict() for condition in self.conditions],
-            "joined": list(self.joined),
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "covered": self.covered,
-            "count": self.count,
-            "size": self.size,
-            "shorter": [other.to_dict() for other in self.shorter],
-        }
+    @property
+    def describes(self) -> bool:
+        """Whether it fits the group, and tells more than that the group is large."""
+        share = self.size / self.n_rows
+        return self.f1 >= _FITS and self.precision - share >= _TELLS * (1.0 - share)
+
+    @property
+    def told(self) -> str:
+        """What to say of it: a description, or that there is none."""
+        start = "The group, in a sentence"
+        if not self.describes:
+            start = "No short sentence describes the group; the closest"
+        return f"{start}: {self} (F1 {self.f1:.2f})."
 
 
 def describe(
@@ -161,6 +169,7 @@ def best_sentence(columns: list[Column], group: Mask, conditions: int = 3) -> Se
             covered=description.covered,
             count=description.hits,
             size=int(group.sum()),
+            n_rows=len(group),
         )
         for description in found[: best + 1]
     )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from leftout.checks import Refusal, check_count, check_left_out
 from leftout.core.losses import Array
 from leftout.explain.items import Mask
+from leftout.files import Told
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, columns_of
 
@@ -19,7 +20,7 @@ MISSING = "(missing)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Typical:
+class Typical(Told):
     """A column's median, or most frequent category, on either side.
 
     ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
@@ -32,9 +33,6 @@ class Typical:
     rest: str
     left_out_share: float | None = None
     rest_share: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 def typical_values(
@@ -133,7 +131,7 @@ def example_rows(
             f"The raw table has {len(columns[0]):,} rows, but X has {len(matrix):,}; one raw row "
             "for each row of X is needed, in the same order."
         )
-    return rows_of(partition.labels_ == 1, partition.score_samples(X), matrix, columns, rows)
+    return rows_of(partition.left_out_.mask, partition.score_samples(X), matrix, columns, rows)
 
 
 def rows_of(

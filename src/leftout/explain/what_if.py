@@ -13,13 +13,14 @@ from leftout.checks import check_count, check_whole, generator
 from leftout.core.losses import Array, table_moments
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.scores import feature_losses
+from leftout.files import Told
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.partition import MaxDisparityPartition, fitted_on, for_same_size
 from leftout.tables.columns import names_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatIf:
+class WhatIf(Told):
     """The best disparity that a search finds when one feature is changed.
 
     Attributes
@@ -38,6 +39,8 @@ class WhatIf:
         Without the feature: the share of rows left out by either search that both leave out.
     """
 
+    also = ("gone", "gone_shuffled")
+
     feature: str
     disparity: float
     without: float
@@ -51,17 +54,6 @@ class WhatIf:
     @property
     def gone_shuffled(self) -> float:
         return 1.0 - self.shuffled / self.disparity
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "feature": self.feature,
-            "disparity": self.disparity,
-            "without": self.without,
-            "gone": self.gone,
-            "overlap": self.overlap,
-            "shuffled": self.shuffled,
-            "gone_shuffled": self.gone_shuffled,
-        }
 
 
 @clean_interrupts()

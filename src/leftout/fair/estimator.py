@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -26,7 +25,7 @@ from leftout.core.losses import (
 from leftout.core.moments import Moments, build, pooled
 from leftout.fair import OBJECTIVES, Mended, mend
 from leftout.fair.leading import Leading, leading
-from leftout.running import one_thread
+from leftout.running import note, one_thread
 from leftout.tables.matrix import check_finite, check_matrix, check_numbers
 
 # Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
@@ -266,7 +265,7 @@ def warn_if_open(
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
         share = f"{100 * gap / abs(value):.2g} % of it" if value else "it is 0"
-        warnings.warn(
+        note(
             f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the objective may be that "
             "far from its optimum. Columns of very different scales, or very many groups, do that.",
             ConvergenceWarning,

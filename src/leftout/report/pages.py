@@ -16,14 +16,15 @@ from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
 from leftout.wording import counted, listed, shown
 
-_HERE = Path(__file__).parent
+_TEMPLATES = Path(__file__).parent / "templates"
 _DASH = "\u2013"
 
 
 def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
     """The report: one HTML page with all that it needs."""
     images = {name: drawn(name, draw, ALTERNATIVES[name](data)) for name, draw in figures.items()}
-    return _rendered("page.html", data, images)
+    answers = {finding["code"]: finding for finding in data["findings"]}
+    return _rendered("page.html", {**data, "answers": answers}, images)
 
 
 def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:
@@ -51,13 +52,13 @@ def brief(data: Mapping[str, Any]) -> str:
 
 
 def _text(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,

@@ -22,6 +22,7 @@ from leftout.core.losses import (
 )
 from leftout.core.problem import Problem
 from leftout.running import clean_interrupts, note, one_thread
+from leftout.search.left_out import Both, LeftOut
 from leftout.search.pose import SMALL, Posed, pose
 from leftout.search.sizes import group_sizes
 from leftout.solvers import SOLVERS, Means, SearchResult, Solver, takes_sizes
@@ -87,6 +88,8 @@ class MaxDisparityPartition(BaseEstimator):
         ``disparity`` after each sweep and the ``moves`` in it.
     stopped_ : str
         Why the search stopped.
+    left_out_ : LeftOut
+        The left-out group as a value: rows, sizes, losses and shares of variance of both sides.
     epoch_labels_ : array of shape (n_epochs + 1, m)
         Labels after each epoch; only from solvers that keep them (``"greedy"``).
     n_features_in_ : int
@@ -150,22 +153,46 @@ class MaxDisparityPartition(BaseEstimator):
         -------
         self
         """
-        solver = self._check_names()
-        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
+        solver = self.check_names()
         matrix = self._check_table(X, reset=True)
-        smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
         with one_thread(matrix.size <= SMALL):
-            posed = pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
-            result = solver.maximise(
-                posed.problem,
-                Means(
-                    rng=generator(self.random_state),
-                    n_jobs=self.n_jobs,
-                    tell=_to_stderr if self.verbose else silent,
-                ),
-            )
-            self._describe(posed, result)
+            return self._search(solver, self.pose(matrix))
+
+    def pose(self, matrix: Array) -> Posed:
+        """The problem on a checked matrix."""
+        smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
+        return pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
+
+    def fit_posed(self, X: Any, posed: Posed) -> Self:
+        """:meth:`fit` on a table that is checked and posed already."""
+        self._see(X, reset=True)
+        with one_thread(posed.problem.X.size <= SMALL):
+            return self._search(self.check_names(), posed)
+
+    def _search(self, solver: Solver, posed: Posed) -> Self:
+        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
+        means = Means(
+            rng=generator(self.random_state),
+            n_jobs=self.n_jobs,
+            tell=_to_stderr if self.verbose else silent,
+        )
+        self._describe(posed, solver.maximise(posed.problem, means))
         return self
+
+    @property
+    def left_out_(self) -> LeftOut:
+        """The left-out group as a value."""
+        check_is_fitted(self)
+        return LeftOut(
+            mask=self.labels_ == 1,
+            sizes=_both(self.sizes_),
+            losses=_both(self.losses_),
+            retained=_both(self.retained_),
+            retained_own=_both(self.retained_own_),
+            components=self.group_components_[1],
+            offset=self.offset_,
+            certified=lambda: self.bound_,
+        )
 
     @property
     def bound_(self) -> float:
@@ -218,7 +245,8 @@ class MaxDisparityPartition(BaseEstimator):
         """
         return (self.score_samples(X) > self.offset_).astype(np.intp)
 
-    def _check_names(self) -> Solver:
+    def check_names(self) -> Solver:
+        """The solver; refuses names that are not known."""
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
         if self.n_groups != 2:
@@ -239,11 +267,12 @@ class MaxDisparityPartition(BaseEstimator):
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
         matrix = check_matrix(X, min_features=2 if reset else 1)
-        if hasattr(X, "shape") or hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        else:
-            validate_data(self, matrix, reset=reset, skip_check_array=True)
+        self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
         return matrix
+
+    def _see(self, X: Any, reset: bool) -> None:
+        """Learn the names of the features, or compare them."""
+        validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _describe(self, posed: Posed, result: SearchResult) -> None:
         """Set what people ask of a partition."""
@@ -280,11 +309,11 @@ class MaxDisparityPartition(BaseEstimator):
 def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
     if not isinstance(estimator, MaxDisparityPartition):
-        raise TypeError(
+        raise Refusal(
             f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "
             "search first, then the table."
         )
-    return estimator._check_names(), check_matrix(X)
+    return estimator.check_names(), check_matrix(X)
 
 
 def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
@@ -292,7 +321,7 @@ def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
     held = getattr(found, "partition", None)
     found = held if isinstance(held, MaxDisparityPartition) else found
     if not isinstance(found, MaxDisparityPartition):
-        raise TypeError(
+        raise Refusal(
             f"Found {type(found).__name__} where a fitted MaxDisparityPartition (or what trust "
             "returns) is needed; give the finding first, then the table."
         )
@@ -309,8 +338,13 @@ def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
 
 def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
     """The same search, not fitted, for a group as large; a solver that takes no size is free."""
-    size = int(found.sizes_[1]) if takes_sizes(found._check_names()) else None
+    size = int(found.sizes_[1]) if takes_sizes(found.check_names()) else None
     return clone(found).set_params(group_size=size, verbose=0)
+
+
+def _both(by_label: NDArray[Any]) -> Both[Any]:
+    rest, group = by_label.tolist()
+    return Both(group, rest)
 
 
 def _to_stderr(message: str) -> None:

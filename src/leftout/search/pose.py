@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from leftout.checks import Refusal
@@ -25,6 +26,13 @@ class Posed(NamedTuple):
     def in_columns(self, components: Array) -> Array:
         """Components of the problem as components of the table."""
         return components if self.back is None else components @ self.back.T
+
+    def resized(self, smallest: int | None = None, size: int | None = None) -> Posed:
+        """The same table with other sizes allowed."""
+        smallest = self.problem.min_size if smallest is None else smallest
+        problem = replace(self.problem, min_size=smallest, group_size=size)
+        _check_own_means(problem)
+        return self._replace(problem=problem)
 
 
 def pose(

@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
 )
 
 from leftout.checks import Refusal
+from leftout.files import Told
 from leftout.tables.cleaning import Cleaned, clean_all, read_alike, unique
 from leftout.tables.columns import Column
 from leftout.wording import counted, shortest
@@ -48,7 +49,7 @@ SCALES: dict[str, Callable[[], Any]] = {
 
 
 @dataclass(frozen=True)
-class ColumnEncoding:
+class ColumnEncoding(Told):
     """What became of one column.
 
     Attributes
@@ -68,9 +69,6 @@ class ColumnEncoding:
     how: str
     features: tuple[str, ...]
     missing: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "features": list(self.features)}
 
 
 class Encoding:

@@ -91,7 +91,7 @@ def _check_names(names: list[Any]) -> None:
 
 def _refuse_lazy(table: Any) -> None:
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
-        raise TypeError(
+        raise Refusal(
             "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
             "Call .collect() on it first."
         )

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import Refusal, check_count
+from leftout.running import note
 from leftout.tables.cleaning import Cleaned, clean, clean_all, unique
-from leftout.tables.columns import Column, column_of, columns_of, find, found
+from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats
 from leftout.tables.frames import as_frame
 from leftout.tables.reading import Source
+from leftout.tables.roles import Roles, assign, is_name, outcome_of
 from leftout.tables.targets import level_of, levels_of, value_of
 from leftout.wording import counted, unambiguous
 
@@ -49,7 +51,6 @@ class Intake:
     X : array of shape (m, n)
     index : object
         The table's own labels of its rows, where it has some.
-    notes : list of str
     """
 
     source: str | None
@@ -63,7 +64,6 @@ class Intake:
     encoder: TableEncoder
     X: Floats
     index: Any
-    notes: list[str]
 
     def part(self, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Places of so many of the audited rows, in proportion to the target's values."""
@@ -91,8 +91,7 @@ def take_in(
             f"The table has {len(raw):,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
             "the others."
         )
-    rows, notes = np.arange(n_rows), []
-    outcome = _outcome(raw, target)
+    rows, outcome = np.arange(n_rows), outcome_of(raw, target)
     if sample is not None:
         check_count("sample", sample)
         if sample < n_rows:
@@ -101,19 +100,21 @@ def take_in(
             raw = columns_of(table, categorical=categorical)
             outcome = None if outcome is None else outcome.take(rows)
             evenly = "at random" if outcome is None else "in proportion to the target's values"
-            notes.append(
+            note(
                 f"{sample:,} of the table's {n_rows:,} rows were drawn, {evenly}; another sample "
                 "(another seed) may give another group."
             )
         else:
-            notes.append(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
+            note(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
     if len(rows) < FEWEST_ROWS:
         raise Refusal(
             f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
             f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
-    parts = _Parts.of(raw, outcome, _is_name(target), categorical, drop, sensitive)
-    positive = _counts(parts.target, positive, notes)
+    named = target if is_name(target) else outcome
+    codes = found([column.name for column in raw], categorical, "categorical")
+    parts = _Parts.of(raw, assign(raw, named, sensitive, drop), codes)
+    positive = _counts(parts.target, positive)
     encoder = TableEncoder(parts.codes, positive=positive, smooth=smooth)
     encoder.set_output(transform="pandas")
     X = encoder.learn(parts.searched, parts.target, set(parts.codes))
@@ -136,12 +137,11 @@ def take_in(
         encoder=encoder,
         X=X,
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
-        notes=notes,
     )
 
 
 class _Parts(NamedTuple):
-    """The part that each column plays."""
+    """The columns of an audit as people meant them, by the part they play."""
 
     searched: list[Cleaned]
     known: list[Column]  # all but the target
@@ -151,49 +151,31 @@ class _Parts(NamedTuple):
     dropped: dict[str, str]
 
     @classmethod
-    def of(
-        cls,
-        raw: list[Column],
-        outcome: Column | None,
-        by_name: bool,
-        categorical: Iterable[Any] | None,
-        drop: Iterable[Any] | None,
-        sensitive: Iterable[Any] | None,
-    ) -> _Parts:
-        cleaned, names = clean_all(raw), [column.name for column in raw]
+    def of(cls, raw: list[Column], roles: Roles, codes: set[str]) -> _Parts:
+        cleaned = clean_all(raw)
         # Names may have been cut: what people call a column is its name in the table.
-        now = {old: each.column.name for old, each in zip(names, cleaned, strict=True)}
-        dropped = {now[name]: "asked for" for name in _in_order(names, drop, "drop")}
-        hidden = [now[name] for name in _in_order(names, sensitive, "sensitive")]
-        for name in hidden:
-            if name in dropped:
-                raise Refusal(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
-        targets: set[str] = set()
-        target = None
-        if outcome is not None and by_name:
-            target = replace(clean(outcome).column, name=now[outcome.name])
-            targets = {target.name}
-            if target.name in {*dropped, *hidden}:
-                raise Refusal(
-                    f"The column {target.name!r} is the target, and is dropped or sensitive, too. "
-                    "Choose one."
-                )
-        elif outcome is not None:
-            # the same column in the table is the target, too; another of that name is not
-            target = clean(outcome).column
-            targets = {each.column.name for each in cleaned if _same(each.column, target)}
+        now = {old.name: each.column.name for old, each in zip(raw, cleaned, strict=True)}
+        targets = {now[name] for name in roles.targets}
+        target = None if roles.target is None else clean(roles.target).column
+        if target is not None:
+            own = now.get(target.name) if target.name in roles.targets else None
             others = [name for name in now.values() if name not in targets]
-            target = replace(target, name=unique([*others, target.name])[-1])
-        aside = targets | {*dropped, *hidden}
+            target = replace(target, name=own or unique([*others, target.name])[-1])
+        aside = {now[name] for name in roles.aside}
         searched = [each for each in cleaned if each.column.name not in aside]
         if not searched:
             raise Refusal(
                 "No column is left to search: all are the target, dropped or sensitive. Leave at "
                 "least two."
             )
-        known = [each.column for each in cleaned if each.column.name not in targets]
-        codes = [now[name] for name in _in_order(names, categorical, "categorical")]
-        return cls(searched, known, target, codes, hidden, dropped)
+        return cls(
+            searched=searched,
+            known=[each.column for each in cleaned if each.column.name not in targets],
+            target=target,
+            codes=[now[column.name] for column in raw if column.name in codes],
+            sensitive=[now[name] for name in roles.sensitive],
+            dropped={now[name]: "asked for" for name in roles.dropped},
+        )
 
 
 def proportional(
@@ -218,25 +200,6 @@ def _strata(target: Column | None, n_rows: int) -> NDArray[np.integer]:
     return target.codes()
 
 
-def _is_name(target: Any) -> bool:
-    return target is None or np.ndim(target) == 0
-
-
-def _outcome(columns: list[Column], target: Any) -> Column | None:
-    if target is None:
-        return None
-    if _is_name(target):
-        names = [column.name for column in columns]
-        return columns[names.index(find(names, target, "target"))]
-    outcome = column_of(target, getattr(target, "name", None) or "target")
-    if len(outcome) != len(columns[0]):
-        raise Refusal(
-            f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one a row is "
-            "needed."
-        )
-    return outcome
-
-
 def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
     frame = as_frame(table)
     if frame is None:
@@ -244,16 +207,7 @@ def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
     return frame[rows.tolist(), :].to_native()
 
 
-def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
-    chosen = found(names, wanted, what)
-    return [name for name in names if name in chosen]
-
-
-def _same(column: Column, other: Column) -> bool:
-    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
-
-
-def _counts(target: Column | None, positive: Any, notes: list[str]) -> Any:
+def _counts(target: Column | None, positive: Any) -> Any:
     """The target's value whose rate counts, as text; None if its mean does."""
     if target is None:
         if positive is not None:
@@ -264,7 +218,7 @@ def _counts(target: Column | None, positive: Any, notes: list[str]) -> Any:
         return None
     levels = levels_of(target, positive)
     if levels is not None and len(levels) > 1:
-        notes.append(
+        note(
             f"{unambiguous(target.name)} takes {len(levels)} values; the rate of the most "
             f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
             f"with --target {unambiguous(target.name)}=VALUE."

@@ -1,0 +1,82 @@
+"""A left-out group beside the rest, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.core.losses import Array
+
+Number = TypeVar("Number", int, float)
+
+
+class Both(NamedTuple, Generic[Number]):
+    """A figure of the left-out group, and of the rest."""
+
+    group: Number
+    rest: Number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeftOut:
+    """One left-out group: what evidence, explanation, findings and report know of it.
+
+    Attributes
+    ----------
+    mask : array of shape (m,)
+        Which rows.
+    sizes : Both of int
+    losses : Both of float
+    retained, retained_own : Both of float
+        Share of the variance kept by the shared projection, and by each side's own.
+    components : array of shape (d, n)
+        The group's own.
+    offset : float
+        Rows whose score exceeds it belong to the group.
+    disparity : float
+        The group's loss minus the rest's.
+    bound : float
+        No group of this size has a larger disparity; computed when it is first read.
+    """
+
+    mask: NDArray[np.bool_]
+    sizes: Both[int]
+    losses: Both[float]
+    retained: Both[float]
+    retained_own: Both[float]
+    components: Array
+    offset: float
+    certified: Callable[[], float] = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return self.sizes.group
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def share(self) -> float:
+        """Of all rows."""
+        return self.size / self.n_rows
+
+    @property
+    def disparity(self) -> float:
+        return self.losses.group - self.losses.rest
+
+    @cached_property
+    def bound(self) -> float:
+        return self.certified()
+
+    @property
+    def told(self) -> str:
+        return (
+            f"Its loss exceeds the rest's by {self.disparity:.4g}; no group of {self.size:,} rows "
+            f"can exceed {self.bound:.4g} (certified)."
+        )

@@ -1,0 +1,81 @@
+"""Which part each column of a raw table plays: target, sensitive, dropped, or searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from leftout.checks import Refusal
+from leftout.tables.columns import Column, column_of, find, found
+
+
+class Roles(NamedTuple):
+    """The parts that columns play, by their names in the table."""
+
+    target: Column | None  # a column of the table, or one that came beside it
+    targets: set[str]  # columns of the table that are the target
+    sensitive: list[str]
+    dropped: list[str]
+
+    @property
+    def aside(self) -> set[str]:
+        """Columns that nothing is searched in."""
+        return self.targets | {*self.sensitive, *self.dropped}
+
+
+def assign(
+    columns: list[Column],
+    target: Any = None,
+    sensitive: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+) -> Roles:
+    """Give every column one part; refuses names that are not there, or that have two."""
+    names = [column.name for column in columns]
+    dropped = _in_order(names, drop, "drop")
+    hidden = _in_order(names, sensitive, "sensitive")
+    outcome = outcome_of(columns, target)
+    targets: set[str] = set()
+    if outcome is not None and is_name(target):
+        targets = {outcome.name}
+    elif outcome is not None:  # the same column in the table is the target, too
+        targets = {column.name for column in columns if _same(column, outcome)}
+    for name in hidden:
+        if name in dropped:
+            raise Refusal(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
+    for name in targets & {*dropped, *hidden} if is_name(target) else ():
+        raise Refusal(
+            f"The column {name!r} is the target, and is dropped or sensitive, too. Choose one."
+        )
+    return Roles(outcome, targets, hidden, dropped)
+
+
+def outcome_of(columns: list[Column], target: Any) -> Column | None:
+    """The target: a column by its name, or values that came beside the table."""
+    if target is None or isinstance(target, Column):
+        return target
+    if is_name(target):
+        names = [column.name for column in columns]
+        return columns[names.index(find(names, target, "target"))]
+    outcome = column_of(target, getattr(target, "name", None) or "target")
+    if len(outcome) != len(columns[0]):
+        raise Refusal(
+            f"The target has {len(outcome):,} values for {len(columns[0]):,} rows; one for each "
+            "row is needed."
+        )
+    return outcome
+
+
+def is_name(target: Any) -> bool:
+    """Whether a target is named, rather than given."""
+    return target is None or not isinstance(target, Column) and np.ndim(target) == 0
+
+
+def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
+    chosen = found(names, wanted, what)
+    return [name for name in names if name in chosen]
+
+
+def _same(column: Column, other: Column) -> bool:
+    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
