@@ -23,7 +23,7 @@ from leftout.reproduce.formulas import ANNEALING, DEFINITION, GREEDY, PAPER  # n
 from leftout.reproduce.known import STUDENTS, TABLES  # noqa: E402
 from leftout.reproduce.published import numbers, published  # noqa: E402
 from leftout.reproduce.searches import searched, sorted_rows  # noqa: E402
-from leftout.reproduce.sources import prepare  # noqa: E402
+from leftout.reproduce.tables import prepare  # noqa: E402
 
 
 def reach(values):

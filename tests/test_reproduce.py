@@ -23,7 +23,7 @@ from leftout.cli import main
 from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency
 from leftout.files import write_into
-from leftout.reproduce import correction, downloads, facts, paper, quantities, sources
+from leftout.reproduce import correction, facts, paper, quantities, tables
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.formulas import DEFINITION, FORMULAS, GREEDY, PAPER
 from leftout.reproduce.known import CREDIT, DIABETES, STUDENTS, TABLES
@@ -338,7 +338,7 @@ def test_preset_of_the_audit_is_the_papers_formula(folder):
     )  # fmt: skip
     assert (found.settings.loss, found.settings.centering) == (PAPER.loss, PAPER.centering)
     assert found.partition.solver == GREEDY
-    X = sources.encode(CREDIT, frame)
+    X = tables.encode(CREDIT, frame)
     np.testing.assert_allclose(X, found.intake.X, atol=1e-12)
     here = searched(X.to_numpy(), 3, PAPER, GREEDY, 2, 0, 1)
     np.testing.assert_allclose(here.disparities, found.stability.disparities)
@@ -433,7 +433,7 @@ def real():
     reason = paper_data.missing()
     if reason:
         pytest.skip(reason)
-    return sources.prepare(paper_data.FOLDER, STUDENTS, 2000)
+    return tables.prepare(paper_data.FOLDER, STUDENTS, 2000)
 
 
 def test_students_are_encoded_as_in_the_paper(real):
@@ -506,7 +506,7 @@ def test_names_that_people_download_the_tables_by(tmp_path):
         name = "diabetes_binary_health_indicators_BRFSS2015.csv"
         archive.write(tmp_path / "inside.csv", f"some folder/{name}")
     for known in TABLES.values():
-        file, frame = downloads.load(tmp_path, known)
+        file, frame = tables.load(tmp_path, known)
         assert list(frame.columns) == [*frame.columns[:0], *_in_order(known, frame)]
         pd.testing.assert_frame_equal(
             frame[list(known.features)], table(known)[list(known.features)], check_dtype=False
@@ -526,7 +526,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
     below = pd.DataFrame([frame.columns.tolist(), *frame.to_numpy().tolist()])
     path = tmp_path / "default of credit card clients.xlsx"
     pd.concat([above, below]).to_excel(path, index=False, header=False)
-    _, found = downloads.load(tmp_path, CREDIT)
+    _, found = tables.load(tmp_path, CREDIT)
     expected = frame[[*CREDIT.features, CREDIT.target]]
     np.testing.assert_allclose(found[list(expected.columns)].astype(float), expected)
 
@@ -534,7 +534,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
 def test_another_table_of_the_same_name_is_passed_over(tmp_path):
     write(table(CREDIT), tmp_path / "data.csv")
     write(table(STUDENTS), tmp_path / "dataset.csv")
-    assert downloads.load(tmp_path, STUDENTS)[0] == "dataset.csv"
+    assert tables.load(tmp_path, STUDENTS)[0] == "dataset.csv"
 
 
 def refused(*arguments):
@@ -586,32 +586,32 @@ def test_a_table_that_is_not_the_papers(tmp_path, damage):
     frame[column] = change(frame[column])
     write(frame, tmp_path / "UCI_Credit_Card.csv")
     with pytest.raises(ValueError, match=said):
-        sources.prepare(tmp_path, CREDIT, 200)
+        tables.prepare(tmp_path, CREDIT, 200)
 
 
 def test_damaged_files_are_passed_over_or_named(tmp_path):
     (tmp_path / "archive.zip").write_bytes(b"PK\x05\x06 no archive")
     (tmp_path / "UCI_Credit_Card.csv").write_text("")
     with pytest.raises(ValueError, match=r"'UCI_Credit_Card.csv' cannot be read \(.* is empty"):
-        downloads.load(tmp_path, CREDIT)
+        tables.load(tmp_path, CREDIT)
     write(table(CREDIT), tmp_path / "good.csv")
     with zipfile.ZipFile(tmp_path / "download.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("UCI_Credit_Card.csv/", "")
         archive.writestr("__MACOSX/UCI_Credit_Card.csv", b"\0\5\26\7")
         archive.write(tmp_path / "good.csv", "default of credit card clients.csv")
-    file, _ = downloads.load(tmp_path, CREDIT)
+    file, _ = tables.load(tmp_path, CREDIT)
     assert file == "download.zip/default of credit card clients.csv"
     data = bytearray((tmp_path / "download.zip").read_bytes())
     start = data.index(b"clients.csv") + 20
     data[start : start + 200] = bytes(200)
     (tmp_path / "download.zip").write_bytes(data)
     with pytest.raises(ValueError, match=r"clients.csv' cannot be read"):
-        downloads.load(tmp_path, CREDIT)
+        tables.load(tmp_path, CREDIT)
 
 
 def test_a_column_by_its_own_name_before_another(tmp_path):
     write(table(CREDIT).assign(PAY_1=7), tmp_path / "UCI_Credit_Card.csv")
-    _, frame = downloads.load(tmp_path, CREDIT)
+    _, frame = tables.load(tmp_path, CREDIT)
     pd.testing.assert_series_equal(frame["PAY_0"], table(CREDIT)["PAY_0"])
 
 

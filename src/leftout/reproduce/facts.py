@@ -21,7 +21,7 @@ from leftout.reproduce.measured import (
     matrix,
 )
 from leftout.reproduce.searches import Array, residuals, sorted_rows
-from leftout.reproduce.sources import Prepared, Sample
+from leftout.reproduce.tables import Prepared, Sample
 
 _LINES = 5
 

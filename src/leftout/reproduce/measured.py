@@ -15,7 +15,7 @@ from leftout.reproduce.correction import corrected
 from leftout.reproduce.formulas import FORMULAS, PAPER, SOLVERS, Formula
 from leftout.reproduce.known import Known
 from leftout.reproduce.searches import Array, Found, Sorted, searched, sorted_rows
-from leftout.reproduce.sources import Sample
+from leftout.reproduce.tables import Sample
 from leftout.running import Report
 
 # Rules count from this share of the rows on. The paper names no floor; at 5 % its lifts (1.2 to

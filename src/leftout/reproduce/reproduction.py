@@ -30,7 +30,7 @@ from leftout.reproduce.measured import (
     measure,
 )
 from leftout.reproduce.published import published
-from leftout.reproduce.sources import Prepared, prepare
+from leftout.reproduce.tables import Prepared, prepare
 from leftout.running import Report, Stages, clean_interrupts, one_thread
 from leftout.wording import listed, shortened
 
