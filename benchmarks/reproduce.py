@@ -21,9 +21,9 @@ from leftout import group_losses  # noqa: E402
 from leftout.reproduce.facts import cumulative_variance  # noqa: E402
 from leftout.reproduce.formulas import ANNEALING, DEFINITION, GREEDY, PAPER  # noqa: E402
 from leftout.reproduce.known import STUDENTS, TABLES  # noqa: E402
-from leftout.reproduce.published import numbers, published  # noqa: E402
 from leftout.reproduce.searches import searched, sorted_rows  # noqa: E402
 from leftout.reproduce.tables import prepare  # noqa: E402
+from leftout.reproduce.verdicts import numbers, published  # noqa: E402
 
 
 def reach(values):

@@ -28,7 +28,6 @@ from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.formulas import DEFINITION, FORMULAS, GREEDY, PAPER
 from leftout.reproduce.known import CREDIT, DIABETES, STUDENTS, TABLES
 from leftout.reproduce.measured import Measured, Mended, fall_together, measure, mend
-from leftout.reproduce.published import numbers, published
 from leftout.reproduce.searches import (
     Found,
     Sorted,
@@ -38,7 +37,18 @@ from leftout.reproduce.searches import (
     sides_agree,
     sorted_rows,
 )
-from leftout.reproduce.verdicts import NOT, NOT_RUN, REPRODUCED, SAME, Against, Line, Ours, judge
+from leftout.reproduce.verdicts import (
+    NOT,
+    NOT_RUN,
+    REPRODUCED,
+    SAME,
+    Against,
+    Line,
+    Ours,
+    judge,
+    numbers,
+    published,
+)
 
 ROWS = 260
 
@@ -168,16 +178,16 @@ def a_line(value, values, against=None, decimals=2, bound=False):
 )
 def test_the_rule(value, values, other, bound, status):
     against = None if other is None else Against("the other's", *other)
-    assert a_line(value, values, against, bound=bound).status == status
+    assert a_line(value, values, against, bound=bound).verdict == status
 
 
 def test_nothing_measured_is_no_verdict_and_nothing_found_is_one():
     line = Line("/x", "x", 1.0)
-    assert judge(line, None).status == NOT_RUN
+    assert judge(line, None).verdict == NOT_RUN
     absent = judge(line, Ours(np.empty(0), "runs", None, "It is nowhere."))
-    assert (absent.status, absent.reason) == (NOT, "It is nowhere.")
-    assert judge(line, Ours(np.empty(0), "runs")).status == NOT_RUN
-    assert judge(line, Ours(np.array([np.nan]), "runs")).status == NOT_RUN
+    assert (absent.verdict, absent.reason) == (NOT, "It is nowhere.")
+    assert judge(line, Ours(np.empty(0), "runs")).verdict == NOT_RUN
+    assert judge(line, Ours(np.array([np.nan]), "runs")).verdict == NOT_RUN
 
 
 @given(
@@ -193,7 +203,7 @@ def test_the_rule_from_its_definition(value, values, theirs, mine):
     same = (value > theirs and middle > mine) or (value < theirs and middle < mine)
     expected = REPRODUCED if inside else SAME if same else NOT
     against = Against("the other's", theirs, mine)
-    assert a_line(value, values, against, decimals=0).status == expected or np.isclose(
+    assert a_line(value, values, against, decimals=0).verdict == expected or np.isclose(
         min(abs(value - v) for v in values), 0.0, atol=1e-9
     )
 

@@ -13,9 +13,8 @@ from leftout.reproduce import quantities as ours
 from leftout.reproduce.formulas import ANNEALING, FORMULAS, GREEDY
 from leftout.reproduce.known import STUDENTS, same_column
 from leftout.reproduce.measured import Measured, Sampled
-from leftout.reproduce.published import numbers, published
 from leftout.reproduce.searches import Array, random_agreement
-from leftout.reproduce.verdicts import Against, Line, Ours
+from leftout.reproduce.verdicts import Against, Line, Ours, by_pointer, published
 from leftout.wording import counted
 
 Quantity = Callable[[Measured], Array]
@@ -61,7 +60,7 @@ def _median(quantity: Quantity, every: list[Measured]) -> float:
 def compared(results: Results) -> list[Line]:
     """A line for every published number, in the order of the paper's numbers."""
     lines = {line.pointer: line for line in _lines(results)}
-    return [lines[pointer] for pointer, _ in numbers(published())]
+    return [lines[pointer] for pointer in by_pointer()]
 
 
 def _lines(results: Results) -> Iterator[Line]:

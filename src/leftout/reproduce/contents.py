@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from leftout.reproduce.facts import spread
 from leftout.reproduce.formulas import FORMULAS, Formula
 from leftout.reproduce.known import STUDENTS, Known, same_column
 from leftout.reproduce.measured import SUPPORT, TOP_RULES, Mended, fall_together, top_features
-from leftout.reproduce.published import published
-from leftout.reproduce.verdicts import STATUSES, Line, judge
+from leftout.reproduce.verdicts import STATUSES, Line, judge, published
 
 _TOP = 5
 METHODS = {
@@ -161,11 +161,7 @@ def verdicts(lines: list[Line]) -> list[dict[str, Any]]:
             "what": line.words, "published": line.published, "given": line.given,
         }  # fmt: skip
         for formula in FORMULAS:
-            verdict = judge(line, line.ours.get(formula.key))
-            entry[formula.key] = {
-                "verdict": verdict.status, "reason": verdict.reason, "low": verdict.low,
-                "median": verdict.median, "high": verdict.high,
-            }  # fmt: skip
+            entry[formula.key] = asdict(judge(line, line.ours.get(formula.key)))
         # the published numbers come from the paper's formula
         entry["verdict"] = entry[FORMULAS[0].key]["verdict"]
         entry["reason"] = entry[FORMULAS[0].key]["reason"]

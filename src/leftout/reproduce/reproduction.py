@@ -29,8 +29,8 @@ from leftout.reproduce.measured import (
     matrix,
     measure,
 )
-from leftout.reproduce.published import published
 from leftout.reproduce.tables import Prepared, prepare
+from leftout.reproduce.verdicts import published
 from leftout.running import Report, Stages, clean_interrupts, one_thread
 from leftout.wording import listed, shortened
 
