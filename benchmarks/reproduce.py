@@ -18,12 +18,19 @@ sys.path.insert(0, str(ROOT / "tests"))
 import paper_data  # noqa: E402
 from benchmarks import scratch  # noqa: E402
 from leftout import group_losses  # noqa: E402
-from leftout.reproduce.facts import cumulative_variance  # noqa: E402
-from leftout.reproduce.formulas import ANNEALING, DEFINITION, GREEDY, PAPER  # noqa: E402
 from leftout.reproduce.known import STUDENTS, TABLES  # noqa: E402
-from leftout.reproduce.published import numbers, published  # noqa: E402
-from leftout.reproduce.searches import searched, sorted_rows  # noqa: E402
-from leftout.reproduce.sources import prepare  # noqa: E402
+from leftout.reproduce.measure import (  # noqa: E402
+    ANNEALING,
+    DEFINITION,
+    GREEDY,
+    PAPER,
+    components,
+    cumulative_variance,
+    searched,
+    sorted_rows,
+)
+from leftout.reproduce.tables import prepare  # noqa: E402
+from leftout.reproduce.verdicts import numbers, published  # noqa: E402
 
 
 def reach(values):
@@ -40,7 +47,7 @@ def students():
         evening = (sample.raw["Daytime/evening attendance"] != 1).to_numpy(dtype=int)
         day.append(group_losses(X, evening, 9, **PAPER.options))
         half.append(sorted_rows(X, 9, PAPER, "half").losses)
-        chosen.append(int(np.argmax(cumulative_variance(X) > 0.8)) + 1)
+        chosen.append(components(cumulative_variance(X)))
         gaps.append(searched(X, 9, PAPER, GREEDY, 30, seed, 2).disparities)
     day, half, gaps = np.array(day), np.array(half), np.array(gaps)
     inside = np.sum((day[:, 1] > 0.8) & (day[:, 1] < 1.2))
@@ -127,7 +134,7 @@ def rivals():
         lines = []
         for seed in range(3):
             X = table.sample(2000, seed).X.to_numpy()
-            d = known.n_components or int(np.argmax(cumulative_variance(X) > 0.8)) + 1
+            d = known.n_components or components(cumulative_variance(X))
             best = [
                 searched(X, d, DEFINITION, solver, runs, seed, 2).disparities.max()
                 for solver, runs in (("alternating", 2), (GREEDY, 30), (ANNEALING, 5))

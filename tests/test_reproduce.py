@@ -23,22 +23,41 @@ from leftout.cli import main
 from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency
 from leftout.files import write_into
-from leftout.reproduce import correction, downloads, facts, paper, quantities, sources
+from leftout.reproduce import compare, correction, paper, tables
 from leftout.reproduce.compare import Results, compared
-from leftout.reproduce.formulas import DEFINITION, FORMULAS, GREEDY, PAPER
+from leftout.reproduce.contents import fall_together
 from leftout.reproduce.known import CREDIT, DIABETES, STUDENTS, TABLES
-from leftout.reproduce.measured import Measured, Mended, fall_together, measure, mend
-from leftout.reproduce.published import numbers, published
-from leftout.reproduce.searches import (
+from leftout.reproduce.lessons import ceiling
+from leftout.reproduce.measure import (
+    DEFINITION,
+    FORMULAS,
+    GREEDY,
+    PAPER,
     Found,
+    Measured,
+    Mended,
     Sorted,
+    cumulative_variance,
+    measure,
+    mend,
     random_agreement,
     residuals,
     searched,
     sides_agree,
     sorted_rows,
 )
-from leftout.reproduce.verdicts import NOT, NOT_RUN, REPRODUCED, SAME, Against, Line, Ours, judge
+from leftout.reproduce.verdicts import (
+    NOT,
+    NOT_RUN,
+    REPRODUCED,
+    SAME,
+    Against,
+    Line,
+    Ours,
+    judge,
+    numbers,
+    published,
+)
 
 ROWS = 260
 
@@ -168,16 +187,16 @@ def a_line(value, values, against=None, decimals=2, bound=False):
 )
 def test_the_rule(value, values, other, bound, status):
     against = None if other is None else Against("the other's", *other)
-    assert a_line(value, values, against, bound=bound).status == status
+    assert a_line(value, values, against, bound=bound).verdict == status
 
 
 def test_nothing_measured_is_no_verdict_and_nothing_found_is_one():
     line = Line("/x", "x", 1.0)
-    assert judge(line, None).status == NOT_RUN
+    assert judge(line, None).verdict == NOT_RUN
     absent = judge(line, Ours(np.empty(0), "runs", None, "It is nowhere."))
-    assert (absent.status, absent.reason) == (NOT, "It is nowhere.")
-    assert judge(line, Ours(np.empty(0), "runs")).status == NOT_RUN
-    assert judge(line, Ours(np.array([np.nan]), "runs")).status == NOT_RUN
+    assert (absent.verdict, absent.reason) == (NOT, "It is nowhere.")
+    assert judge(line, Ours(np.empty(0), "runs")).verdict == NOT_RUN
+    assert judge(line, Ours(np.array([np.nan]), "runs")).verdict == NOT_RUN
 
 
 @given(
@@ -193,7 +212,7 @@ def test_the_rule_from_its_definition(value, values, theirs, mine):
     same = (value > theirs and middle > mine) or (value < theirs and middle < mine)
     expected = REPRODUCED if inside else SAME if same else NOT
     against = Against("the other's", theirs, mine)
-    assert a_line(value, values, against, decimals=0).status == expected or np.isclose(
+    assert a_line(value, values, against, decimals=0).verdict == expected or np.isclose(
         min(abs(value - v) for v in values), 0.0, atol=1e-9
     )
 
@@ -321,7 +340,7 @@ def test_no_partition_is_above_the_ceiling():
     X = np.random.default_rng(0).random((10, 3))
     centred = X - X.mean(axis=0)
     for smallest, centering in product((2, 3, 4), ("global", "none")):
-        top = facts.ceiling(X if centering == "none" else centred, 1, smallest)
+        top = ceiling(X if centering == "none" else centred, 1, smallest)
         for size in range(smallest, 10 - smallest + 1):
             for rows in combinations(range(10), size):
                 labels = np.isin(np.arange(10), rows).astype(int)
@@ -338,7 +357,7 @@ def test_preset_of_the_audit_is_the_papers_formula(folder):
     )  # fmt: skip
     assert (found.settings.loss, found.settings.centering) == (PAPER.loss, PAPER.centering)
     assert found.partition.solver == GREEDY
-    X = sources.encode(CREDIT, frame)
+    X = tables.encode(CREDIT, frame)
     np.testing.assert_allclose(X, found.intake.X, atol=1e-12)
     here = searched(X.to_numpy(), 3, PAPER, GREEDY, 2, 0, 1)
     np.testing.assert_allclose(here.disparities, found.stability.disparities)
@@ -367,30 +386,31 @@ def test_quantities_are_in_the_papers_order():
         half=Sorted(np.array([0.5, 0.4]), np.array([5, 5])),
         cut=Sorted(np.array([0.9, 0.1]), np.array([2, 8])),
         matched=[Sorted(np.array([0.6, 0.3]), np.array([3, 7]))],
+        groups={"global": labels[0].astype(np.intp)},
         mended={"global": Mended(np.array([7, 3]), np.array([0.1, 5.0]), np.array([1.0, 2.0]))},
         scores=[scores],
         frequency=frequency,
     )
-    assert quantities.loss("greedy", 0, m).tolist() == [0.1, 1.0]  # A is the rest
-    assert quantities.size("greedy", 1, m).tolist() == [3, 4]
-    assert quantities.smaller("greedy", m).tolist() == [3, 4]
-    assert quantities.larger("greedy", m).tolist() == [7, 6]
-    np.testing.assert_allclose(quantities.disparity("greedy", m), [4.9, 2.0])
-    assert quantities.loss("sorting_equal", 0, m).tolist() == [0.5]  # A has the high residuals
-    assert quantities.loss("sorting_matched", 0, m).tolist() == [0.3]  # A is as large as the rest
-    assert quantities.size("sorting_matched", 0, m).tolist() == [7]
-    assert quantities.mended("global", "after", 1, m).tolist() == [2.0]
-    assert quantities.score("left_out", 1, m).tolist() == [90.0]
-    assert quantities.mean_score("total", m).tolist() == [50.0]
-    assert quantities.rule_runs("minority", "Course", m).tolist() == [15.0]  # of 30
-    assert quantities.rule_runs("majority", "Course", m).tolist() == [3.0]
-    assert quantities.rule_runs("minority", "GDP", m).tolist() == [0.0]
-    pair = frozenset({"Course", "Gender"})
-    assert quantities.pair_runs("majority", pair, m).tolist() == [12.0]
-    assert quantities.pair_runs("minority", pair, m).tolist() == [0.0]
-    assert quantities.lift("majority", pair, 1, m).tolist() == [1.6]
-    assert quantities.lift("minority", pair, 1, m).tolist() == []
-    assert quantities.lifts([("minority", pair), ("majority", pair)], 0, m).tolist() == [1.1]
+    assert compare.loss("greedy", 0, m).tolist() == [0.1, 1.0]  # A is the rest
+    assert compare.size("greedy", 1, m).tolist() == [3, 4]
+    assert compare.size_by_rank("greedy", 0, m).tolist() == [3, 4]
+    assert compare.size_by_rank("greedy", 1, m).tolist() == [7, 6]
+    np.testing.assert_allclose(compare.disparity("greedy", m), [4.9, 2.0])
+    assert compare.loss("sorting_equal", 0, m).tolist() == [0.5]  # A has the high residuals
+    assert compare.loss("sorting_matched", 0, m).tolist() == [0.3]  # A is as large as the rest
+    assert compare.size("sorting_matched", 0, m).tolist() == [7]
+    assert compare.mended("global", "after", 1, m).tolist() == [2.0]
+    assert compare.score("left_out", 1, m).tolist() == [90.0]
+    assert compare.mean_score("total", m).tolist() == [50.0]
+    assert compare.rule_runs("minority", "Course", m).tolist() == [15.0]  # of 30
+    assert compare.rule_runs("majority", "Course", m).tolist() == [3.0]
+    assert compare.rule_runs("minority", "GDP", m).tolist() == [0.0]
+    few, most = ((group, {"Course", "Gender"}) for group in ("minority", "majority"))
+    assert compare.pair_runs(most, m).tolist() == [12.0]
+    assert compare.pair_runs(few, m).tolist() == [0.0]
+    assert compare.lifts([most], 1, m).tolist() == [1.6]
+    assert compare.lifts([few], 1, m).tolist() == []
+    assert compare.lifts([few, most], 0, m).tolist() == [1.1]
 
 
 def test_the_tables_show_what_was_measured(done):
@@ -433,7 +453,7 @@ def real():
     reason = paper_data.missing()
     if reason:
         pytest.skip(reason)
-    return sources.prepare(paper_data.FOLDER, STUDENTS, 2000)
+    return tables.prepare(paper_data.FOLDER, STUDENTS, 2000)
 
 
 def test_students_are_encoded_as_in_the_paper(real):
@@ -448,29 +468,29 @@ def test_students_are_encoded_as_in_the_paper(real):
 
 def test_daytime_evening_and_the_half_on_ten_samples(real):
     """The published 2.20 / 1.06 and 0.50 / 0.41; evening students are few, so theirs vary."""
-    day, half, components = [], [], []
+    day, half, chosen = [], [], []
     for seed in range(10):
         sample = real.sample(2000, seed)
         X = sample.X.to_numpy()
         evening = (sample.raw["Daytime/evening attendance"] != 1).to_numpy(dtype=int)
         day.append(group_losses(X, evening, 9, **PAPER.options))
         half.append(sorted_rows(X, 9, PAPER, "half").losses)
-        components.append(int(np.argmax(facts.cumulative_variance(X) > 0.8)) + 1)
+        chosen.append(int(np.argmax(cumulative_variance(X) > 0.8)) + 1)
     day, half = np.array(day), np.array(half)
     assert (day[:, 0] > 1.9).all() and (day[:, 0] < 2.6).all()
     assert 0.8 < np.median(day[:, 1]) < 1.2
     assert (half > 0.25).all() and (half < 0.7).all()
-    assert components.count(9) >= 8
+    assert chosen.count(9) >= 8
 
 
 def test_a_sample_of_students_by_both_formulas(real):
-    first = measure(STUDENTS, real.sample(2000, 1), 9, 0.8, 4, 1, True, 2, lambda *_: None)
+    first = measure(STUDENTS, real.sample(2000, 1), 9, 4, 1, True, 2, lambda *_: None)
     found = {f.key: first.formulas[f.key].found for f in FORMULAS}
     assert found["paper"]["greedy"].disparities.max() > 4.0
     ours = found["definition"]["ours"].disparities.max()
     for rival in ("greedy", "annealing"):
         assert ours > found["definition"][rival].disparities.max()
-    lines = compared(Results({"students": [first]}, 4, 0.8))
+    lines = compared(Results({"students": [first]}, 4))
     assert {line.pointer for line in lines} == {pointer for pointer, _ in numbers(published())}
 
 
@@ -506,7 +526,7 @@ def test_names_that_people_download_the_tables_by(tmp_path):
         name = "diabetes_binary_health_indicators_BRFSS2015.csv"
         archive.write(tmp_path / "inside.csv", f"some folder/{name}")
     for known in TABLES.values():
-        file, frame = downloads.load(tmp_path, known)
+        file, frame = tables.load(tmp_path, known)
         assert list(frame.columns) == [*frame.columns[:0], *_in_order(known, frame)]
         pd.testing.assert_frame_equal(
             frame[list(known.features)], table(known)[list(known.features)], check_dtype=False
@@ -526,7 +546,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
     below = pd.DataFrame([frame.columns.tolist(), *frame.to_numpy().tolist()])
     path = tmp_path / "default of credit card clients.xlsx"
     pd.concat([above, below]).to_excel(path, index=False, header=False)
-    _, found = downloads.load(tmp_path, CREDIT)
+    _, found = tables.load(tmp_path, CREDIT)
     expected = frame[[*CREDIT.features, CREDIT.target]]
     np.testing.assert_allclose(found[list(expected.columns)].astype(float), expected)
 
@@ -534,7 +554,7 @@ def test_a_spreadsheet_with_its_names_in_the_second_line(tmp_path):
 def test_another_table_of_the_same_name_is_passed_over(tmp_path):
     write(table(CREDIT), tmp_path / "data.csv")
     write(table(STUDENTS), tmp_path / "dataset.csv")
-    assert downloads.load(tmp_path, STUDENTS)[0] == "dataset.csv"
+    assert tables.load(tmp_path, STUDENTS)[0] == "dataset.csv"
 
 
 def refused(*arguments):
@@ -586,32 +606,32 @@ def test_a_table_that_is_not_the_papers(tmp_path, damage):
     frame[column] = change(frame[column])
     write(frame, tmp_path / "UCI_Credit_Card.csv")
     with pytest.raises(ValueError, match=said):
-        sources.prepare(tmp_path, CREDIT, 200)
+        tables.prepare(tmp_path, CREDIT, 200)
 
 
 def test_damaged_files_are_passed_over_or_named(tmp_path):
     (tmp_path / "archive.zip").write_bytes(b"PK\x05\x06 no archive")
     (tmp_path / "UCI_Credit_Card.csv").write_text("")
     with pytest.raises(ValueError, match=r"'UCI_Credit_Card.csv' cannot be read \(.* is empty"):
-        downloads.load(tmp_path, CREDIT)
+        tables.load(tmp_path, CREDIT)
     write(table(CREDIT), tmp_path / "good.csv")
     with zipfile.ZipFile(tmp_path / "download.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("UCI_Credit_Card.csv/", "")
         archive.writestr("__MACOSX/UCI_Credit_Card.csv", b"\0\5\26\7")
         archive.write(tmp_path / "good.csv", "default of credit card clients.csv")
-    file, _ = downloads.load(tmp_path, CREDIT)
+    file, _ = tables.load(tmp_path, CREDIT)
     assert file == "download.zip/default of credit card clients.csv"
     data = bytearray((tmp_path / "download.zip").read_bytes())
     start = data.index(b"clients.csv") + 20
     data[start : start + 200] = bytes(200)
     (tmp_path / "download.zip").write_bytes(data)
     with pytest.raises(ValueError, match=r"clients.csv' cannot be read"):
-        downloads.load(tmp_path, CREDIT)
+        tables.load(tmp_path, CREDIT)
 
 
 def test_a_column_by_its_own_name_before_another(tmp_path):
     write(table(CREDIT).assign(PAY_1=7), tmp_path / "UCI_Credit_Card.csv")
-    _, frame = downloads.load(tmp_path, CREDIT)
+    _, frame = tables.load(tmp_path, CREDIT)
     pd.testing.assert_series_equal(frame["PAY_0"], table(CREDIT)["PAY_0"])
 
 
@@ -645,7 +665,7 @@ def test_the_command_writes_and_tells(written):
         f"students-fair-{name}-paper" in figures
         for name in ("global", "daytime-evening", "low-grade-and-unpaid-tuition")
     )
-    # how far it is, a line a stage
+    # how far it is, one line per stage
     assert "0 %  students: sample 1 of 2" in result.stderr and "100 %  done" in result.stderr
     assert "diabetes: sample 2 of 2" in result.stderr
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from leftout.reproduce import quantities
-from leftout.reproduce.compare import SCORES, Results
-from leftout.reproduce.facts import spread
-from leftout.reproduce.formulas import FORMULAS, Formula
-from leftout.reproduce.known import STUDENTS, Known, same_column
-from leftout.reproduce.measured import SUPPORT, TOP_RULES, Mended, fall_together, top_features
-from leftout.reproduce.published import published
-from leftout.reproduce.verdicts import STATUSES, Line, judge
+from leftout.reproduce.compare import SCORES, Results, compared, disparity, sides
+from leftout.reproduce.known import STUDENTS, same_column
+from leftout.reproduce.lessons import spread, spreads
+from leftout.reproduce.measure import FORMULAS, Formula, Mended, Sampled, pairs
+from leftout.reproduce.verdicts import STATUSES, judge, published
 
 _TOP = 5
 METHODS = {
@@ -23,8 +21,6 @@ METHODS = {
     "annealing": "annealing (Algorithm 3)",
     "ours": "alternating (ours)",
 }
-
-
 # The parts of the paper's numbers, by the first word of their pointers.
 PARTS = {
     "setup": "set-up",
@@ -37,16 +33,16 @@ PARTS = {
 }
 
 
-def partitions(results: Results, key: str) -> list[dict[str, Any]]:
-    """The paper's tables of partitions: a line a method, both formulas."""
+def partitions(key: str, samples: list[Sampled]) -> list[dict[str, Any]]:
+    """The paper's tables of partitions: one line per method, both formulas."""
     lines = []
     for method, words in METHODS.items():
         theirs = published()["partition"][key].get(method)
         line: dict[str, Any] = {"method": method, "words": words, "published": theirs}
         for formula in FORMULAS:
-            every = [s.formulas[formula.key] for s in results.samples[key]]
-            losses, sizes = zip(*(quantities.sides(method, m) for m in every), strict=True)
-            gaps = [quantities.disparity(method, m) for m in every]
+            every = [s.formulas[formula.key] for s in samples]
+            losses, sizes = zip(*(sides(method, m) for m in every), strict=True)
+            gaps = [disparity(method, m) for m in every]
             best = int(np.argmax(gaps[0]))
             if method == "sorting_matched":  # the one that matches the best of greedy
                 greedy = every[0].found["greedy"]
@@ -54,56 +50,44 @@ def partitions(results: Results, key: str) -> list[dict[str, Any]]:
             line[formula.key] = {
                 "losses": losses[0][best].tolist(),
                 "sizes": sizes[0][best].astype(int).tolist(),
-                "disparity": float(gaps[0][best]),
+                "disparity": gaps[0][best],
                 "runs": len(gaps[0]),
                 "on_this_sample": spread(gaps[0]),
                 "on_all_samples": spread(np.concatenate(gaps)),
-                "sizes_on_all_samples": [spread(np.concatenate(sizes)[:, side]) for side in (0, 1)],
+                "sizes_on_all_samples": spreads(np.concatenate(sizes)),
             }
         lines.append(line)
     return lines
 
 
-def stability(results: Results, key: str, formula: Formula) -> dict[str, Any]:
-    """Epochs and agreement of runs on the first sample."""
-    found = results.samples[key][0].formulas[formula.key].found
-    greedy, shown = found["greedy"], found[formula.headline]
-    within = greedy.within()
+def stability(first: Sampled, formula: Formula) -> dict[str, Any]:
+    """Epochs and agreement of runs."""
+    found = first.formulas[formula.key].found
+    greedy, shown = found["greedy"], found[formula.headline].stability.jaccard
+    jaccard, within = greedy.stability.jaccard, greedy.within()
     return {
         "disparity_by_epoch": [run.tolist() for run in greedy.stability.epochs or []],
         "adjacent_epochs": [run[:-1].tolist() for run in within],
-        "first_to_last_epoch": [float(run[-1]) for run in within],
+        "first_to_last_epoch": [run[-1] for run in within],
         "agreement": spread(greedy.agreement()),
-        "agreement_by_chance": float(np.median(greedy.agreement_by_chance())),
-        "jaccard_of_left_out": spread(_pairs(greedy.stability.jaccard)),
-        "jaccard_matrix": greedy.stability.jaccard.tolist(),
+        "agreement_by_chance": np.median(greedy.agreement_by_chance()),
+        "jaccard_of_left_out": spread(pairs(jaccard)),
+        "jaccard_matrix": jaccard.tolist(),
         "solver": formula.headline,
-        "jaccard_of_left_out_by_solver": spread(_pairs(shown.stability.jaccard)),
-        "jaccard_matrix_by_solver": shown.stability.jaccard.tolist(),
+        "jaccard_of_left_out_by_solver": spread(pairs(shown)),
+        "jaccard_matrix_by_solver": shown.tolist(),
     }
 
 
-def _pairs(jaccard: Any) -> Any:
-    return jaccard[np.triu_indices(len(jaccard), 1)]
-
-
-def scores(results: Results, known: Known, formula: Formula) -> dict[str, Any]:
-    """The paper's scores, averaged over the runs on the first sample, and the leading features."""
-    first = results.samples[known.key][0]
+def scores(first: Sampled, formula: Formula) -> dict[str, Any]:
+    """The paper's scores, averaged over runs, and the leading features."""
     every = first.formulas[formula.key].scores
-    names = [str(name) for name in first.sample.X.columns]
-    mean = {
-        kind: np.mean([getattr(each, ours) for each in every], axis=0)
-        for kind, ours in SCORES.items()
-    }
-    order = np.argsort(-mean["total"], kind="stable")
-    return {
-        "runs": len(every),
-        "features": [
-            {"feature": names[i], **{kind: float(mean[kind][i]) for kind in SCORES}} for i in order
-        ],
-        "top": {kind: top_features(every, names, ours, _TOP) for kind, ours in SCORES.items()},
-    }
+    rows = [{"feature": str(name)} for name in first.sample.X.columns]
+    for kind, ours in SCORES.items():
+        mean = np.mean([getattr(each, ours) for each in every], axis=0)
+        for row, value in zip(rows, mean.tolist(), strict=True):
+            row[kind] = value
+    return {"runs": len(every), "features": _leading(rows, "total"), "top": _top(rows)}
 
 
 def published_scores() -> dict[str, Any]:
@@ -111,20 +95,25 @@ def published_scores() -> dict[str, Any]:
         {**row, "feature": same_column(row["feature"], STUDENTS)}
         for row in published()["feature_scores_percent"]
     ]
-    top = {
-        kind: [row["feature"] for row in sorted(rows, key=lambda row: -row[kind])[:_TOP]]
-        for kind in SCORES
-    }
-    return {"features": rows, "top": top}
+    return {"features": rows, "top": _top(rows)}
 
 
-def rules(results: Results, key: str, formula: Formula) -> dict[str, Any]:
-    """The paper's two tables of rules, on the first sample."""
-    frequency = results.samples[key][0].formulas[formula.key].frequency
+def _leading(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: -row[kind])
+
+
+def _top(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The leading features by each of the scores."""
+    return {kind: [row["feature"] for row in _leading(rows, kind)[:_TOP]] for kind in SCORES}
+
+
+def rules(first: Sampled, formula: Formula) -> dict[str, Any]:
+    """The paper's two tables of rules."""
+    frequency = first.formulas[formula.key].frequency
     return {
         "runs": frequency.runs,
-        "top": TOP_RULES,
-        "min_support": SUPPORT[formula.key],
+        "top": frequency.top,
+        "min_support": formula.support,
         "variables": frequency.variables,
         "pairs": frequency.pairs[:200],
     }
@@ -135,7 +124,7 @@ def mitigation(
 ) -> dict[str, Any]:
     """Fair PCA for one partition under one formula."""
     return {
-        "groups": list(names),
+        "groups": names,
         "published": theirs,
         **_mended(at),
         "by_dimension": [{"n_components": d + 1, **_mended(m)} for d, m in enumerate(across)],
@@ -144,50 +133,45 @@ def mitigation(
 
 
 def _mended(found: Mended) -> dict[str, Any]:
-    return {
-        "sizes": found.sizes.tolist(),
-        "before": found.before.tolist(),
-        "after": found.after.tolist(),
-        "gap": found.gap,
-    }
+    return {name: np.asarray(value).tolist() for name, value in asdict(found).items()}
 
 
-def verdicts(lines: list[Line]) -> list[dict[str, Any]]:
+def fall_together(lines: list[Mended]) -> list[int]:
+    """Numbers of components at which the losses of both groups fall, by more than rounding."""
+    slack = 1e-9
+    return [
+        d + 1
+        for d, line in enumerate(lines)
+        if np.all(line.after < line.before - slack * np.abs(line.before).max())
+    ]
+
+
+def verdicts(results: Results) -> list[dict[str, Any]]:
     """The verdict on every published number, under both formulas."""
     every = []
-    for line in lines:
-        entry: dict[str, Any] = {
-            "pointer": line.pointer, "part": PARTS[line.pointer.split("/")[1]],
-            "what": line.words, "published": line.published, "given": line.given,
-        }  # fmt: skip
-        for formula in FORMULAS:
-            verdict = judge(line, line.ours.get(formula.key))
-            entry[formula.key] = {
-                "verdict": verdict.status, "reason": verdict.reason, "low": verdict.low,
-                "median": verdict.median, "high": verdict.high,
-            }  # fmt: skip
-        # the published numbers come from the paper's formula
-        entry["verdict"] = entry[FORMULAS[0].key]["verdict"]
-        entry["reason"] = entry[FORMULAS[0].key]["reason"]
-        every.append(entry)
+    for line in compared(results):
+        judged = {f.key: asdict(judge(line, line.ours.get(f.key))) for f in FORMULAS}
+        theirs = judged[FORMULAS[0].key]  # the published numbers come from the paper's formula
+        every.append({
+            "pointer": line.pointer,
+            "part": PARTS[line.pointer.split("/")[1]],
+            "what": line.words,
+            "published": line.published,
+            "given": line.given,
+            **judged,
+            "verdict": theirs["verdict"],
+            "reason": theirs["reason"],
+        })  # fmt: skip
     return every
 
 
 def counts(every: list[dict[str, Any]]) -> dict[str, Any]:
     """How many numbers have which verdict, settings aside: in all, and by part of the paper."""
-    parts: dict[str, dict[str, dict[str, int]]] = {}
-    for entry in every:
-        if entry["given"]:
-            continue
-        part = entry["part"]
-        for formula in FORMULAS:
-            line = parts.setdefault(part, {}).setdefault(formula.key, dict.fromkeys(STATUSES, 0))
-            line[entry[formula.key]["verdict"]] += 1
-    total = {
-        formula.key: {
-            status: sum(part[formula.key][status] for part in parts.values()) for status in STATUSES
-        }
-        for formula in FORMULAS
-    }
-    given = [entry for entry in every if entry["given"]]
-    return {"total": total, "parts": parts, "given": len(given)}
+    judged = [line for line in every if not line["given"]]
+    parts = {p: _tally([line for line in judged if line["part"] == p]) for p in PARTS.values()}
+    return {"total": _tally(judged), "parts": parts, "given": len(every) - len(judged)}
+
+
+def _tally(lines: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    found = {f.key: [line[f.key]["verdict"] for line in lines] for f in FORMULAS}
+    return {key: {status: each.count(status) for status in STATUSES} for key, each in found.items()}

@@ -27,13 +27,8 @@ def corrected(X: Array, groups: NDArray[np.integer], d: int) -> Array:
     second = [G.T @ G / len(G) for G in parts]
     bases = [_components(rows, d) for rows in (X, *parts)]
     own = [V @ V.T for V in bases[1:]]
-    best: Array | None = None
-    for start in bases:
-        losses = _losses(_descend(start, second, own), second, own)
-        if best is None or losses.max() < best.max():
-            best = losses
-    assert best is not None
-    return best
+    tried = (_losses(_descend(start, second, own), second, own) for start in bases)
+    return min(tried, key=lambda losses: float(losses.max()))
 
 
 def _components(rows: Array, d: int) -> Array:

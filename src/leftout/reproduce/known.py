@@ -9,25 +9,39 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Known:
-    """One of the paper's tables."""
+    """One of the paper's tables.
+
+    ``columns`` names its features in order: ``*`` marks a category, which the target's mean
+    replaces, ``?`` a code of two values, a category only in rules and sentences.
+    """
 
     key: str
     title: str
     where: str
     files: tuple[str, ...]  # names of files that people have, letters and digits only
+    examples: str  # some of them, as they are
     target: str
     positive: Any
-    features: tuple[str, ...]
-    categories: tuple[str, ...]  # replaced by the target's mean
-    codes: tuple[str, ...] = ()  # categories of two values, for rules and sentences
+    columns: str
     n_components: int | None = None  # where the paper says it
 
+    def _marked(self, mark: str) -> tuple[str, ...]:
+        return tuple(n.rstrip("*?") for n in self.columns.split(", ") if n.endswith(mark))
 
-def _numbered(*stems: str) -> tuple[str, ...]:
-    return tuple(f"{stem}{i}" for stem in stems for i in range(1, 7))
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self._marked("")
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return self._marked("*")
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return self._marked("?")
 
 
-_UNITS = ("credited", "enrolled", "evaluations", "approved", "grade", "without evaluations")
+_UNITS = "credited", "enrolled", "evaluations", "approved", "grade", "without evaluations"
 STUDENTS = Known(
     key="students",
     title="Predict Students' Dropout and Academic Success",
@@ -41,55 +55,17 @@ STUDENTS = Known(
         "data",
         "dataset",
     ),
+    examples="students_dropout.csv and data.csv",
     target="Target",
     positive="Graduate",
-    categories=(
-        "Marital status",
-        "Application mode",
-        "Course",
-        "Previous qualification",
-        "Nacionality",
-        "Mother's qualification",
-        "Father's qualification",
-        "Mother's occupation",
-        "Father's occupation",
-    ),
-    codes=(
-        "Daytime/evening attendance",
-        "Displaced",
-        "Educational special needs",
-        "Debtor",
-        "Tuition fees up to date",
-        "Gender",
-        "Scholarship holder",
-        "International",
-    ),
-    features=(
-        "Marital status",
-        "Application mode",
-        "Application order",
-        "Course",
-        "Daytime/evening attendance",
-        "Previous qualification",
-        "Previous qualification (grade)",
-        "Nacionality",
-        "Mother's qualification",
-        "Father's qualification",
-        "Mother's occupation",
-        "Father's occupation",
-        "Admission grade",
-        "Displaced",
-        "Educational special needs",
-        "Debtor",
-        "Tuition fees up to date",
-        "Gender",
-        "Scholarship holder",
-        "Age at enrollment",
-        "International",
-        *(f"Curricular units {s} sem ({unit})" for s in ("1st", "2nd") for unit in _UNITS),
-        "Unemployment rate",
-        "Inflation rate",
-        "GDP",
+    columns=(
+        "Marital status*, Application mode*, Application order, Course*, "
+        "Daytime/evening attendance?, Previous qualification*, Previous qualification (grade), "
+        "Nacionality*, Mother's qualification*, Father's qualification*, Mother's occupation*, "
+        "Father's occupation*, Admission grade, Displaced?, Educational special needs?, Debtor?, "
+        "Tuition fees up to date?, Gender?, Scholarship holder?, Age at enrollment, International?"
+        + "".join(f", Curricular units {s} sem ({u})" for s in ("1st", "2nd") for u in _UNITS)
+        + ", Unemployment rate, Inflation rate, GDP"
     ),
     n_components=9,
 )
@@ -98,14 +74,12 @@ CREDIT = Known(
     title="Default of Credit Card Clients",
     where="UCI data set 350, or Kaggle's UCI_Credit_Card.csv",
     files=("creditdefault", "defaultofcreditcardclients", "ucicreditcard"),
+    examples="credit_default.csv and UCI_Credit_Card.csv",
     target="default payment next month",
     positive=1,
-    categories=("EDUCATION", "MARRIAGE"),
-    codes=("SEX",),
-    features=(
-        *("LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE"),
-        *("PAY_0", "PAY_2", "PAY_3", "PAY_4", "PAY_5", "PAY_6"),
-        *_numbered("BILL_AMT", "PAY_AMT"),
+    columns=(
+        "LIMIT_BAL, SEX?, EDUCATION*, MARRIAGE*, AGE, PAY_0, PAY_2, PAY_3, PAY_4, PAY_5, PAY_6"
+        + "".join(f", {stem}{i}" for stem in ("BILL_AMT", "PAY_AMT") for i in range(1, 7))
     ),
 )
 DIABETES = Known(
@@ -117,15 +91,13 @@ DIABETES = Known(
         "diabetesbinaryhealthindicatorsbrfss2015",
         "cdcdiabeteshealthindicators",
     ),
+    examples="diabetes_binary_health_indicators_BRFSS2015.csv",
     target="Diabetes_binary",
     positive=1,
-    categories=(),
-    features=tuple(
-        (
-            "HighBP HighChol CholCheck BMI Smoker Stroke HeartDiseaseorAttack PhysActivity Fruits "
-            "Veggies HvyAlcoholConsump AnyHealthcare NoDocbcCost GenHlth MentHlth PhysHlth "
-            "DiffWalk Sex Age Education Income"
-        ).split()
+    columns=(
+        "HighBP, HighChol, CholCheck, BMI, Smoker, Stroke, HeartDiseaseorAttack, PhysActivity, "
+        "Fruits, Veggies, HvyAlcoholConsump, AnyHealthcare, NoDocbcCost, GenHlth, MentHlth, "
+        "PhysHlth, DiffWalk, Sex, Age, Education, Income"
     ),
 )
 TABLES = {table.key: table for table in (STUDENTS, CREDIT, DIABETES)}

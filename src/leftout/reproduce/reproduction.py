@@ -12,35 +12,33 @@ from typing import Any
 from leftout import __version__, report
 from leftout.checks import Refusal
 from leftout.files import plain, write_into
-from leftout.reproduce import contents, drawings, facts
-from leftout.reproduce.compare import Results, compared
-from leftout.reproduce.formulas import FORMULAS
+from leftout.reproduce import contents, drawings
+from leftout.reproduce.compare import Results
 from leftout.reproduce.known import STUDENTS, TABLES
-from leftout.reproduce.lessons import headline, lessons
-from leftout.reproduce.measured import (
+from leftout.reproduce.lessons import believed, facts, headline, lessons, who
+from leftout.reproduce.measure import (
     DAYTIME,
+    FORMULAS,
     FOUND,
     LOW,
+    THRESHOLD,
     Sampled,
-    across,
-    components,
-    cumulative_variance,
-    known_groups,
-    matrix,
     measure,
+    mend,
 )
-from leftout.reproduce.published import published
-from leftout.reproduce.sources import Prepared, prepare
+from leftout.reproduce.tables import Prepared, prepare
+from leftout.reproduce.verdicts import published
 from leftout.running import Report, Stages, clean_interrupts, one_thread
 from leftout.wording import listed, shortened
 
 SCHEMA_VERSION = "1.0"
-THRESHOLD = 0.8
-_NAMES = {
-    FOUND: ("rest", "left-out group"),
-    DAYTIME: ("daytime", "evening"),
-    LOW: ("low grade, tuition unpaid", "others"),
+# Partitions that Fair PCA is tried on: the paper's figure, and what the groups are called.
+_PARTITIONS = {
+    FOUND: (5, ("rest", "left-out group")),
+    DAYTIME: (6, ("daytime", "evening")),
+    LOW: (7, ("low grade, tuition unpaid", "others")),
 }
+_LEAST = {"runs": 2, "samples": 1, "rows": 100, "chance": 0, "random_state": 0}
 # How long things take, more or less, beside one search of credit's further samples.
 _SHARE = {"students": 3.0, "credit": 1.0, "diabetes": 1.3}
 _FIRST, _LATER = 4.0, 1.2
@@ -135,18 +133,16 @@ def paper(
     Reproduction
     """
     chosen = _chosen(datasets)
-    for name, value, least in (
-        ("runs", runs, 2), ("samples", samples, 1), ("rows", rows, 100), ("chance", chance, 0),
-        ("random_state", random_state, 0),
-    ):  # fmt: skip
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise Refusal(f"{name}={value!r} is not a number from {least}.")
+    settings: dict[str, Any] = {
+        "runs": runs, "samples": samples, "rows": rows, "chance": chance,
+        "random_state": random_state,
+    }  # fmt: skip
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < _LEAST[name]:
+            raise Refusal(f"{name}={value!r} is not a number from {_LEAST[name]}.")
+    settings["variance_threshold"] = THRESHOLD
     # What is wrong with a table is said before anything else.
     tables = {key: prepare(Path(folder), TABLES[key], rows) for key in chosen}
-    settings = {
-        "runs": runs, "samples": samples, "rows": rows, "chance": chance,
-        "random_state": random_state, "variance_threshold": THRESHOLD,
-    }  # fmt: skip
     stages = Stages(_plan(chosen, samples), progress)
     measured, sections = {}, {}
     figures: dict[str, drawings.Drawing] = {}
@@ -155,58 +151,22 @@ def paper(
             measured[key] = _samples(table, settings, n_jobs, stages)
             sections[key], drawn = _section(table, measured[key], settings, n_jobs, stages)
             figures |= drawn
-        results = Results(measured, runs, THRESHOLD)
-        data = _data(results, sections, settings)
+        verdicts = contents.verdicts(Results(measured, runs))
     stages.end()
-    return Reproduction(plain(data), figures)
-
-
-def _samples(
-    prepared: Prepared, settings: dict[str, Any], n_jobs: int | None, stages: Stages
-) -> list[Sampled]:
-    """Everything that is measured on every sample of a table."""
-    known, samples = prepared.known, settings["samples"]
-    d = known.n_components
-    every = []
-    for number in range(samples):
-        report = stages.begin(f"{known.key}: sample {number + 1} of {samples}")
-        seed = settings["random_state"] + number
-        sample = prepared.sample(settings["rows"], seed)
-        if d is None:  # by the rule, on the first sample
-            d = components(cumulative_variance(matrix(sample)), THRESHOLD)
-        every.append(
-            measure(
-                known, sample, d, THRESHOLD, settings["runs"], seed, number == 0, n_jobs, report
-            )
-        )
-    return every
-
-
-def _data(
-    results: Results, sections: dict[str, dict[str, Any]], settings: dict[str, Any]
-) -> dict[str, Any]:
-    """All of it as plain data."""
-    for key, section in sections.items():
-        section["partitions"] = contents.partitions(results, key)
-        for formula in FORMULAS:
-            section["stability"][formula.key] = contents.stability(results, key, formula)
-            section["feature_scores"][formula.key] = contents.scores(results, TABLES[key], formula)
-            section["rules"][formula.key] = contents.rules(results, key, formula)
-        section["lessons"] = lessons(section)
-    verdicts = contents.verdicts(compared(results))
     counts = contents.counts(verdicts)
-    return {
+    data = {
         "schema_version": SCHEMA_VERSION,
         "leftout_version": __version__,
         "paper": published()["source"],
         "headline": headline(counts),
         "settings": settings,
-        "formulas": {f.key: {"loss": f.loss, "centering": f.centering} for f in FORMULAS},
+        "formulas": {f.key: f.options for f in FORMULAS},
         "counts": counts,
         "datasets": sections,
         "published": {**published(), "scores": contents.published_scores()},
         "verdicts": verdicts,
     }
+    return Reproduction(plain(data), figures)
 
 
 def _chosen(datasets: Iterable[str] | None) -> list[str]:
@@ -229,42 +189,33 @@ def _plan(chosen: list[str], samples: int) -> dict[str, float]:
     return plan
 
 
+def _samples(
+    prepared: Prepared, settings: dict[str, Any], n_jobs: int | None, stages: Stages
+) -> list[Sampled]:
+    """Everything that is measured on every sample of a table."""
+    known, samples = prepared.known, settings["samples"]
+    d = known.n_components
+    every: list[Sampled] = []
+    for number in range(samples):
+        report = stages.begin(f"{known.key}: sample {number + 1} of {samples}")
+        seed = settings["random_state"] + number
+        sample = prepared.sample(settings["rows"], seed)
+        every.append(measure(known, sample, d, settings["runs"], seed, not every, n_jobs, report))
+        d = every[0].d  # by the rule, that of the first sample serves all
+    return every
+
+
 def _section(
-    prepared: Prepared,
-    every: list[Sampled],
-    settings: dict[str, Any],
-    n_jobs: int | None,
+    prepared: Prepared, every: list[Sampled], settings: dict[str, Any], n_jobs: int | None,
     stages: Stages,
-) -> tuple[dict[str, Any], dict[str, drawings.Drawing]]:
-    """What only the first sample of a table is asked, and the frame of its section."""
-    known, first = prepared.known, every[0]
-    smallest = facts.smallest_side(first.X)
-    chance, seed = settings["chance"], settings["random_state"]
-    evidence = None
+) -> tuple[dict[str, Any], dict[str, drawings.Drawing]]:  # fmt: skip
+    """All about one table; much of it is asked of the first sample only."""
+    known, first, chance = prepared.known, every[0], settings["chance"]
     report = stages.begin(f"{known.key}: is it real")
-    if chance:
-        evidence = facts.believed(known, first, chance, seed, n_jobs, report)
-    seeds = [sample.seed for sample in every]
-    theirs = published()["mitigation"] if known is STUDENTS else {}
-    figures = drawings.of_sample(known.key, first, THRESHOLD)
-    mitigation: dict[str, Any] = {}
+    evidence = believed(known, first, chance, n_jobs, report) if chance else None
     report = stages.begin(f"{known.key}: Fair PCA")
-    done = 0
-    for formula in FORMULAS:
-        of = first.formulas[formula.key]
-        groups = {FOUND: of.found[formula.headline].group.astype(int)}
-        groups |= known_groups(known, first.sample.raw)
-        for name, labels in groups.items():
-            report(f"{' and '.join(_NAMES[name])}, {formula.words}", done, 2 * len(groups))
-            done += 1
-            lines = across(first.X, labels, formula)
-            at = contents.mitigation(_NAMES[name], of.mended[name], lines, theirs.get(name))
-            mitigation.setdefault(name, {})[formula.key] = at
-            drawn, drawing = drawings.of_fair(
-                known.key, name, formula, lines, _NAMES[name], first.d
-            )
-            figures[drawn] = drawing
-    section = {
+    mitigation, figures = _mitigation(known.key, first, report)
+    section: dict[str, Any] = {
         "title": known.title,
         "file": prepared.file,
         "rows_in_table": len(prepared.frame),
@@ -274,27 +225,38 @@ def _section(
         "published_n_components": known.n_components,
         "n_components_by_rule": [sample.d_by_rule for sample in every],
         "cumulative_variance": first.cumulative.tolist(),
-        "min_group_size": smallest,
-        "preparation": facts.preparation(
-            prepared, settings["rows"], seeds, known.n_components, THRESHOLD
-        ),
-        "ceiling": max(facts.ceiling(s.X - s.X.mean(axis=0), s.d, smallest) for s in every),
-        "ceiling_uncentred": max(facts.ceiling(s.X, s.d, smallest) for s in every),
-        "formulas_tried": facts.formulas_tried(known, every),
-        "projection_moves": facts.shared_projection_moves(first),
-        "cuts": facts.cuts(first, smallest),
-        "centrings": facts.centrings(first),
-        "energy": facts.energy(first),
-        "stability": {},
-        "feature_scores": {},
-        "rules": {},
+        **facts(prepared, every, settings["rows"]),
+        "stability": {f.key: contents.stability(first, f) for f in FORMULAS},
+        "feature_scores": {f.key: contents.scores(first, f) for f in FORMULAS},
+        "rules": {f.key: contents.rules(first, f) for f in FORMULAS},
         "mitigation": mitigation,
         "who": {
-            f.key: facts.who(
-                known, first.sample, first.formulas[f.key].found[f.headline].group, first.d, f
-            )
+            f.key: who(known, first.sample, first.formulas[f.key].groups[FOUND], first.d, f)
             for f in FORMULAS
         },
         "evidence": evidence,
+        "partitions": contents.partitions(known.key, every),
     }
-    return section, figures
+    section["lessons"] = lessons(section)
+    return section, drawings.of_sample(known.key, first) | figures
+
+
+def _mitigation(
+    key: str, first: Sampled, report: Report
+) -> tuple[dict[str, Any], dict[str, drawings.Drawing]]:
+    """Fair PCA at every number of components, for every partition and formula."""
+    theirs = published()["mitigation"] if key == STUDENTS.key else {}
+    tables: dict[str, Any] = {}
+    figures: dict[str, drawings.Drawing] = {}
+    for formula in FORMULAS:
+        measured = first.formulas[formula.key]
+        for name, labels in measured.groups.items():
+            number, groups = _PARTITIONS[name]
+            total = len(FORMULAS) * len(measured.groups)
+            report(f"{' and '.join(groups)}, {formula.words}", len(figures), total)
+            lines = [mend(first.X, labels, d, formula) for d in range(1, first.X.shape[1])]
+            table = contents.mitigation(groups, measured.mended[name], lines, theirs.get(name))
+            tables.setdefault(name, {})[formula.key] = table
+            called = f"{key}-fair-{name}-{formula.key}".replace("_", "-")
+            figures[called] = drawings.of_fair(key, number, formula, lines, groups, first.d)
+    return tables, figures

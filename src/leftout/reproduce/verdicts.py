@@ -1,4 +1,4 @@
-"""Is a published number reproduced? One rule for all of them.
+"""The numbers that the paper reports, and whether they are reproduced: one rule for all of them.
 
 - ``reproduced``: it lies within the range of ours over runs and samples, up to its own rounding (a
   published bound: all of ours keep it);
@@ -11,15 +11,45 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-
 REPRODUCED, SAME, NOT, NOT_RUN = "reproduced", "same direction", "not reproduced", "not run"
 STATUSES = (REPRODUCED, SAME, NOT, NOT_RUN)
+
+
+@cache
+def published() -> dict[str, Any]:
+    """All numbers, as they stand in the paper's text, tables and figures."""
+    text = (Path(__file__).parent / "published.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def numbers(data: Any, pointer: str = "") -> Iterator[tuple[str, float]]:
+    """Every number in plain data, with its JSON pointer (RFC 6901)."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            escaped = key.replace("~", "~0").replace("/", "~1")
+            yield from numbers(value, f"{pointer}/{escaped}")
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            yield from numbers(value, f"{pointer}/{place}")
+    elif isinstance(data, int | float) and not isinstance(data, bool):
+        yield pointer, data
+
+
+@cache
+def by_pointer() -> dict[str, float]:
+    """The published numbers, in the paper's order."""
+    return dict(numbers(published()))
 
 
 @dataclass(frozen=True)
@@ -35,7 +65,7 @@ class Against:
 class Ours:
     """What we measured for a published number, under one formula."""
 
-    values: Array
+    values: NDArray[np.float64]
     over: str  # what the values are of: "300 runs on 10 samples"
     against: Against | None = None
     absent: str = ""  # why there are no values
@@ -58,7 +88,7 @@ class Line:
 class Verdict:
     """What became of a published number under one formula."""
 
-    status: str
+    verdict: str
     reason: str
     low: float | None = None
     median: float | None = None
@@ -71,49 +101,38 @@ def judge(line: Line, ours: Ours | None) -> Verdict:
         return Verdict(NOT_RUN, "Its data set was not part of this run.")
     values = ours.values[~np.isnan(ours.values)]
     if not len(values):
-        return Verdict(
-            NOT if ours.absent else NOT_RUN, ours.absent or "Nothing came out to compare."
-        )
+        status = NOT if ours.absent else NOT_RUN
+        return Verdict(status, ours.absent or "Nothing came out to compare.")
     low, median, high = (float(q) for q in np.quantile(values, [0.0, 0.5, 1.0]))
-    spread = _spread(low, median, high, line, ours)
+    least, middle, most = (_shown(q, line.decimals) for q in (low, median, high))
+    spread = (
+        f"ours is {least}" if low == high else f"ours run from {least} to {most}, median {middle}"
+    )
+    spread += f" ({ours.over})."
 
     def verdict(status: str, reason: str) -> Verdict:
         return Verdict(status, reason, low, median, high)
 
     if line.bound:
         kept = values >= line.published
-        share = f"{100 * np.mean(kept):.0f} % of ours are above: {spread}."
         status = REPRODUCED if kept.all() else SAME if median >= line.published else NOT
-        return verdict(status, share)
+        return verdict(status, f"{100 * np.mean(kept):.0f} % of ours are above: {spread}")
     rounding = 0.5 * 10.0**-line.decimals if line.decimals else 0.0
     slack = rounding + 1e-12 * abs(line.published)
     if low - slack <= line.published <= high + slack:
-        return verdict(REPRODUCED, f"{'Equal' if low == high else 'Inside'}: {spread}.")
-    where = "Above all of ours" if line.published > high else "Below all of ours"
+        return verdict(REPRODUCED, f"{'Equal' if low == high else 'Inside'}: {spread}")
+    outside = f"{'Above' if line.published > high else 'Below'} all of ours: {spread}"
     other = ours.against
     if other is None or np.isnan(other.ours):
-        return verdict(NOT, f"{where}: {spread}.")
+        return verdict(NOT, outside)
     theirs, mine = np.sign(line.published - other.published), np.sign(median - other.ours)
     if theirs and theirs == mine:
-        return verdict(SAME, f"{where}: {spread}. In both it is {_THAN[mine]} {other.words}.")
-    return verdict(
-        NOT,
-        f"{where}: {spread}. As published it is {_THAN[theirs]} {other.words}; ours is "
-        f"{_THAN[mine].removesuffix(' than').removesuffix(' to')}.",
-    )
+        return verdict(SAME, f"{outside} In both it is {_THAN[mine]} {other.words}.")
+    said = f"As published it is {_THAN[theirs]} {other.words}; ours is {_THAN[mine].split()[0]}."
+    return verdict(NOT, f"{outside} {said}")
 
 
 _THAN = {1.0: "larger than", -1.0: "smaller than", 0.0: "equal to"}
-
-
-def _spread(low: float, median: float, high: float, line: Line, ours: Ours) -> str:
-    digits = line.decimals
-    if low == high:
-        return f"ours is {_shown(low, digits)} ({ours.over})"
-    return (
-        f"ours run from {_shown(low, digits)} to {_shown(high, digits)}, median "
-        f"{_shown(median, digits)} ({ours.over})"
-    )
 
 
 def _shown(value: float, digits: int) -> str:
