@@ -101,7 +101,7 @@ def test_evidence_weighs_loss_by_rows(monkeypatch):
         n_components=2,
     )
     monkeypatch.setattr(chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k))
-    task = Task(X=None, estimator=None, solver=None, smallest=1, n_components=2, rngs=[])
+    task = Task(X=None, estimator=None, solver=None, posed=None, rngs=[])
     assert task._evidence_size(found, None, None) in range(42, 49)
     # a better group on the second look may move the peak
     monkeypatch.setattr(

@@ -56,7 +56,7 @@ def test_trust_example(capsys):
 def test_explain_example(capsys):
     lines = lines_of(EXAMPLES[3], capsys)
     assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
-        "In a sentence: town = "
+        "The group, in a sentence: town = "
     )
     assert lines[-1].endswith("This is sensitivity, not causation.")
 
