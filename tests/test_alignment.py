@@ -243,7 +243,7 @@ def test_means_categories_and_positive_values():
         (["a"] * 10, {}, "takes 1 value"),
         (status, {"positive": "graduate"}, "'graduate' is not a value of the target"),
         (np.arange("2020-01", "2020-11", dtype="datetime64[M]"), {}, "is a date"),
-        (status[:4], {}, "one label a row"),
+        (status[:4], {}, "one label per row"),
     ):
         with pytest.raises(ValueError, match=words):
             explain.compare_outcome(target, group, **options)

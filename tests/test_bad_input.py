@@ -149,7 +149,7 @@ def test_paths_that_lead_nowhere(tmp_path):
     for path, words in (
         ("nothing.csv", "There is no file"),
         ("folder.csv", "is a folder; a table is needed"),
-        ("x" * 400 + ".csv", "no path to a file|There is no file"),
+        ("x" * 400 + ".csv", "not a path to a file|There is no file"),
     ):
         refused(call(tmp_path / "out", tmp_path / path), words, tmp_path / "out")
 

@@ -233,8 +233,8 @@ def test_tables_and_labels_of_every_kind():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (lambda g: g[:-1], "one label a row is needed"),
-        (lambda g: g[:, None], "one label a row is needed"),
+        (lambda g: g[:-1], "one label per row is needed"),
+        (lambda g: g[:, None], "one label per row is needed"),
         (lambda g: np.where(g, np.nan, 1.0), "missing labels; every row needs a group"),
         (lambda g: [None, *g[1:]], "1 missing labels"),
         (lambda g: pd.Series(np.where(g, "a", None), dtype="string"), "missing labels"),

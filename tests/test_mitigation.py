@@ -243,12 +243,12 @@ BAD = {
     "an unknown kind": ("a.docx", "of a kind that is not known"),
     "an empty file": ("empty.csv", "is empty; a table"),
     "a header only": ("header.csv", "has no rows"),
-    "ragged rows": ("ragged.csv", "is no .csv table that can be read: .*line 3"),
+    "ragged rows": ("ragged.csv", "cannot be read as a .csv table: .*line 3"),
     "a field too many": ("shifted.csv", "4 fields in its first row but 3 names"),
     "binary": ("binary.csv", "holds binary data"),
     "not gzip": ("fake.csv.gz", "cannot be read"),
-    "not parquet": ("fake.parquet", "is no .parquet table"),
-    "not excel": ("fake.xlsx", "is no .xlsx table"),
+    "not parquet": ("fake.parquet", "cannot be read as a .parquet table"),
+    "not excel": ("fake.xlsx", "cannot be read as a .xlsx table"),
 }
 
 

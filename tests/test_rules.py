@@ -219,7 +219,7 @@ def test_bad_input_gets_one_sentence():
     ):
         with pytest.raises(ValueError, match=words):
             explain.find_rules(table, labels, **options)
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         explain.find_rules(table, labels[:5])
     with pytest.raises(ValueError, match="one row of 10 labels a run is needed"):
         explain.rule_frequency(table, np.zeros((0, 10)))

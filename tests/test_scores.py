@@ -102,5 +102,5 @@ def test_labels_are_checked():
         explain.feature_scores(X, ["a", "b"] * 10, 1)
     with pytest.raises(ValueError, match="All 20 rows have the label"):
         explain.feature_scores(X, np.ones(20), 1)
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         explain.feature_scores(X, np.ones(7), 1)

@@ -45,7 +45,7 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
     labels = np.asarray(labels)
     if labels.ndim != 1 or len(labels) != n_rows:
         raise Refusal(
-            f"Found labels of shape {labels.shape} for {n_rows} rows; one label a row is needed. "
+            f"Found labels of shape {labels.shape} for {n_rows} rows; one label per row is needed. "
             "Pass a one-dimensional array as long as X."
         )
     missing = _missing(labels)
@@ -125,11 +125,11 @@ def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
 
 
 def check_runs(runs: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
-    """Which rows each of several runs leaves out: one row of labels a run, or just one."""
+    """Which rows each of several runs leaves out: one row of labels per run, or just one."""
     each = np.atleast_2d(np.asarray(runs))
     if each.ndim != 2 or not len(each):
         raise Refusal(
-            f"Found labels of shape {np.shape(runs)}; one row of {n_rows} labels a run is needed."
+            f"Found labels of shape {np.shape(runs)}; one row of {n_rows} labels per run is needed."
         )
     return np.stack([check_left_out(run, n_rows) for run in each])
 

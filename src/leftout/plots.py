@@ -1,4 +1,4 @@
-"""One figure a function: each takes an axis (or makes one), draws on it, and returns it."""
+"""One figure per function: each takes an axis (or makes one), draws on it, and returns it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def audit(
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
     min_group_size : int, float or None
-        Fewest rows on either side, as a number or a share; None: five a feature.
+        Fewest rows on either side, as a number or a share; None: five per feature.
     group_size : "evidence", int, float or None, default="evidence"
         Size of the left-out group: the one with the most evidence, a number or share of the rows,
         or (None) whatever the search likes best, which is the smallest allowed.
@@ -67,7 +67,7 @@ def audit(
     preset : {"paper"} or None
         ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
     sample : int or None
-        Audit so many rows, in proportion to the target's values.
+        Audit a sample of this many rows, in proportion to the target's values.
     random_state : int, Generator or None, default=0
     n_jobs : int or None
         Threads. The answer does not depend on it.

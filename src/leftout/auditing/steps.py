@@ -129,7 +129,7 @@ class Work:
             return search.set_params(min_group_size=None)
         m, n = self.part.shape
         share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
-        # so few that they fit any components are not searched for
+        # groups that fit any components, being small, are not searched for
         return search.set_params(min_group_size=max(round(share * m), min(5 * n, m // 4)))
 
     def _compared(self, search: MaxDisparityPartition, report: Report) -> list[Compared]:

@@ -49,7 +49,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
     "--dims", default="0.8", show_default=True, metavar="0.8|9",
     help="Components: a number, or the share of variance to exceed.",
 )  # fmt: skip
-@click.option("--min-size", metavar="N|5%", help="Fewest rows on a side; by default 5 a feature.")
+@click.option("--min-size", metavar="N|5%", help="Fewest rows on a side; by default 5 per feature.")
 @click.option(
     "--size", default="evidence", show_default=True, metavar="N|5%|evidence",
     help="Size of the left-out group, or the one with the most evidence.",
@@ -64,7 +64,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 )  # fmt: skip
 @click.option(
     "--sample", type=click.IntRange(1), metavar="N",
-    help="Audit so many rows, in proportion to the target's values.",
+    help="Audit a sample of N rows, in proportion to the target's values.",
 )  # fmt: skip
 @click.option("--preset", type=click.Choice(["paper"]), help="Everything as in the paper.")
 @click.option("--out", type=_OUT, help="Folder for the files; by default leftout-TABLE.")

@@ -1,7 +1,7 @@
 """The losses: how much worse a group fares under the shared projection than under its own.
 
 Every number here is a function of a group's :class:`~leftout.core.moments.Moments` and of the
-shared components ``V`` (one component a row). With ``W`` the group's own components, ``P = V'V``,
+shared components ``V`` (one component per row). With ``W`` the group's own components, ``P = V'V``,
 ``P_G = W'W`` and ``S`` its second moments:
 
 - ``excess``          ``(<P_G, S> - <P, S>) / |G|`` (the paper's Definition 2.2);

@@ -13,7 +13,7 @@ from leftout.checks import Refusal
 # Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
 # whatever the number of rows, and are large enough for BLAS to share among threads.
 _BLOCK = 1 << 18
-# Columns whose mean is within so many standard deviations of zero need no shift first.
+# Columns whose mean is within this many standard deviations of zero need no shift first.
 _FIRST, _FAR = 1000, 10.0
 
 

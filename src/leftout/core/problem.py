@@ -40,7 +40,7 @@ class Problem:
 
     X: Array  # (rows that may be in the group, n), as given
     loss: Loss
-    V: Array  # shared components, one a row
+    V: Array  # shared components, one per row
     pooled: Moments  # of all rows, about the origin of the centring
     min_size: int
     group_size: int | None = None

@@ -88,7 +88,7 @@ def secular_root(
     that its distance to both neighbours keeps its digits. The first step, from the middle, freezes
     all terms of ``f`` but those of the two poles around the root; every later one replaces each
     half of ``f`` by one pole with the same value and slope. This converges quadratically and is
-    kept inside a bracket: O(n) work a step, two to four steps.
+    kept inside a bracket: O(n) work per step, two to four steps.
     """
     last = poles.size - 1
     # The last root has no pole above it, but it cannot lie further up than the whole weight.

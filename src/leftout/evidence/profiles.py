@@ -118,7 +118,7 @@ class Profile:
         return int(min(near)), int(max(near))
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Plain data, an entry a size."""
+        """Plain data, an entry for each size."""
         return [
             {
                 "size": int(size),

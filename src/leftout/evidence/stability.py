@@ -55,9 +55,9 @@ class Stability:
     n_nearly_equal : int
         How many of them have a disparity within 5 % of the best.
     epochs : list of arrays or None
-        Disparity after each epoch, a run; only from solvers with epochs (greedy), as below.
+        Disparity after each epoch, for each run; only from solvers with epochs (greedy), as below.
     epoch_labels : list of arrays or None
-        Labels before the first epoch and after each, a run.
+        Labels before the first epoch and after each, for each run.
     adjacent, first_to_last : arrays of shape (runs,) or None
         Mean Jaccard between labels of adjacent epochs, and Jaccard between the first epoch's and
         the last's.
@@ -102,7 +102,7 @@ class Stability:
 
     @property
     def _by_epoch(self) -> list[Array] | None:
-        """Jaccard between epochs, a run."""
+        """Jaccard between epochs, for each run."""
         if self.epoch_labels is None:
             return None
         # Before the first epoch rows are handed out one by one; epochs are counted from then.

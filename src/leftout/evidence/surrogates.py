@@ -36,7 +36,7 @@ IntArray = NDArray[np.intp]
 # correlations -1 and 1.
 _DEGREE = 64
 _BISECTIONS = 24
-# Columns are redrawn until no correlation misses by more than this, at most so many times.
+# Columns are redrawn until no correlation misses by more than this, at most this many times.
 _GOOD_ENOUGH, _SWEEPS = 0.02, 12
 _CORRECTIONS, _DAMPING = 2, 0.5
 # Columns may depend on each other. Smaller eigenvalues of the correlations are taken for these,
@@ -167,7 +167,7 @@ def _inverse(R: Array, smallest: float) -> Array:
 
 
 def _largest_miss(X: Array, target: Array) -> float:
-    """Between a target and the correlations of standardised columns, one a row of ``X``."""
+    """Between a target and the correlations of standardised columns, one per row of ``X``."""
     misses = X @ X.T / X.shape[1] - target
     np.fill_diagonal(misses, 0.0)
     return float(np.abs(misses).max())

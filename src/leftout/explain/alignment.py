@@ -57,7 +57,7 @@ class Alignment(Told):
         is conservative where a column takes few values.
     searched : bool
         Whether the search saw the column. If so, the group was chosen to differ in it, and its
-        p-value is no test; the p-values of columns kept out of the search are.
+        p-value is not a test; the p-values of columns kept out of the search are.
     """
 
     also = ("text",)

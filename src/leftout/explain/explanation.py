@@ -89,7 +89,7 @@ class Explanation(Told):
     notes: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """Who they are in plain words, a line a question."""
+        """Who they are in plain words, a line for each question."""
         lines = [self.told_sentence, self._about_features(), self._about_alignment()]
         lines += self._about_hidden() + self._about_outcome() + self._about_encodings()
         if self.what_if:

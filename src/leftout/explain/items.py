@@ -158,7 +158,7 @@ def between(low: float, high: float) -> float:
         return high
     exact = Decimal(repr(high))
     for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):
-        # of the numbers with so many digits, the largest that is not above
+        # of the numbers with that many digits, the largest that is not above
         short = float(exact.quantize(Decimal(1).scaleb(place), ROUND_FLOOR))
         if low < short <= high:
             return short

@@ -20,7 +20,7 @@ GROUPS = ("rest", "left-out group")
 _LINES = 20
 # Pairs of items are counted in blocks of this many items.
 _BLOCK = 1024
-# Where rules are limited, so many of a block's pairs are kept at most.
+# Where rules are limited, this many of a block's pairs are kept at most.
 _MANY = 50_000
 
 

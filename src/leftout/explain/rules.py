@@ -88,7 +88,7 @@ def find_rules(
 
     Notes
     -----
-    The rows of an item are bits, so with I items (a few a column) all pairs cost O(m I^2 / 64)
+    The rows of an item are bits, so with I items (a few per column) all pairs cost O(m I^2 / 64)
     operations on words, and m I / 8 bytes.
 
     References

@@ -130,7 +130,7 @@ def describe(
     categorical : names of columns of numbers that are codes
     drop : names of columns to leave aside (the target, for example)
     conditions : int, default=3
-        At most so many. A further condition must add 0.01 to F1 (and as much as four rows make),
+        At most. A further condition must add 0.01 to F1 (and as much as four rows make),
         a second bound of an interval half of that.
 
     Returns
@@ -139,7 +139,7 @@ def describe(
 
     Notes
     -----
-    All conditions and pairs of them are looked at on 16 cut points a column; three are searched
+    All conditions and pairs of them are looked at on 16 cut points per column; three are searched
     from the best. Of more than 64 columns, and of more than 40 categories of one, those take part
     that tell most about the group.
 

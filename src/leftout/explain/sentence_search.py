@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 _GAIN, _GAIN_ROWS = 0.01, 4
 # What else makes a condition harder to read, in conditions.
 _SECOND_BOUND, _NEGATION = 0.5, 0.1
-# Cut points a column; columns, and categories of one: of more, those that tell most of the group.
+# Cut points per column; columns, and categories of one: of more, those that tell most of the group.
 _BINS, _COLUMNS, _CATEGORIES = 16, 64, 40
 # Single conditions that pairs are put beside, and the columns of those pairs.
 _OUTER, _TELLING = 6, 20
@@ -333,7 +333,7 @@ def _rows(c: Cut, span: _Span) -> Mask:
 
 
 def _information(c: Cut, group: Mask) -> float:
-    """What a column's bins tell about the group, in nats a row, less what chance gives (Miller)."""
+    """What a column's bins tell of the group, in nats per row, less what chance gives (Miller)."""
     counts = [np.bincount(c.codes[side], minlength=c.n_bins) for side in (group, ~group)]
     shares = np.stack(counts) / len(group)
     independent = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)

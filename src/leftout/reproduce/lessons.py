@@ -209,7 +209,7 @@ def headline(counts: Data) -> str:
     paper, definition = counts["total"]["paper"], counts["total"]["definition"]
     judged = sum(paper.values()) - paper["not run"]
     return (
-        f"Of {judged} published numbers that are no settings, {paper['reproduced']} are reproduced "
+        f"Of {judged} published numbers that are not settings, {paper['reproduced']} come out "
         "by the formula of the paper's Algorithm 1, with components of centred rows applied to "
         f"rows that are not centred; {paper['same direction']} more agree in direction and "
         f"{paper['not reproduced']} do not. By its Definition 2.2 about the column means it is "

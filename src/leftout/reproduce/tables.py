@@ -108,7 +108,7 @@ def load(folder: Path, known: Known) -> tuple[str, pd.DataFrame]:
         inside = sorted(folder.iterdir())
     except OSError as error:
         raise Refusal(
-            f"{shortened(shown(repr(str(folder))))} is no folder that can be read "
+            f"{shortened(shown(repr(str(folder))))} is not a folder that can be read "
             f"({error.strerror}); a folder with the paper's tables is needed."
         ) from error
     refused = []

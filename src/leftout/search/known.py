@@ -60,7 +60,7 @@ class Measured(NamedTuple):
     """What every number about known groups is computed from."""
 
     rule: Loss
-    moments: Moments  # one row a group, in the order of the sorted labels
+    moments: Moments  # one row per group, in the order of the sorted labels
     V: Array  # the shared components
 
 

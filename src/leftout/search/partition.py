@@ -41,8 +41,8 @@ class MaxDisparityPartition(BaseEstimator):
     n_components : int or float, default=0.8
         Number of components of the shared PCA, or the share of variance to exceed.
     min_group_size : int, float or None, default=None
-        Fewest rows on either side, as a number or as a share of the rows. None: five a feature, but
-        never more than a quarter of the rows.
+        Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
+        but never more than a quarter of the rows.
     group_size : int, float or None, default=None
         Size of the left-out group, as a number or as a share; None leaves it free.
     n_groups : int, default=2

@@ -55,7 +55,7 @@ def group_sizes(
 
 
 def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
-    """Group sizes in rising order: those given, or so many from the smallest to half."""
+    """Group sizes in rising order: those given, or a number from the smallest to half."""
     half = n_rows // 2
     if is_int(sizes):
         if int(sizes) < 1:
@@ -75,7 +75,7 @@ def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
 
 
 def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:
-    """Five rows a feature, but never more than a quarter of the rows."""
+    """Five rows per feature, but never more than a quarter of the rows."""
     wanted, cap = 5 * n_features, max(1, n_rows // 4)
     if wanted > cap and not quiet:
         note(

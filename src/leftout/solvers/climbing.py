@@ -16,7 +16,7 @@ from leftout.compiling import kernel
 from leftout.core.losses import EXCESS, Array
 from leftout.core.problem import Problem
 
-# A climb ends when a pass gains less than this share of the disparity, or after so many passes.
+# A climb ends when a pass gains less than this share of the disparity, or after this many passes.
 _GAIN, _PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
 # gains like its last is given up.

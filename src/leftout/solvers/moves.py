@@ -25,7 +25,7 @@ UNION = 2
 
 
 def seed_size(problem: Problem) -> int:
-    """Rows each side starts from: five a feature, as far as rows allow, and never below minimum."""
+    """Rows each side starts from: five per feature as far as rows allow, never below minimum."""
     m, n = problem.X.shape
     return max(problem.min_size, min(5 * n, m // 4))
 

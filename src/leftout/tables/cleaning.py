@@ -122,7 +122,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def _labels(column: Column) -> tuple[list[str], list[bool]]:
-    """A column's texts, and which of them are no marks for missing cells."""
+    """A column's texts, and which of them are not marks for missing cells."""
     labels = [label.strip() for label in column.categories or ()]
     return labels, [label not in MISSING for label in labels]
 

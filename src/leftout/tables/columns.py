@@ -265,7 +265,7 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     distinct, _, codes = column.tabulated
     if not as_category and len(distinct) > 2:
         return column
-    # yes or no is no quantity
+    # yes or no is not a quantity
     labels = tuple(map(shortest, distinct.tolist()))
     if len(set(labels)) < len(labels):
         labels = tuple(map(repr, distinct.tolist()))
@@ -275,7 +275,7 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
 def tabulate(values: Floats) -> Tabulated:
     """Sorted distinct values, how often each occurs, and each row's place among them.
 
-    NaN is no value; its place is -1. Whole numbers of a small range are counted, others sorted.
+    NaN is not a value; its place is -1. Whole numbers of a small range are counted, others sorted.
     """
     values = np.ascontiguousarray(values)
     counted = _counted(values)

@@ -85,7 +85,7 @@ class Encoding:
         levels: int = LEVELS,
         scale: str = "unit",
     ) -> None:
-        """Learn from a table; ``kept`` are columns that are no names of rows, whatever they hold.
+        """Learn from a table; ``kept`` are columns that are not names of rows, whatever they hold.
 
         ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
         """

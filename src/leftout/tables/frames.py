@@ -78,7 +78,7 @@ def column_names(table: Any) -> list[Any]:
 def _check_names(names: list[Any]) -> None:
     if any(isinstance(name, tuple) for name in names):
         raise Refusal(
-            "Found column names of several levels; one name a column is needed. Join the levels, "
+            "Found column names of several levels; one name per column is needed. Join the levels, "
             "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
         )
     twice = [str(name) for name, count in Counter(names).items() if count > 1]

@@ -66,7 +66,7 @@ class Intake:
     index: Any
 
     def part(self, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Places of so many of the audited rows, in proportion to the target's values."""
+        """Places of ``size`` of the audited rows, in proportion to the target's values."""
         return proportional(_strata(self.target, len(self.X)), size, rng)
 
 
@@ -181,7 +181,7 @@ class _Parts(NamedTuple):
 def proportional(
     strata: NDArray[np.integer], size: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Places of so many rows, from each stratum in proportion; in rising order.
+    """Places of ``size`` rows, from each stratum in proportion; in rising order.
 
     In each stratum rows are spread at random and evenly from 0 to 1, and the lowest are taken.
     """

@@ -77,7 +77,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         if isinstance(error, MemoryError | RecursionError):
             raise
         raise Refusal(
-            f"{_called(path)} is no {kind} table that can be read: {_short(error)}. Check the file."
+            f"{_called(path)} cannot be read as a {kind} table: {_short(error)}. Check the file."
         ) from error
     if not len(table) or not len(table.columns):
         raise Refusal(
@@ -92,7 +92,7 @@ def _kind(path: Path) -> str:
         exists, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # a name that no system takes
         reason = getattr(error, "strerror", None) or _short(error)
-        raise Refusal(f"{_called(path)} is no path to a file: {reason}.") from error
+        raise Refusal(f"{_called(path)} is not a path to a file: {reason}.") from error
     if not exists:
         raise Refusal(f"There is no file {_called(path, whole=True)}. Check the path.")
     if folder:
