@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import naive
 import paper_data
 
 settings.register_profile(
@@ -20,6 +21,15 @@ settings.register_profile(
     derandomize=True,
 )
 settings.load_profile("leftout")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Where an oracle gives up, nothing is compared with it: so tests ask it last."""
+    try:
+        return (yield)
+    except naive.GaveUp as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="session")

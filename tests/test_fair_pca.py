@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import leftout
 import naive
 import paper_data
+import tolerances
 from leftout import FairPCA, MaxDisparityPartition, datasets
 from leftout.fair.estimator import warn_if_open
 
@@ -63,14 +64,14 @@ def test_losses_are_what_the_definition_says(centering, k):
     fair = FairPCA(3, centering=centering).fit(X, groups=groups)
     second = naive.averages(X, groups, centering)
     best = naive.own_best(second, 3)
-    assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
+    rounding = tolerances.of_losses(second, 3)
     np.testing.assert_allclose(
         fair.baseline_losses_, naive.group_losses(X, groups, 3, centering=centering), rtol=1e-9
     )
     F = (fair.components_.T * fair.component_weights_) @ fair.components_
     np.testing.assert_allclose(fair.losses_, best - np.einsum("gij,ij->g", second, F), rtol=1e-9)
     assert fair.max_loss_ == fair.losses_.max() == fair.objective_value_
-    assert fair.gap_ == pytest.approx(fair.max_loss_ - fair.dual_bound_, abs=1e-14)
+    assert fair.gap_ == pytest.approx(fair.max_loss_ - fair.dual_bound_, rel=1e-9, abs=rounding)
     assert 0 <= fair.gap_ <= 1e-9
     np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(3), atol=1e-12)
     assert fair.sizes_.tolist() == np.bincount(groups).tolist()
@@ -85,6 +86,7 @@ def test_losses_are_what_the_definition_says(centering, k):
     variances = np.trace(second, axis1=1, axis2=2)
     np.testing.assert_allclose(fair.retained_, (best - fair.losses_) / variances)
     np.testing.assert_allclose(fair.baseline_retained_, (best - fair.baseline_losses_) / variances)
+    assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
 
 
 def test_the_papers_centring_is_the_same_problem_with_its_own_constants():
@@ -93,10 +95,10 @@ def test_the_papers_centring_is_the_same_problem_with_its_own_constants():
     second = naive.averages(X, groups, "paper")
     own = [naive.components(X[groups == g], 3, about_mean=True) for g in (0, 1)]
     best = np.array([np.sum((S @ W) * W) for S, W in zip(second, own, strict=True)])
-    assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
     np.testing.assert_allclose(
         fair.baseline_losses_, naive.group_losses(X, groups, 3, centering="paper"), rtol=1e-9
     )
+    assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
 
 
 def test_one_group_is_ordinary_pca():
@@ -107,7 +109,8 @@ def test_one_group_is_ordinary_pca():
         fair.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-10
     )
     np.testing.assert_allclose(np.abs(fair.transform(X)), np.abs(plain.transform(X)), atol=1e-9)
-    np.testing.assert_allclose(fair.losses_, 0.0, atol=1e-12)
+    rounding = tolerances.of_losses(naive.averages(X, np.zeros(len(X))), 3)
+    np.testing.assert_allclose(fair.losses_, 0.0, atol=rounding)
     assert fair.groups_.tolist() == [0] and fair.price_ == pytest.approx(0.0, abs=1e-12)
     same = FairPCA(3).fit(X, groups=["everybody"] * len(X))
     np.testing.assert_array_equal(same.components_, fair.components_)
@@ -160,13 +163,17 @@ def test_variance_objective_reports_its_own_certificate():
     X, groups = table(k=3)
     fair = FairPCA(2, objective="variance").fit(X, groups=groups)
     second = naive.averages(X, groups)
+    rounding = tolerances.of_losses(second, 2)
+    assert fair.gap_ <= 1e-9 * fair.objective_value_
+    assert fair.dual_bound_ >= fair.objective_value_ - rounding
+    assert fair.gap_ == pytest.approx(
+        fair.dual_bound_ - fair.objective_value_, rel=1e-9, abs=rounding
+    )
+    assert fair.max_loss_ >= FairPCA(2).fit(X, groups=groups).max_loss_ - rounding
     optimum = -naive.fair_optimum(second, np.zeros(3), 2)
     assert fair.objective_value_ == pytest.approx(optimum, rel=1e-6)
-    assert fair.dual_bound_ >= fair.objective_value_ - 1e-12
-    assert fair.gap_ == pytest.approx(fair.dual_bound_ - fair.objective_value_, abs=1e-12)
     variances = np.trace(second, axis1=1, axis2=2)
     assert (fair.retained_ * variances).min() == pytest.approx(optimum, rel=1e-6)
-    assert fair.max_loss_ >= FairPCA(2).fit(X, groups=groups).max_loss_ - 1e-12
 
 
 @given(st.integers(0, 1000), st.integers(2, 3))
@@ -448,9 +455,10 @@ def test_ties_along_the_axes_do_not_stop_the_search():
 
 def test_all_dimensions_are_proved_for_every_objective():
     X, groups = table(k=3)
+    rounding = tolerances.of_losses(naive.averages(X, groups), 7)  # no group loses anything
     for objective in ("excess", "variance"):
         fair = FairPCA(7, objective=objective).fit(X, groups=groups)
-        assert fair.gap_ <= 1e-9 * abs(fair.objective_value_)
+        assert fair.gap_ <= max(1e-9 * abs(fair.objective_value_), rounding)
 
 
 def test_one_group_under_the_papers_centring_has_no_gap():
