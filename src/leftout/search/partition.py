@@ -29,6 +29,9 @@ from leftout.solvers import SOLVERS, Means, SearchResult, Solver, takes_sizes
 from leftout.solvers.base import silent
 from leftout.tables.matrix import check_matrix
 
+# Disparities below zero by up to this share of the variance are rounding.
+_HIDDEN = 1e-12
+
 
 class MaxDisparityPartition(BaseEstimator):
     """Find, without group labels, the rows that a shared PCA represents worst.
@@ -284,7 +287,8 @@ class MaxDisparityPartition(BaseEstimator):
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparity_ = float(self.losses_[1] - self.losses_[0])
-        if self.disparity_ < 0.0:
+        variance = np.trace(moments.second, axis1=1, axis2=2)
+        if self.disparity_ < -_HIDDEN * float((variance / moments.count).max()):
             note(
                 f"No group of {self.sizes_[1]} rows was found whose loss exceeds the rest's: "
                 "disparity_ is negative. Choose a smaller group_size, or leave it free.",
@@ -292,7 +296,6 @@ class MaxDisparityPartition(BaseEstimator):
             )
         size = int(self.sizes_[1])
         self._uncertified = problem
-        variance = np.trace(moments.second, axis1=1, axis2=2)
         kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
