@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 import pytest
 from click.testing import CliRunner
@@ -82,26 +85,39 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
     options = ["--chance", "999", "--jobs", jobs, "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "leftout", "demo", *options]
     ours, theirs = pty.openpty()  # progress is for people who watch
-    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE) as running:
-        os.close(theirs)
-        seen = b""
-        while b"copula" not in seen:  # the search of chance tables is under way
-            seen = seen[-20:] + os.read(ours, 1)
+    running = subprocess.Popen(
+        command, stderr=theirs, stdout=subprocess.PIPE, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        said = _shown(ours, 300, until=b"copula")  # the search of chance tables is under way
         running.send_signal(signal.SIGINT)
-        said = seen
-        while chunk := _read(ours):
-            said += chunk
-        assert running.wait(timeout=60) == 130 and running.stdout.read() == b""
-    os.close(ours)
+        said += _shown(ours, 60)
+        assert running.communicate(timeout=60)[0] == b"" and running.returncode == 130
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)  # and the processes it has started
+        running.communicate()
+        os.close(ours)
     assert b"Stopped. Nothing was written." in said and b"Traceback" not in said
     assert list(tmp_path.iterdir()) == []
 
 
-def _read(terminal):
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # nobody writes to it any more
-        return b""
+def _shown(terminal, seconds, until=None):
+    """What appears on a terminal until these words do, or until nobody writes to it any more."""
+    said, deadline = b"", time.monotonic() + seconds
+    while until is None or until not in said:
+        left = deadline - time.monotonic()
+        if left <= 0.0 or not select.select([terminal], [], [], left)[0]:
+            pytest.fail(f"{seconds} seconds have passed; on the terminal: {said[-2000:]!r}")
+        try:
+            chunk = os.read(terminal, 4096)
+        except OSError:  # so Linux says that all have closed it, where others read nothing
+            chunk = b""
+        if not chunk:
+            break
+        said += chunk
+    return said
 
 
 def test_demo_without_its_extra_says_what_to_install(monkeypatch, tmp_path):
