@@ -15,8 +15,11 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut 
 demo: .venv/demo
 	$(BIN)/leftout demo
 
+# Side by side, each process with one BLAS thread: two would wait for the other processes' turns.
+BESIDE := -n auto --maxprocesses 8 --dist worksteal
+
 test: lint types browser
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(BESIDE)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
 	    tests/test_bits.py tests/test_columns.py tests/test_items.py \
 	    -k "not students and not papers_search"
@@ -37,7 +40,8 @@ test-oldest:
 	test -d .venv-oldest || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install \
 	    -c tests/oldest.txt -e '.[demo,test]'
-	NUMBA_CACHE_DIR=$(CURDIR)/.numba/oldest .venv-oldest/bin/python -m pytest
+	OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba/oldest \
+	    .venv-oldest/bin/python -m pytest $(BESIDE)
 
 lint: .venv/test
 	$(BIN)/ruff check .

@@ -159,7 +159,9 @@ def test_invariances(mixed):
     )
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
+)
 def test_tables_of_every_make(make, mixed):
     columns = {f"column {j}": mixed[:, j] for j in range(7)}
     columns["column 3"] = columns["column 3"] > 0  # booleans are numbers
