@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test tables test-oldest lint types browser bench picture clean
+.PHONY: demo test test-kernels tables test-oldest lint types browser bench picture clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -23,6 +23,10 @@ test: lint types browser
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
 	    tests/test_bits.py tests/test_columns.py tests/test_items.py \
 	    -k "not students and not papers_search"
+
+# The numerical tests with every processor's BLAS kernels that this one can execute.
+test-kernels: .venv/test
+	$(BIN)/python tests/kernels.py
 
 # 10,000 random tables through the encoder; `make test` draws 2,000.
 tables: .venv/test

@@ -20,6 +20,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
 )
+# for runs of the same tests on many kernels
+settings.register_profile("kernels", settings.get_profile("leftout"), max_examples=25)
 settings.load_profile("leftout")
 
 
