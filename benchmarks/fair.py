@@ -202,7 +202,7 @@ def features():
             average = moments.second[0] / moments.count[0]
             functions = {"full": lambda S=average: np.linalg.eigh(S)}
             for d in (5, 10, 20):
-                functions[f"moments {d}"] = lambda d=d, m=moments: mend(rule, m, d, "excess", 1e-9)
+                functions[f"moments {d}"] = lambda d=d, m=moments: mend(rule, m, d, 1e-9)
                 functions[f"fit {d}"] = lambda d=d, X=X, g=groups: FairPCA(d).fit(X, groups=g)
             with threadpool_limits(1):
                 times = interleaved(functions, 20 if n == 200 else 4)

@@ -141,8 +141,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
         label = f"ordinary PCA: {drawable(names[group], 30)}"
         ax.plot(numbers, before[:, group], color=color, label=label, **style)
     if len(names) > 1:
-        both = len(names) == 2 and found.fair.objective == "excess"
-        label = "Fair PCA: both" if both else "Fair PCA: the largest"
+        label = "Fair PCA: both" if len(names) == 2 else "Fair PCA: the largest"
         ax.plot(numbers, after.max(axis=1), color=_FAIR, lw=2.5, marker="o", ms=4, label=label)
     ax.axvline(found.here.n_components, color=_QUIET, lw=1, zorder=0)
     ax.locator_params(axis="x", integer=True)

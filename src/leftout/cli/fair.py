@@ -45,13 +45,6 @@ if TYPE_CHECKING:
     help="Numbers from 0 to 1, with standard deviation 1, or as they are.",
 )
 @click.option(
-    "--objective",
-    default="excess",
-    show_default=True,
-    type=click.Choice(["excess", "variance"]),
-    help="Make the largest loss small, or the smallest kept variance large.",
-)
-@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for fair.json and fair.png.",
@@ -66,7 +59,6 @@ def fair(
     drop: str,
     categorical: str,
     scale: str,
-    objective: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -98,9 +90,7 @@ def fair(
         groups = options.groups(raw, by)
         encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
         with collected_notes() as notes:
-            found = mitigate(
-                encoded.X, groups, asked, across=compared, objective=objective, progress=report
-            )
+            found = mitigate(encoded.X, groups, asked, across=compared, progress=report)
         files = [] if out is None else _written(found, out)
     for note in notes:
         click.echo(f"Note: {note}", err=True)

@@ -175,7 +175,7 @@ def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> N
         return
     two = len(short) == 2
     heads = [f"before, {name}" for name in short] if two else ["largest before"]
-    heads.append("after, both" if two and found.fair.objective == "excess" else "largest after")
+    heads.append("after, both" if two else "largest after")
     heads += [] if two else ["dimensions"]
     table = _table("\nAcross numbers of components", "components", *heads, "price")
     for line in found.by_dimension:

@@ -52,10 +52,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         as they should be. ``"paper"``: each group's own PCA about its own mean, applied to
         uncentred rows; it is here to reproduce published figures.
     tol : float, default=1e-9
-        Stop when the gap is proved to be at most this share of the objective.
-    objective : {"excess", "variance"}, default="excess"
-        What to make fair: the largest excess loss (as small as possible), or the smallest average
-        variance kept of a group (as large as possible).
+        Stop when the gap is proved to be at most this share of the largest loss.
 
     Attributes
     ----------
@@ -78,10 +75,8 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         asked.
     max_loss_ : float
         The largest of ``losses_``.
-    objective_value_ : float
-        ``max_loss_``, or the smallest kept variance with ``objective="variance"``.
     dual_bound_ : float
-        No projection has a better ``objective_value_`` than this.
+        No projection has a smaller ``max_loss_`` than this.
     gap_ : float
         The distance between the two: the certificate.
     group_weights_ : array of shape (k,)
@@ -124,12 +119,10 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         *,
         centering: str = "global",
         tol: float = 1e-9,
-        objective: str = "excess",
     ) -> None:
         self.n_components = n_components
         self.centering = centering
         self.tol = tol
-        self.objective = objective
 
     def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
         """Find the fair projection.
@@ -148,7 +141,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self
         """
         check_choice("centering", self.centering, CENTERINGS)
-        check_choice("objective", self.objective, OBJECTIVES)
         check_tolerance("tol", self.tol)
         matrix = self._check_table(X, reset=True)
         if len(matrix) < 2:
@@ -164,7 +156,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             except (ValueError, np.linalg.LinAlgError):
                 check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
                 raise
-        warn_if_open(self.gap_, self.objective_value_, self.tol, self.variance_, stacklevel=3)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -221,7 +213,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_variance(float(np.trace(gathered.everyone)), self.n_features_in_)
         self.n_asked_, pairs = _dimensions(self.n_components, gathered.everyone)
         rule = Loss.named("excess", self.centering)
-        found = mend(rule, gathered.moments, self.n_asked_, self.objective, self.tol, pairs)
+        found = mend(rule, gathered.moments, self.n_asked_, self.tol, pairs)
         self._describe(found, gathered)
 
     def _describe(self, found: Mended, gathered: Gathered) -> None:
@@ -236,16 +228,13 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.sizes_ = moments.count.astype(np.intp)
         self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
         self.max_loss_ = float(found.losses.max())
-        sign = 1.0 if self.objective == "excess" else -1.0
-        self.objective_value_ = sign * float(answer.losses.max())
-        self.dual_bound_ = sign * answer.bound
-        self.gap_ = max(answer.gap, 0.0)
+        self.dual_bound_, self.gap_ = answer.bound, max(answer.gap, 0.0)
         self.group_weights_ = answer.weights
         variance = np.trace(moments.second, axis1=1, axis2=2) / moments.count
         self.variance_ = float(variance.max())
         with np.errstate(invalid="ignore"):
-            self.retained_ = found.kept / variance
-            self.baseline_retained_ = found.baseline_kept / variance
+            self.retained_ = (found.best - found.losses) / variance
+            self.baseline_retained_ = (found.best - found.baseline_losses) / variance
         for name in ("rank_d_losses_", "rank_d_components_"):
             self.__dict__.pop(name, None)
         if found.rank_d is not None:
@@ -266,8 +255,9 @@ def warn_if_open(
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
         share = f"{100 * gap / abs(value):.2g} % of it" if value else "it is 0"
         note(
-            f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the objective may be that "
-            "far from its optimum. Columns of very different scales, or very many groups, do that.",
+            f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the largest loss may be "
+            "that far from its optimum. Columns of very different scales, or very many groups, do "
+            "that.",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

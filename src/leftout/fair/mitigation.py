@@ -106,14 +106,10 @@ class Mitigation:
             text += f"Fair PCA brings the largest loss to {after.max():.4g}"
             if here.rank > d:
                 text += f" with {here.rank} dimensions"
-        if fair.objective == "excess":
-            text += f", and no projection has a smaller largest loss ({self._proved()})"
-        else:
-            text += (
-                f", and keeps at least {fair.objective_value_:.4g} of every group's variance a row "
-                f"(the most possible, {self._proved()})"
-            )
-        text += f". It keeps {_percent(here.kept_after)} of the variance"
+        text += (
+            f", and no projection has a smaller largest loss ({self._proved()}). It keeps "
+            f"{_percent(here.kept_after)} of the variance"
+        )
         if here.price >= 0.0 or fair.centering != "paper":
             text += f": the price is {_percent(max(here.price, 0.0))}"
         text += "."
@@ -139,9 +135,9 @@ class Mitigation:
         return text
 
     def _proved(self) -> str:
-        value = abs(self.fair.objective_value_)
+        value = abs(self.fair.max_loss_)
         nothing = _NOTHING * self.fair.variance_
-        if value <= nothing:  # nobody can lose less than nothing, or keep more of it
+        if value <= nothing:  # nobody can lose less than nothing
             return "proved" if self.fair.gap_ <= nothing else "not proved"
         unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
         if unsure >= 0.01:
@@ -155,8 +151,6 @@ class Mitigation:
             "groups": fair.groups_.tolist(),
             "sizes": fair.sizes_.tolist(),
             "n_components": here.n_components,
-            "objective": fair.objective,
-            "objective_value": fair.objective_value_,
             "losses_before": here.losses_before.tolist(),
             "losses_after": here.losses_after.tolist(),
             "max_loss": fair.max_loss_,
@@ -185,7 +179,6 @@ def mitigate(
     *,
     across: ArrayLike | None = None,
     centering: str = "global",
-    objective: str = "excess",
     tol: float = 1e-9,
     progress: Report | bool | None = None,
 ) -> Mitigation:
@@ -201,7 +194,7 @@ def mitigate(
     across : list of int, optional
         Numbers of components to compare; None: up to 12 from 1 to the table's rank. An empty list
         compares none.
-    centering, objective, tol
+    centering, tol
         As in :class:`FairPCA`.
     progress : callable, bool or None
         Called with what is done, how many steps are done and how many there are; True prints it.
@@ -222,7 +215,7 @@ def mitigate(
     >>> all(line.losses_after.max() <= line.losses_before.max() for line in mended.by_dimension)
     True
     """
-    fair = FairPCA(n_components, centering=centering, objective=objective, tol=tol)
+    fair = FairPCA(n_components, centering=centering, tol=tol)
     matrix = check_matrix(X, min_features=1)
     fair.fit(X, groups=groups)
     _, place = check_groups(groups, len(matrix))
@@ -237,9 +230,9 @@ def mitigate(
         lines = {}
         for d in numbers:
             steps.tell("Fair PCA across dimensions")
-            found = mend(rule, gathered.moments, d, objective, tol)
+            found = mend(rule, gathered.moments, d, tol)
             if d != asked:
-                value = float(found.answer.losses.max())
+                value = float(found.losses.max())
                 warn_if_open(found.answer.gap, value, tol, fair.variance_)
             before, after = (
                 gathered.kept(found.baseline),

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leftout.core.losses import Array
-from leftout.fair.leading import Leading, leading
-from leftout.fair.objective import ROUNDING, Answer, Objective, projection
+from leftout.fair.objective import ROUNDING, Answer, Leading, Objective, leading, projection
 from leftout.fair.roots import root
 
 _MOST_STEPS = 100

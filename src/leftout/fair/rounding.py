@@ -12,8 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from leftout.core.losses import Array
-from leftout.fair.leading import leading
-from leftout.fair.objective import Answer, Objective
+from leftout.fair.objective import Answer, Objective, leading
 
 # Turn at most this many of the kept directions, into at most so many others.
 _KEPT, _OTHERS = 12, 8

@@ -8,12 +8,10 @@ import numpy as np
 
 from leftout.core.losses import Array, Loss, own_components, shared_pca
 from leftout.core.moments import Moments
-from leftout.fair import expansion, subspace
-from leftout.fair.leading import Leading, few_of_many, leading
-from leftout.fair.objective import ROUNDING, Answer, Objective, projection
+from leftout.fair import subspace
+from leftout.fair.objective import ROUNDING, Answer, Leading, Objective, leading, projection
 from leftout.fair.rounding import rounded
 
-OBJECTIVES = ("excess", "variance")
 # Each step about squares the gap: the last one is asked for a little more than was asked for.
 _SAFE = 0.01
 
@@ -21,24 +19,20 @@ _SAFE = 0.01
 class Mended(NamedTuple):
     """The fair answer of one number of dimensions, and the shared PCA's."""
 
-    answer: Answer  # its losses are what the objective makes small
-    losses: Array  # excess loss of each group
-    kept: Array  # average variance kept of each group
-    baseline: Array  # shared components, one a row
+    answer: Answer
+    best: Array  # average variance of each group that its own components keep
+    baseline: Array  # shared components, as rows
     baseline_losses: Array
-    baseline_kept: Array
     rank_d: Array | None  # best found with exactly d dimensions, where the answer has more
     rank_d_losses: Array | None
 
+    @property
+    def losses(self) -> Array:
+        """Average loss of each group."""
+        return self.answer.losses
 
-def mend(
-    rule: Loss,
-    moments: Moments,
-    d: int,
-    objective: str,
-    tol: float,
-    pooled: Leading | None = None,
-) -> Mended:
+
+def mend(rule: Loss, moments: Moments, d: int, tol: float, pooled: Leading | None = None) -> Mended:
     """Fair PCA with ``d`` components for groups known by their moments.
 
     Parameters
@@ -48,83 +42,112 @@ def mend(
     moments : Moments
         Of each group; none may be empty.
     d : int
-    objective : {"excess", "variance"}
-        Make the largest excess loss small, or the smallest kept variance large.
     tol : float
-        Gap to stop at, as a share of the objective.
+        Gap to stop at, as a share of the largest loss.
     pooled : Leading, optional
-        Eigenpairs of all rows' average second moments, where they are known.
+        All eigenpairs of all rows' average second moments, where they are known.
     """
     second = moments.second / moments.count[:, None, None]
-    k, n = second.shape[:2]
-    shares = moments.count / moments.count.sum()
-    excess = Objective(second, np.zeros(k), d)
-    columns = min(subspace.width(d, k), n)
-    expand = k == 2 and expansion.pays(n, d) and not few_of_many(n, columns)
-    everyone = excess.mix(shares)
-    if pooled is None or (expand and len(pooled.values) < n):
-        pooled = leading(everyone, n if expand else columns)
-    own = [] if expand else [leading(S, columns) for S in second]
+    known = Known.of(second, moments.count / moments.count.sum(), d, pooled)
     if rule.own_mean:
+        own, least = own_components(rule, moments, d), -np.inf
+        best = np.array([np.sum((W @ S) * W) for W, S in zip(own, second, strict=True)])
         baseline = shared_pca(rule, moments, d).components
-        best = excess.kept_by(own_components(rule, moments, d))
     else:
-        baseline = np.ascontiguousarray(pooled.vectors[:, :d].T)
-        values = [pairs.values for pairs in own] or [np.linalg.eigvalsh(S)[::-1] for S in second]
-        best = np.array([each[:d].sum() for each in values])
-    excess = excess._replace(best=best)
-    aim = excess if objective == "excess" else excess._replace(best=np.zeros(k))
-    baseline_losses = excess.losses(baseline)
-    equal = baseline_losses.max() - baseline_losses.min() <= ROUNDING * excess.scale
-    if d == n:  # everything is kept, and the group that fares worst proves it
-        losses = aim.losses(baseline)
-        worst = int(losses.argmax())
-        answer = projection(aim, baseline, np.eye(k)[worst], float(losses[worst]))
-    elif k == 1 or (equal and objective == "excess" and not rule.own_mean):
-        # nothing to weigh: one group's best, or losses that are equal already
-        V = np.ascontiguousarray(pooled.vectors[:, :d].T)
-        answer = projection(aim, V, shares, aim.bound(shares, pooled.values))
-    else:
-        answer = _solve(aim, shares, pooled, own, _SAFE * tol)
-    rank_d, rank_d_losses = None, None
-    if len(answer.V) > d:
-        rank_d, aimed = rounded(aim, answer)
-        rank_d_losses = excess.losses(rank_d)
-        allowed = max(tol * abs(answer.bound), ROUNDING * aim.scale)
-        if aimed.max() <= max(answer.bound + allowed, float(answer.losses.max())):
-            answer = projection(aim, rank_d, answer.weights, answer.bound)
-            rank_d, rank_d_losses = None, None
-    if aim.losses(baseline).max() < answer.losses.max():  # only where digits run out
-        answer = projection(aim, baseline, answer.weights, answer.bound)
-        rank_d, rank_d_losses = None, None
-    kept = excess.kept(answer.V, answer.occupation)
-    baseline_kept = excess.best - baseline_losses
-    losses = excess.best - kept
-    if not rule.own_mean:  # a loss is not negative, but for rounding
-        losses, baseline_losses = np.maximum(losses, 0.0), np.maximum(baseline_losses, 0.0)
+        best, least = known.own_best(second, d), 0.0  # only rounding makes a loss negative
+        baseline = known.shared(d)
+    objective = Objective(second, best, d)
+    before = objective.losses(baseline)
+    answer, rank_d = _fairest(objective, known, tol)
+    if before.max() < answer.losses.max():  # only where digits run out
+        answer, rank_d = projection(objective, baseline, answer.weights, answer.bound), None
+    after = objective.losses(answer.V, answer.occupation)
     return Mended(
-        answer._replace(losses=losses if aim is excess else aim.best - kept),
-        losses,
-        kept,
+        answer._replace(losses=np.maximum(after, least)),
+        best,
         baseline,
-        baseline_losses,
-        baseline_kept,
+        np.maximum(before, least),
         rank_d,
-        rank_d_losses,
+        None if rank_d is None else objective.losses(rank_d),
     )
 
 
-def _solve(
-    objective: Objective, shares: Array, pooled: Leading, own: list[Leading], tol: float
-) -> Answer:
-    """By the way that suits the size; without ``own``, from all pooled eigenpairs."""
-    if not own:
-        answer = expansion.solve(objective, float(shares[0]), pooled, tol)
-        if answer is not None:
-            return answer
-        own = [leading(S, len(S)) for S in objective.second]
-    seen = [
-        subspace.Seen.at(objective, weights, pairs)
-        for weights, pairs in zip((*np.eye(len(shares)), shares), (*own, pooled), strict=True)
-    ]
-    return subspace.solve(objective, seen, tol)
+class Known(NamedTuple):
+    """What is known of the dual before it is searched: eigenpairs at some weights."""
+
+    shares: Array  # of all rows, that each group has: the weights of ordinary PCA
+    pooled: Leading  # at these
+    own: list[Leading]  # at each group's own; empty where all pooled pairs are enough
+
+    @classmethod
+    def of(cls, second: Array, shares: Array, d: int, pooled: Leading | None) -> Known:
+        k, n = second.shape[:2]
+        follows = k == 2 and subspace.follows(n, d)
+        columns = n if follows else subspace.width(d, k)
+        if pooled is None:
+            pooled = leading(Objective(second, np.zeros(k), d).mix(shares), columns)
+        return cls(shares, pooled, [] if follows else [leading(S, columns) for S in second])
+
+    def shared(self, d: int) -> Array:
+        """Leading components of all rows about the origin, as rows."""
+        return np.ascontiguousarray(self.pooled.vectors[:, :d].T)
+
+    def own_best(self, second: Array, d: int) -> Array:
+        """What each group's leading components about the origin keep of it."""
+        values = [pairs.values for pairs in self.own]
+        values = values or [np.linalg.eigvalsh(S)[::-1] for S in second]
+        return np.array([each[:d].sum() for each in values])
+
+    def seen(self, objective: Objective) -> list[subspace.Seen]:
+        own = self.own or [leading(S, len(S)) for S in objective.second]
+        weights = (*np.eye(len(self.shares)), self.shares)
+        return [
+            subspace.Seen.at(objective, w, pairs)
+            for w, pairs in zip(weights, (*own, self.pooled), strict=True)
+        ]
+
+
+def _fairest(objective: Objective, known: Known, tol: float) -> tuple[Answer, Array | None]:
+    """The fair answer and, where it has more than ``d`` dimensions, components of exactly ``d``."""
+    k, n = objective.second.shape[:2]
+    V = known.shared(objective.d)
+    losses = objective.losses(V)
+    if objective.d == n:
+        return _everything(objective, V, losses), None
+    if np.ptp(losses) <= ROUNDING * objective.scale:
+        return _alike(objective, V, known), None
+    if k == 2:
+        return _two(objective, known, _SAFE * tol), None
+    return _many(objective, known, tol)
+
+
+def _everything(objective: Objective, V: Array, losses: Array) -> Answer:
+    """With all dimensions everything is kept; the group that fares worst proves it."""
+    worst = int(losses.argmax())
+    return projection(objective, V, np.eye(len(losses))[worst], float(losses[worst]))
+
+
+def _alike(objective: Objective, V: Array, known: Known) -> Answer:
+    """One group, or equal losses: PCA has the least weighted sum, so no maximum is smaller."""
+    bound = objective.bound(known.shares, known.pooled.values)
+    return projection(objective, V, known.shares, bound)
+
+
+def _two(objective: Objective, known: Known, tol: float) -> Answer:
+    """Two groups: one weight, along which the eigenspace is followed or bracketed."""
+    followed = None
+    if not known.own:
+        followed = subspace.follow(objective, float(known.shares[0]), known.pooled, tol)
+    return followed or subspace.solve(objective, known.seen(objective), tol)
+
+
+def _many(objective: Objective, known: Known, tol: float) -> tuple[Answer, Array | None]:
+    """More groups: the relaxation's best, and the best found with exactly ``d`` dimensions."""
+    answer = subspace.solve(objective, known.seen(objective), _SAFE * tol)
+    if len(answer.V) == objective.d:
+        return answer, None
+    V, losses = rounded(objective, answer)
+    allowed = max(tol * abs(answer.bound), ROUNDING * objective.scale)
+    if losses.max() <= max(answer.bound + allowed, float(answer.losses.max())):
+        return projection(objective, V, answer.weights, answer.bound), None
+    return answer, V
