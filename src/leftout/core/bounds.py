@@ -30,10 +30,7 @@ so a short search for good ones is enough. ``w`` levels the residuals: with a ca
 ``S = sum_i w_i x_i x_i'``. The numbers ``c`` and ``theta`` are found by line searches in turn.
 
 Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in place of ``d``: the
-matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``. Under ``excess`` with
-each group's own mean the rest's loss may be negative, but not below minus the mean of
-``|V x_i|^2`` over its rows: ``r_i`` becomes ``r_i - k / (m - k) |V x_i|^2``, and the sum of
-``|V x_i|^2`` over all rows, divided by ``m - k``, is added at the end.
+matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``.
 """
 
 from __future__ import annotations
@@ -63,20 +60,15 @@ def certified_bound(problem: Problem, size: int) -> float:
     About fifty passes over the rows whose residual exceeds the cap, each followed by the largest
     eigenvalues of an n x n matrix.
     """
-    norms, kept = problem.norms_and_kept
-    n, others = problem.X.shape[1], problem.n_rows - size
-    r, of_rest = problem.reach, 0.0
-    if problem.loss.may_be_negative:
-        r, of_rest = r - size / others * kept, float(kept.sum() / others)
-    order = np.argsort(-r, kind="stable")
-    touched = max(1, min(max(_TIMES * size, _FEWEST), _VALUES // n, len(r) - 1))
+    n, order = problem.X.shape[1], problem.by_reach
+    touched = max(1, min(max(_TIMES * size, _FEWEST), _VALUES // n, len(order) - 1))
     ceiling = _Ceiling(
         X=problem.rows(order[:touched]),
-        r=r[order],
+        r=problem.reach[order],
         size=size,
         d=min(n, problem.d if problem.loss.kind == EXCESS else 2 * problem.d),
     )
-    return ceiling.lowest() + of_rest + _ROUNDING * float(norms.max())
+    return ceiling.lowest() + _ROUNDING * float(problem.norms_and_kept[0].max())
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,6 @@ class Loss(NamedTuple):
         """Whether no components make a group's loss larger than its own PCA does."""
         return self.kind == EXCESS and not self.own_mean
 
-    @property
-    def may_be_negative(self) -> bool:
-        """Whether a group can fare better under the shared components than under its own."""
-        return self.kind == EXCESS and self.own_mean
-
     @classmethod
     def named(cls, loss: str, centering: str) -> Loss:
         return cls(LOSSES[loss], centering == "paper")
@@ -172,17 +167,6 @@ def row_reach(loss: Loss, norms: Array, kept: Array) -> Array:
     eigenvalues of ``(P - P_G)^2`` lie in [0, 1], hence ``|x|^2``.
     """
     return norms - kept if loss.kind == EXCESS else norms
-
-
-def mixed_bound(norms: Array, kept: Array, size: int) -> float:
-    """Upper bound on the disparity of ``size`` rows under ``excess`` with each group's own mean.
-
-    A group's loss is at most the mean of its residuals; the rest's is at least minus the mean of
-    what the shared components keep. Rows are ranked by what either side can make of them.
-    """
-    others = len(norms) - size
-    gain = (norms - kept) / size - kept / others
-    return float(np.partition(gain, others)[others:].sum() + kept.sum() / others)
 
 
 class Shared(NamedTuple):

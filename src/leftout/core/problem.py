@@ -14,7 +14,6 @@ from leftout.core.losses import (
     Array,
     Loss,
     evaluate,
-    mixed_bound,
     own_components,
     row_losses,
     row_reach,
@@ -96,12 +95,8 @@ class Problem:
         """Certified upper bound on the disparity of any left-out group of ``size`` rows.
 
         A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
-        longest; the rest's loss is not negative, and is taken away. Only under ``excess`` with
-        each group's own mean can it be negative, but never below minus the mean of what is kept:
-        the rows are then ranked by what either side can make of them.
+        longest; the rest's loss is not negative, and is taken away.
         """
-        if self.loss.may_be_negative:
-            return mixed_bound(*self.norms_and_kept, size)
         return float(self._mean_reach[size - 1])
 
     def split(self, labels: Labels) -> Moments:

@@ -67,19 +67,20 @@ def _loss(
     """Average loss from eigenpairs: :func:`leftout.core.losses.evaluate` in other words.
 
     The scatter is ``sum of values w w'`` and the second moments add ``total total' / count`` to it
-    where the scatter is about the group's own mean.
+    where the scatter is about the group's own mean, which it is not under ``excess``.
     """
     d, n = V.shape
     own = cross = 0.0
+    if kind == EXCESS:
+        for i in range(n - d, n):
+            own += values[i]
+        return (own - kept) / count
     mean_v = V @ total
     for i in range(n - d, n):
         along = vectors[i] @ total if own_mean else 0.0
+        overlap = V @ vectors[i]
         own += values[i] + along * along / count
-        if kind != EXCESS:
-            overlap = V @ vectors[i]
-            cross += values[i] * (overlap @ overlap) + along * (overlap @ mean_v) / count
-    if kind == EXCESS:
-        return (own - kept) / count
+        cross += values[i] * (overlap @ overlap) + along * (overlap @ mean_v) / count
     return (kept + own - 2.0 * cross) / count
 
 
@@ -111,7 +112,7 @@ def loss_after(
 ) -> float:
     """Average loss of a group once ``x`` has joined or left (sign); ``kept`` is ``|Vx|^2``.
 
-    ``excess`` about a fixed origin needs only the eigenvalues, O(n^2); the others need the vectors.
+    ``excess`` needs only the eigenvalues, O(n^2); ``projection_gap`` needs the vectors.
     """
     d, n = V.shape
     count = sides.count[group] + sign
@@ -120,7 +121,7 @@ def loss_after(
     kept = sides.kept[group] + sign * kept
     z = _in_eigenbasis(own_mean, sides, group, x, sign)
     values = sides.values[group]
-    if kind == EXCESS and not own_mean:
+    if kind == EXCESS:
         own = top_change(values, z, sign, d)
         for j in range(n - d, n):
             own += values[j]

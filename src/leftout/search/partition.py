@@ -56,7 +56,7 @@ class MaxDisparityPartition(BaseEstimator):
     centering : {"global", "none", "paper"}, default="global"
         ``"global"``: PCA about the column means, as everybody runs it. ``"none"``: about zero.
         ``"paper"``: components about means, applied to uncentred rows, each group about its own
-        mean; it is here to reproduce published figures.
+        mean; it is here to reproduce published figures, with ``loss="projection_gap"``.
     solver : str or object, default="alternating"
         ``"alternating"``, ``"greedy"``, ``"annealing"``, ``"sorting"``, or an object from
         :mod:`leftout.solvers`.

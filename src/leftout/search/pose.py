@@ -43,6 +43,12 @@ def pose(
     With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
     rotation changes no loss: the search works in coordinates of that subspace.
     """
+    if loss == "excess" and centering == "paper":
+        raise Refusal(
+            "centering='paper' exists to reproduce published figures and goes with "
+            "loss='projection_gap', but loss='excess' was asked for. Use loss='projection_gap', "
+            "or centering='global' for the definition."
+        )
     rule = Loss.named(loss, centering)
     if X.shape[1] > X.shape[0]:
         origin = origin_of(X, centering)

@@ -46,8 +46,8 @@ class Alternating:
     rows, the others from the best found so far with one of its directions replaced by a random
     row. The best ends are finished with exact eigenpairs, and single exchanges of rows near the cut
     close the search. Only the disparity of an actual partition is ever compared or returned. Under
-    ``projection_gap`` or the paper's centring a group's own PCA need not maximise its loss, so
-    there the search also sweeps over all rows, as :class:`Greedy` does.
+    ``projection_gap`` a group's own PCA need not maximise its loss, so there the search also sweeps
+    over all rows, as :class:`Greedy` does.
 
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them; on tables of more than four million values after ``"max_passes"``, settled or not.
@@ -175,8 +175,8 @@ def _search(
 ) -> _Found:
     """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
-    Climbs rise under ``excess`` about a fixed origin. Under the other losses its group is a good
-    one already, and competes with what climbs under the loss itself find.
+    Climbs rise under ``excess``. Under other losses its group is a good one already, and competes
+    with what climbs under the loss itself find.
     """
     found = _climb_many(problem, size, n_starts, means, start, share)
     if problem.loss.own_is_best:

@@ -157,13 +157,12 @@ def _sweep(
     for side in range(2):
         losses[side] = loss_now(kind, own_mean, sides, side, V)
     disparity = abs(losses[1] - losses[0])
-    bounded = kind == EXCESS and not own_mean
     moved = 0
     while row < X.shape[0] and moved < REFRESH:
         x = X[row]
         source = np.int64(labels[row])
         hopeless = sides.count[source] <= min_size
-        if bounded and not hopeless:
+        if kind == EXCESS and not hopeless:
             most = _most_after(sides, losses, source, reach[row], kept[row])
             hopeless = most < (1.0 - 1e-12) * disparity
         if not hopeless:

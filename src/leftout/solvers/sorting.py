@@ -99,12 +99,9 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
 def _ceiling(problem: Problem, order: np.ndarray) -> Array:
     """No cut at or beyond ``k`` has a disparity above ``ceiling[k]``.
 
-    A side's loss is at most the mean reach of its rows, and the other side's is at least 0 (but for
-    ``excess`` with own means, where nothing is ruled out).
+    A side's loss is at most the mean reach of its rows, and the other side's is at least 0.
     """
     m = len(order)
-    if problem.loss.may_be_negative:
-        return np.full(m, np.inf)
     head = np.cumsum(problem.reach[order])
     sizes = np.arange(1, m)
     either = np.maximum(head[:-1] / sizes, (head[-1] - head[:-1]) / (m - sizes))
