@@ -137,3 +137,27 @@ def test_one_group_loses_nothing():
     assert leftout.disparity(M, np.zeros(20), 2) == 0.0
     rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), 2)
     np.testing.assert_allclose(leftout.group_losses(M, np.zeros(20), 2), [0.0], atol=rounding)
+
+
+@pytest.mark.parametrize(("loss", "centering"), COMBINATIONS)
+def test_more_columns_than_rows(loss, centering):
+    rng = np.random.default_rng(0)
+    M, labels = rng.standard_normal((24, 40)) * np.geomspace(3.0, 0.3, 40) + 1.0, np.arange(24) % 2
+    got = leftout.group_losses(M, labels, 3, loss=loss, centering=centering)
+    np.testing.assert_allclose(got, naive.group_losses(M, labels, 3, loss, centering), rtol=1e-9)
+    parts = leftout.explain.feature_losses(M, labels, 3, loss=loss, centering=centering)
+    assert parts.shape == (2, 40)
+    np.testing.assert_allclose(parts.sum(axis=1), got, rtol=1e-9)
+    # all that 24 rows have is kept by 24 components, and by more
+    everything = leftout.group_losses(M, labels, 30, loss=loss, centering=centering)
+    np.testing.assert_allclose(everything, 0.0, atol=1e-9)
+
+
+def test_a_constant_wide_table_is_told_by_its_columns():
+    with pytest.raises(ValueError, match="all 9 columns are constant"):
+        leftout.group_losses(np.ones((4, 9)), [0, 0, 1, 1], 1)
+
+
+def test_a_wide_table_needs_no_matrix_of_its_columns():
+    X = np.random.default_rng(0).standard_normal((20, 40_000))  # n x n takes 13 GB
+    assert leftout.group_losses(X, np.arange(20) % 2, 3).shape == (2,)

@@ -29,7 +29,7 @@ FIXED = [Alternating(n_starts=20), Sorting(split="matched")]
 
 def problem(M, d, min_size, *, size=None, loss="excess", centering="global"):
     rule = Loss.named(loss, centering)
-    moments = table_moments(M, centering)
+    moments = summarise(M, centering).moments
     V = shared_pca(rule, moments, d).components
     return Problem(X=M, loss=rule, V=V, pooled=moments, min_size=min_size, group_size=size)
 

@@ -18,7 +18,7 @@ _LARGEST = 1e150
 
 
 def check_components(
-    loss: Loss, moments: Moments, n_components: Any, *, below_rank: bool = True
+    loss: Loss, table: Summary, n_components: Any, *, below_rank: bool = True
 ) -> Shared:
     """The shared PCA with the number of components asked for.
 
@@ -26,8 +26,8 @@ def check_components(
     must be left to lose: an int at or above the rank is refused, a share that would take all
     dimensions is cut to one less.
     """
-    m, n = int(moments.count.sum()), moments.total.shape[1]
-    full = shared_pca(loss, moments, n)
+    m, n = int(table.moments.count.sum()), len(table.mean)
+    full = shared_pca(loss, table.moments, n)
     values = full.eigenvalues
     check_variance(float(values[0]), n)
     rank = int(np.sum(values > values[0] * max(m, n) * np.finfo(float).eps))
@@ -36,8 +36,7 @@ def check_components(
             f"The table has rank {rank}: one component represents every row exactly, so nobody is "
             "left out. Pass a table with at least two independent columns."
         )
-    limit = rank - 1 if below_rank else n
-    d = dimensions(n_components, values, limit, rank)
+    d = dimensions(n_components, values, rank - 1 if below_rank else n, rank)
     if d < rank and values[d - 1] - values[d] <= _TIE * values[0]:
         note(
             f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "

@@ -44,26 +44,45 @@ class Loss(NamedTuple):
         return cls(LOSSES[loss], centering == "paper")
 
 
-def table_moments(
-    X: Array, centering: str, labels: NDArray[np.integer] | None = None, n_groups: int = 1
-) -> Moments:
-    """Moments of the table, or of each of its groups, about the origin ``centering`` asks for."""
-    take = build_about_mean if centering == "global" else build
-    return take(X, labels, n_groups=n_groups)
+class Summary(NamedTuple):
+    """A table as PCA sees it: its groups' moments, and the way back to its columns."""
+
+    rows: Array  # of the table, or their coordinates where there are fewer of these than columns
+    moments: Moments  # of each group
+    mean: Array  # what the centring takes away
+    back: Array | None  # where there are coordinates: rows - mean = coordinates @ back.T
+
+    def in_columns(self, components: Array) -> Array:
+        """Components of the moments as components of the table."""
+        return components if self.back is None else components @ self.back.T
 
 
-def origin_of(X: Array, centering: str) -> Array:
-    """The point that ``centering`` takes away from every row."""
-    return X.mean(axis=0) if centering == "global" else np.zeros(X.shape[1])
+def summarise(
+    X: Array,
+    centering: str,
+    labels: NDArray[np.integer] | None = None,
+    n_groups: int = 1,
+    *,
+    mean_first: bool = False,
+) -> Summary:
+    """Moments of the table, or of each of its groups, about the origin ``centering`` asks for.
 
-
-def coordinates(rows: Array) -> tuple[Array, Array]:
-    """The rows in coordinates of their own span, and the way back: ``rows = R @ back.T``.
-
-    A rotation changes no loss, and with more columns than rows there are fewer coordinates.
+    With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
+    rotation changes no loss: moments are taken in coordinates of that subspace. Otherwise the mean
+    comes out of the same pass as the moments; ``mean_first`` spends a pass on it, which keeps up to
+    two more digits of columns far from zero.
     """
-    back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
-    return np.ascontiguousarray(R.T), back
+    wide, about_mean = X.shape[1] > X.shape[0], centering == "global"
+    with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
+        if not wide and about_mean and not mean_first:
+            moments = build_about_mean(X, labels, n_groups=n_groups)
+            return Summary(X, moments, moments.origin, None)
+        mean = X.mean(axis=0) if about_mean else np.zeros(X.shape[1])
+        if not wide:
+            return Summary(X, build(X, labels, n_groups=n_groups, origin=mean), mean, None)
+        back, R = linalg.qr((X - mean).T, mode="economic", check_finite=False)
+        rows = np.ascontiguousarray(R.T)
+        return Summary(rows, build(rows, labels, n_groups=n_groups), mean, back)
 
 
 def signed(components: Array) -> Array:

@@ -226,13 +226,13 @@ def _one_split(
     task: Task, searched: Array, held_out: Array, size: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     posed = task.pose(searched)
-    problem = posed.problem
+    problem, table = posed.problem, posed.table
     (found,) = search_sizes(task.solver, problem, [size], Means(rng=rng))
     own = problem.losses(found.labels)[1] if found.own is None else found.own
     scores = problem.rank(own, size).scores
     cut = float(scores[size - 1] + scores[size]) / 2.0
-    V, own = posed.in_columns(problem.V), np.stack([posed.in_columns(W) for W in own])
-    rest, group = side_losses(problem.loss, held_out - posed.origin, V, own)
+    V, own = table.in_columns(problem.V), np.stack([table.in_columns(W) for W in own])
+    rest, group = side_losses(problem.loss, held_out - table.mean, V, own)
     labels = (group + size / (len(searched) - size) * rest > cut).astype(np.intp)
     if labels.min() == labels.max():  # nobody of the group, or nobody else: no gap
         return 0.0, float(labels[0])

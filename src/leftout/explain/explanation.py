@@ -299,7 +299,8 @@ def group(
     steps.tell("features")
     rule = {"loss": partition.loss, "centering": partition.centering}
     # where eigenvalues tie, the components are those of the finding
-    about, moments, _ = measured(matrix, partition.labels_, partition.n_components_, **rule)
+    known = measured(matrix, partition.labels_, partition.n_components_, **rule)
+    about, moments, _ = known.in_columns()
     losses = split_losses(about, moments, partition.components_)
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.

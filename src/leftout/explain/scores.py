@@ -51,7 +51,7 @@ def feature_losses(
     array([[0., 0.],
            [0., 1.]])
     """
-    return split_losses(*measured(X, labels, n_components, loss, centering))
+    return split_losses(*measured(X, labels, n_components, loss, centering).in_columns())
 
 
 def split_losses(rule: Loss, moments: Moments, V: Array) -> Array:
@@ -154,7 +154,8 @@ def feature_scores(
     X = check_matrix(X)
     found = []
     for left_out in check_runs(labels, len(X)):
-        rule, moments, V = measured(X, left_out, n_components, "excess", centering)
+        known = measured(X, left_out, n_components, "excess", centering)
+        rule, moments, V = known.in_columns()
         both, whole = scatter(rule, moments), scatter(rule, pooled(moments))
         found.append([_percentages(S, len(V)) for S in (*whole, *both)])
     total, rest, group = np.transpose(found, (1, 0, 2))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count, check_whole, generator
-from leftout.core.losses import Array, table_moments
+from leftout.core.losses import Array, summarise
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.scores import feature_losses
 from leftout.files import Told
@@ -173,6 +173,6 @@ def _rank(X: Array, centering: str) -> int:
     """Dimensions that the table varies in."""
     if X.shape[1] < 2:
         return X.shape[1]
-    moments = table_moments(X, "global" if centering == "paper" else centering)
+    moments = summarise(X, "global" if centering == "paper" else centering).moments
     values = np.linalg.eigvalsh(moments.second[0])
     return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,23 +208,23 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return matrix
 
     def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
-        gathered = gather(X, place, len(self.groups_), self.centering)
-        self.mean_ = gathered.mean
-        check_variance(float(np.trace(gathered.everyone)), self.n_features_in_)
-        self.n_asked_, pairs = _dimensions(self.n_components, gathered.everyone)
+        table = summarise(X, self.centering, place, len(self.groups_))
+        everyone = average_second(table.moments)
+        check_variance(float(np.trace(everyone)), self.n_features_in_)
+        self.n_asked_, pairs = _dimensions(self.n_components, everyone)
         rule = Loss.named("excess", self.centering)
-        found = mend(rule, gathered.moments, self.n_asked_, self.tol, pairs)
-        self._describe(found, gathered)
+        found = mend(rule, table.moments, self.n_asked_, self.tol, pairs)
+        self._describe(found, table, everyone)
 
-    def _describe(self, found: Mended, gathered: Gathered) -> None:
+    def _describe(self, found: Mended, table: Summary, everyone: Array) -> None:
         """Set what people ask of a projection."""
-        answer, moments, everyone = found.answer, gathered.moments, gathered.everyone
+        answer, moments, self.mean_ = found.answer, table.moments, table.mean
         V, weights = _by_variance(answer.V, answer.occupation, everyone)
         self.component_weights_, self.n_components_ = weights, len(V)
         ratio = weights * np.einsum("in,in->i", V @ everyone, V) / np.trace(everyone)
         self.explained_variance_ratio_ = ratio
-        self.price_ = gathered.kept(found.baseline) - float(ratio.sum())
-        self.components_ = signed(gathered.in_columns(V))
+        self.price_ = share_kept(everyone, found.baseline) - float(ratio.sum())
+        self.components_ = signed(table.in_columns(V))
         self.sizes_ = moments.count.astype(np.intp)
         self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
         self.max_loss_ = float(found.losses.max())
@@ -239,7 +239,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         if found.rank_d is not None:
             W, _ = _by_variance(found.rank_d, np.ones(len(found.rank_d)), everyone)
-            self.rank_d_components_ = signed(gathered.in_columns(W))
+            self.rank_d_components_ = signed(table.in_columns(W))
             self.rank_d_losses_ = found.rank_d_losses
 
 
@@ -263,38 +263,17 @@ def warn_if_open(
         )
 
 
-class Gathered(NamedTuple):
-    """What a table's groups are known by, and the way back to the table's columns."""
-
-    moments: Moments  # of each group
-    everyone: Array  # average second moments of all rows
-    mean: Array
-    back: Array | None  # where the columns were reduced
-
-    def in_columns(self, V: Array) -> Array:
-        """Components of the moments as components of the table."""
-        return V if self.back is None else V @ self.back.T
-
-    def kept(self, V: Array, occupation: Array | None = None) -> float:
-        """Share of the table's variance that components keep."""
-        each = np.einsum("in,in->i", V @ self.everyone, V)
-        total = each.sum() if occupation is None else each @ occupation
-        return float(total / np.trace(self.everyone))
-
-
-def gather(X: Array, place: NDArray[np.intp], n_groups: int, centering: str) -> Gathered:
-    """Moments of each group; with more columns than rows, in coordinates of the rows' span."""
-    back = None
+def average_second(moments: Moments) -> Array:
+    """Average second moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        if X.shape[1] > X.shape[0]:
-            mean = origin_of(X, centering)
-            R, back = coordinates(X - mean)
-            moments = build(R, place, n_groups=n_groups)
-        else:
-            moments = table_moments(X, centering, place, n_groups)
-            mean = moments.origin
-        everyone = pooled(moments).second[0] / moments.count.sum()
-    return Gathered(moments, everyone, mean, back)
+        return pooled(moments).second[0] / moments.count.sum()
+
+
+def share_kept(everyone: Array, V: Array, occupation: Array | None = None) -> float:
+    """Share of the variance of rows with these second moments that components keep."""
+    each = np.einsum("in,in->i", V @ everyone, V)
+    total = each.sum() if occupation is None else each @ occupation
+    return float(total / np.trace(everyone))
 
 
 def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:

@@ -12,9 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import Refusal, check_groups
-from leftout.core.losses import Array, Loss
-from leftout.fair import mend
-from leftout.fair.estimator import FairPCA, gather, prefers_one_thread, warn_if_open
+from leftout.core.losses import Array, Loss, summarise
+from leftout.fair import Mended, mend
+from leftout.fair.estimator import (
+    FairPCA,
+    average_second,
+    prefers_one_thread,
+    share_kept,
+    warn_if_open,
+)
 from leftout.files import plain, write_whole
 from leftout.running import Report, Steps, one_thread
 from leftout.tables.matrix import check_matrix
@@ -219,36 +225,37 @@ def mitigate(
     matrix = check_matrix(X, min_features=1)
     fair.fit(X, groups=groups)
     _, place = check_groups(groups, len(matrix))
-    rule, k = Loss.named("excess", centering), len(fair.groups_)
+    rule, asked = Loss.named("excess", centering), fair.n_asked_
+    by_dimension = []
     with one_thread(prefers_one_thread(matrix)):
-        gathered = gather(matrix, place, k, centering)
-        rank = int(np.linalg.matrix_rank(gathered.everyone, hermitian=True))
-        asked = fair.n_asked_
-        steps = Steps(0, progress)
-        numbers = _numbers(across, rank, len(gathered.everyone), asked)
-        steps.total = len(numbers)
-        lines = {}
+        moments = summarise(matrix, centering, place, len(fair.groups_)).moments
+        everyone = average_second(moments)
+        rank = int(np.linalg.matrix_rank(everyone, hermitian=True))
+        numbers = _numbers(across, rank, len(everyone), asked)
+        steps = Steps(len(numbers), progress)
         for d in numbers:
             steps.tell("Fair PCA across dimensions")
-            found = mend(rule, gathered.moments, d, tol)
+            found = mend(rule, moments, d, tol)
             if d != asked:
                 value = float(found.losses.max())
                 warn_if_open(found.answer.gap, value, tol, fair.variance_)
-            before, after = (
-                gathered.kept(found.baseline),
-                gathered.kept(found.answer.V, found.answer.occupation),
-            )
-            lines[d] = Dimension(
-                d, found.baseline_losses, found.losses, max(found.answer.gap, 0.0),
-                len(found.answer.V), found.rank_d_losses, before, after,
-            )  # fmt: skip
+            by_dimension.append(_dimension(d, found, everyone))
             steps.tell("Fair PCA across dimensions", 1)
     kept = float(fair.explained_variance_ratio_.sum())
     here = Dimension(
         asked, fair.baseline_losses_, fair.losses_, fair.gap_, fair.n_components_,
         getattr(fair, "rank_d_losses_", None), kept + fair.price_, kept,
     )  # fmt: skip
-    return Mitigation(fair, here, [lines[d] for d in numbers])
+    return Mitigation(fair, here, by_dimension)
+
+
+def _dimension(d: int, found: Mended, everyone: Array) -> Dimension:
+    answer = found.answer
+    return Dimension(
+        d, found.baseline_losses, found.losses, max(answer.gap, 0.0), len(answer.V),
+        found.rank_d_losses, share_kept(everyone, found.baseline),
+        share_kept(everyone, answer.V, answer.occupation),
+    )  # fmt: skip
 
 
 def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_choice, check_groups
 from leftout.core.components import check_components
-from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, evaluate, origin_of
-from leftout.core.moments import Moments, build
+from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
+from leftout.core.moments import Moments
 from leftout.tables.matrix import check_matrix
 
 
@@ -53,15 +54,24 @@ def group_losses(
     >>> group_losses(X, ["along", "along", "across", "across"], 1)
     array([1., 0.])
     """
-    return evaluate(*measured(X, labels, n_components, loss, centering))
+    found = measured(X, labels, n_components, loss, centering)
+    return evaluate(found.rule, found.table.moments, found.V)
 
 
 class Measured(NamedTuple):
     """What every number about known groups is computed from."""
 
     rule: Loss
-    moments: Moments  # one row per group, in the order of the sorted labels
+    table: Summary  # one row of its moments for each group, in the order of the sorted labels
     V: Array  # the shared components
+
+    def in_columns(self) -> tuple[Loss, Moments, Array]:
+        """The same in the table's columns, for splits over features."""
+        moments, back = self.table.moments, self.table.back
+        if back is not None:
+            second = np.stack([back @ S @ back.T for S in moments.second])
+            moments = Moments(moments.count, moments.total @ back.T, second, self.table.mean)
+        return self.rule, moments, self.table.in_columns(self.V)
 
 
 def measured(
@@ -73,9 +83,9 @@ def measured(
     X = check_matrix(X)
     names, index = check_groups(labels, len(X))
     rule = Loss.named(loss, centering)
-    moments = build(X, index, n_groups=len(names), origin=origin_of(X, centering))
-    shared = check_components(rule, moments, n_components, below_rank=False)
-    return Measured(rule, moments, shared.components)
+    table = summarise(X, centering, index, len(names), mean_first=True)
+    shared = check_components(rule, table, n_components, below_rank=False)
+    return Measured(rule, table, shared.components)
 
 
 def disparity(

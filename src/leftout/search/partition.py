@@ -280,7 +280,7 @@ class MaxDisparityPartition(BaseEstimator):
     def _describe(self, posed: Posed, result: SearchResult) -> None:
         """Set what people ask of a partition."""
         problem, labels = posed.problem, result.labels
-        self.mean_, self.n_components_ = posed.origin, problem.d
+        self.mean_, self.n_components_ = posed.table.mean, problem.d
         self.explained_variance_ratio_ = posed.explained[: problem.d]
         moments = problem.split(labels)
         self.losses_, own = problem.losses_of(moments, result.own)
@@ -302,8 +302,8 @@ class MaxDisparityPartition(BaseEstimator):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
         scores = problem.rank(own, size).scores
         self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
-        self.components_ = signed(posed.in_columns(problem.V))
-        self.group_components_ = np.stack([signed(posed.in_columns(W)) for W in own])
+        self.components_ = signed(posed.table.in_columns(problem.V))
+        self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps

@@ -1,4 +1,4 @@
-"""From a checked matrix to the problem that a search is given: the one way to moments."""
+"""From a checked matrix to the problem that a search is given."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from leftout.checks import Refusal
 from leftout.core.components import check_components
-from leftout.core.losses import Array, Loss, coordinates, origin_of, table_moments
-from leftout.core.moments import build
+from leftout.core.losses import Array, Loss, Summary, summarise
 from leftout.core.problem import Problem
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
@@ -16,16 +15,11 @@ SMALL = 1 << 22
 
 
 class Posed(NamedTuple):
-    """A table's problem, and the way from its coordinates back to the table's columns."""
+    """A table's problem, and the table as PCA sees it."""
 
     problem: Problem
-    origin: Array
+    table: Summary
     explained: Array  # share of variance, of all components
-    back: Array | None  # where the columns were reduced
-
-    def in_columns(self, components: Array) -> Array:
-        """Components of the problem as components of the table."""
-        return components if self.back is None else components @ self.back.T
 
     def resized(self, smallest: int | None = None, size: int | None = None) -> Posed:
         """The same table with other sizes allowed."""
@@ -38,11 +32,7 @@ class Posed(NamedTuple):
 def pose(
     X: Array, n_components: Any, loss: str, centering: str, smallest: int, size: int | None
 ) -> Posed:
-    """The search's problem on a checked matrix.
-
-    With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
-    rotation changes no loss: the search works in coordinates of that subspace.
-    """
+    """The search's problem on a checked matrix."""
     if loss == "excess" and centering == "paper":
         raise Refusal(
             "centering='paper' exists to reproduce published figures and goes with "
@@ -50,26 +40,20 @@ def pose(
             "or centering='global' for the definition."
         )
     rule = Loss.named(loss, centering)
-    if X.shape[1] > X.shape[0]:
-        origin = origin_of(X, centering)
-        X, back = coordinates(X - origin)
-        moments = build(X)
-    else:
-        back, moments = None, table_moments(X, centering)
-        origin = moments.origin
-    shared = check_components(rule, moments, n_components)
+    table = summarise(X, centering)
+    shared = check_components(rule, table, n_components)
     problem = Problem(
-        X=X,
+        X=table.rows,
         loss=rule,
         V=shared.components,
-        pooled=moments,
+        pooled=table.moments,
         min_size=smallest,
         group_size=size,
     )
     _check_own_means(problem)
-    if X.size <= SMALL:
+    if table.rows.size <= SMALL:
         problem = problem.centred()
-    return Posed(problem, origin, shared.eigenvalues / shared.eigenvalues.sum(), back)
+    return Posed(problem, table, shared.eigenvalues / shared.eigenvalues.sum())
 
 
 def _check_own_means(problem: Problem) -> None:
