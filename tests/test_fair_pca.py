@@ -137,7 +137,7 @@ def test_coordinates_and_back():
         least = np.sum((rows - rows @ own @ own.T) ** 2) / len(rows)
         assert errors[groups == g].mean() - least == pytest.approx(fair.losses_[g], rel=1e-8)
     np.testing.assert_array_equal(clone(fair).fit_transform(X, groups=groups), Z)
-    with pytest.raises(ValueError, match="Found 2 coordinates a row, but there are 3 components"):
+    with pytest.raises(ValueError, match="Found 2 coordinates per row, but there are 3 components"):
         fair.inverse_transform(Z[:, :2])
 
 

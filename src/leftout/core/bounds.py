@@ -45,7 +45,7 @@ from scipy.optimize import minimize_scalar
 from leftout.core.losses import EXCESS, Array
 from leftout.core.problem import Problem
 
-# Rows that the cap may touch: a multiple of the group, but only up to a number of values.
+# Rows that the cap may touch: this many times the group, but not more than this many values.
 _TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
 _ROUNDS, _STEPS = 2, 9
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.

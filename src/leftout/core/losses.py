@@ -1,7 +1,7 @@
 """The losses: how much worse a group fares under the shared projection than under its own.
 
 Every number here is a function of a group's :class:`~leftout.core.moments.Moments` and of the
-shared components ``V`` (one component per row). With ``W`` the group's own components, ``P = V'V``,
+shared components ``V`` (components as rows). With ``W`` the group's own components, ``P = V'V``,
 ``P_G = W'W`` and ``S`` its second moments:
 
 - ``excess``          ``(<P_G, S> - <P, S>) / |G|`` (the paper's Definition 2.2);
@@ -162,7 +162,7 @@ def _kept(S: Array, P: Array) -> Array:
 def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
     """What each row of ``X`` adds to the total loss of a group whose components are ``W``.
 
-    ``kept`` is ``|Vx|^2`` a row. Summed over the group, and over its count, this is
+    ``kept`` is ``|Vx|^2`` of each row. Summed over the group, and over its count, this is
     :func:`evaluate`.
     """
     Z = X @ W.T

@@ -37,7 +37,7 @@ _HIDDEN = 1e-12
 class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """PCA that minimises the largest of the groups' average losses, exactly.
 
-    A group's loss is the squared error a row, beyond what the group's own PCA would leave. Among
+    A group's loss is the squared error per row beyond what the group's own PCA would leave. Among
     all projections onto ``n_components`` dimensions this finds the one whose largest loss is
     smallest, and proves it: ``gap_`` bounds how far from the optimum it can be. With two groups
     their losses come out equal. With three or more a few more dimensions may be needed for the
@@ -189,7 +189,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Z = check_matrix(X, min_features=1)
         if Z.shape[1] != self.n_components_:
             raise Refusal(
-                f"Found {Z.shape[1]} coordinates a row, but there are {self.n_components_} "
+                f"Found {Z.shape[1]} coordinates per row, but there are {self.n_components_} "
                 "components. Pass what transform returns."
             )
         # (I - R)^2 = I - F for R = I - sqrt(I - F): the squared errors are what losses_ count

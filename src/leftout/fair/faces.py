@@ -20,23 +20,25 @@ from leftout.fair.objective import Answer, Objective
 from leftout.fair.roots import root
 
 _STEPS = 6
-# Shares and weights above this stay; a step down to those that vanish is at least so wide.
+# Shares and weights above this stay; a step down to those that vanish is at least this wide.
 _SURE, _WIDE = 0.02, 5.0
-# Newton's system has half the square of a face's dimensions. Few more tie than an extreme point
-# leaves as fractions, and so many at least; larger faces take what they are given.
+# Newton's system has half the square of a face's dimensions, so faces of more dimensions than this,
+# or than an extreme point leaves as fractions and these more, take what they are given.
 _FEW, _MORE = 8, 3
 # Eigenvalues of G this near to 0 or 1 are that.
 _ROUND = 1e-12
 
 
-class Near(NamedTuple):
-    """A barrier's answer with parameter ``mu``: near the optimum, in the inside of everything."""
+class State(NamedTuple):
+    """A barrier with parameter ``mu`` at some weights: inside of everything."""
 
     weights: Array
     mu: float
-    vectors: Array  # columns
-    filled: Array  # share to which each is taken
-    free: Array  # what is left of it
+    value: float  # to be made small
+    values: Array  # eigenvalues, largest first
+    vectors: Array  # eigenvectors, as columns
+    filled: Array  # share f to which each is taken
+    free: Array  # 1 - f, with all its digits
 
 
 class Settled(NamedTuple):
@@ -50,7 +52,7 @@ class Settled(NamedTuple):
         return self.face.answer(self.G, at_extreme=True)
 
 
-def settle(objective: Objective, near: Near, tol: float, *, last: bool) -> Settled:
+def settle(objective: Objective, near: State, tol: float, *, last: bool) -> Settled:
     """The best answer found on a face that a barrier's answer points to.
 
     What vanishes with ``mu`` has to be told from what stays. Numbers that vanish go like ``mu``,
@@ -87,7 +89,7 @@ def _none(numbers: Array, mu: float) -> float:
 
 
 def _settle(
-    objective: Objective, near: Near, tol: float, vanishing: Callable[[Array, float], float]
+    objective: Objective, near: State, tol: float, vanishing: Callable[[Array, float], float]
 ) -> Settled:
     d, mu, filled, free = objective.d, near.mu, near.filled, near.free
     ones = min(int(np.sum(free < vanishing(free, mu))), d)
@@ -116,8 +118,8 @@ class Face(NamedTuple):
     objective: Objective
     weights: Array
     active: NDArray[np.bool_]  # groups whose losses matter
-    ones: int  # so many eigenvectors are taken whole
-    reached: int  # so many at least in part
+    ones: int  # how many eigenvectors are taken whole
+    reached: int  # how many at least in part
     values: Array  # largest first
     vectors: Array  # columns
 

@@ -12,12 +12,10 @@ eigenvalues cross on the way; :mod:`leftout.fair.faces` then makes an exact answ
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from leftout.core.losses import Array
-from leftout.fair.faces import Near, Settled, settle
+from leftout.fair.faces import Settled, State, settle
 from leftout.fair.objective import ROUNDING, Answer, Objective
 from leftout.fair.roots import root
 
@@ -26,18 +24,6 @@ _SETTLE_FROM = 1e-4
 _MOST_STEPS = 40
 # A decrease below this share of the values is lost in their rounding.
 _NOISE = 1e-12
-
-
-class State(NamedTuple):
-    """The barrier's value and occupation at some weights."""
-
-    weights: Array
-    mu: float
-    value: float  # to be made small
-    values: Array  # eigenvalues, largest first
-    vectors: Array  # eigenvectors, as columns
-    filled: Array  # f
-    free: Array  # 1 - f, with all its digits
 
 
 def solve(objective: Objective, start: Array, tol: float) -> Answer:
@@ -54,9 +40,8 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
             if decrement <= 0.01 * state.mu:
                 break
         if state.mu <= _SETTLE_FROM:
-            near = Near(state.weights, state.mu, state.vectors, state.filled, state.free)
             last = state.mu <= max(_LAST * min(1.0, smallest), ROUNDING)
-            found = settle(unit, near, tol, last=last)
+            found = settle(unit, state, tol, last=last)
             best = found if best is None or found.answer.gap < best.answer.gap else best
             smallest = abs(float(best.answer.losses.max()))
             if last or best.answer.enough(tol, 1.0):

@@ -26,9 +26,9 @@ from leftout.running import Report, Steps, one_thread
 from leftout.tables.matrix import check_matrix
 from leftout.wording import counted, listed, shown
 
-# So many dimensions, at most, are looked at if nobody says which.
+# The most dimensions that are looked at if nobody says which.
 _ACROSS = 12
-# So many groups are named in a sentence.
+# The most groups that are named in a sentence.
 _NAMED = 5
 # Groups of fewer rows come with a warning.
 _SMALL = 30
@@ -267,7 +267,7 @@ def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
     if given.size == 0:
         return []
     if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 1 or given.max() > limit:
-        raise Refusal(f"across is no list of numbers of components; give ints from 1 to {limit}.")
+        raise Refusal(f"across is not a list of component numbers; give ints from 1 to {limit}.")
     return sorted(set(given.tolist()))
 
 

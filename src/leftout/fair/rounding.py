@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from leftout.core.losses import Array
 from leftout.fair.objective import Answer, Objective, leading
 
-# Turn at most this many of the kept directions, into at most so many others.
+# Turn at most this many of the kept directions, into at most this many others.
 _KEPT, _OTHERS = 12, 8
 
 

@@ -38,7 +38,7 @@ _ROOM = 10.0
 # Eigenvectors beyond d, in case they cross; and the terms, the eigenspace itself one of them.
 _BEYOND, _TERMS = 2, 3
 # Measured on one core: terms pay off above the first number of features, up to this part of them
-# in the span, and not where so few components of so many features are quickly found by themselves.
+# in the span; above the second number, not for less than one component to 25 features.
 _SMALL, _PART_OF_TERMS, _LARGE, _VERY_FEW = 64, 0.55, 128, 25
 _TINY = 1e-13
 
