@@ -85,8 +85,12 @@ class Known(NamedTuple):
         follows = k == 2 and subspace.follows(n, d)
         columns = n if follows else subspace.width(d, k)
         if pooled is None:
-            pooled = leading(Objective(second, np.zeros(k), d).mix(shares), columns)
-        return cls(shares, pooled, [] if follows else [leading(S, columns) for S in second])
+            pooled = leading((shares @ second.reshape(k, -1)).reshape(n, n), columns)
+        if k == 1:
+            own = [pooled]
+        else:
+            own = [] if follows else [leading(S, columns) for S in second]
+        return cls(shares, pooled, own)
 
     def shared(self, d: int) -> Array:
         """Leading components of all rows about the origin, as rows."""
