@@ -9,7 +9,7 @@ import pytest
 
 import naive
 import tolerances
-from leftout.core.losses import CENTERINGS, LOSSES, Loss, shared_pca, table_moments
+from leftout.core.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
 from leftout.core.problem import Problem
 from leftout.core.tracking import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
 from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from leftout.checks import Refusal, is_int, is_share
-from leftout.core.losses import Array, Loss, Shared, shared_pca
-from leftout.core.moments import Moments
+from leftout.core.losses import Array, Loss, Shared, Summary, shared_pca
 from leftout.running import note
 
 # Eigenvalues closer than this share of the largest cannot be told apart.

@@ -13,18 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leftout.checks import Refusal, check_choice, check_groups, check_tolerance
 from leftout.core.components import check_variance, dimensions
-from leftout.core.losses import (
-    CENTERINGS,
-    Array,
-    Loss,
-    coordinates,
-    origin_of,
-    signed,
-    table_moments,
-)
-from leftout.core.moments import Moments, build, pooled
-from leftout.fair import OBJECTIVES, Mended, mend
-from leftout.fair.leading import Leading, leading
+from leftout.core.losses import CENTERINGS, Array, Loss, Summary, signed, summarise
+from leftout.core.moments import Moments, pooled
+from leftout.fair import Mended, mend
+from leftout.fair.objective import Leading, leading
 from leftout.running import note, one_thread
 from leftout.tables.matrix import check_finite, check_matrix, check_numbers
 
