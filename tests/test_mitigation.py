@@ -12,10 +12,8 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import paper_data
-from leftout import FairPCA, mitigate, plots
+from leftout import FairPCA, TableEncoder, mitigate, plots
 from leftout.cli import main
-from leftout.tables.columns import columns_of
-from leftout.tables.encoding import encode
 from leftout.tables.reading import read_table
 
 
@@ -118,56 +116,45 @@ def people():
     })  # fmt: skip
 
 
+def encoded(raw, **options):
+    return TableEncoder(**options).set_output(transform="pandas").fit_transform(raw)
+
+
 def test_columns_become_numbers_that_can_be_compared():
     raw = people()
-    encoded = encode(columns_of(raw, categorical=["code"], drop=["sex"]))
-    assert encoded.dropped == {
+    encoder = TableEncoder(["code"], drop=["sex"]).fit(raw)
+    assert encoder.dropped_ == {
         "id": "a number for each row",
         "constant": "the same in every row",
         "nothing": "empty",
     }
-    assert encoded.names[:2] == ["age", "income"] and "city = north" in encoded.names
-    assert encoded.X.shape == (120, len(encoded.names)) and np.isfinite(encoded.X).all()
-    assert encoded.filled == raw["income"].isna().sum()
-    frame = pd.DataFrame(encoded.X, columns=encoded.names)
+    frame = encoded(raw, categorical=["code"], drop=["sex"])
+    assert list(frame)[:2] == ["age", "income"] and "city = north" in frame
     assert frame["age"].min() == 0.0 and frame["age"].max() == 1.0
     cities = frame.filter(like="city = ")
     np.testing.assert_allclose((cities**2).sum(axis=1), 0.5)  # two cities are 1 apart
-    assert set(frame["owner"]) == {0.0, 1.0}
+    owners = frame.filter(like="owner")
+    assert owners.shape[1] == 1 and set(owners.iloc[:, 0]) == {0.0, 1.0}
     median = raw["income"].median()
     low, high = raw["income"].min(), raw["income"].max()
     filled = frame["income"][raw["income"].isna()]
     np.testing.assert_allclose(filled, (median - low) / (high - low))
+    codes = [name for name in frame if name.startswith("code")]
+    assert codes == ["code = 1", "code = 2", "code = 3"] and "code" in encoded(raw)
 
 
-def test_codes_that_are_named_become_categories():
-    raw = people()
-    names = encode(columns_of(raw, categorical=["code"])).names
-    assert [name for name in names if name.startswith("code")] == [
-        "code = 1",
-        "code = 2",
-        "code = 3",
-    ]
-    assert "code" in encode(columns_of(raw)).names
-
-
-def test_scales():
+def test_columns_that_cannot_be_projected():
     raw = people()[["age", "income"]]
-    standard = encode(columns_of(raw), "standard").X
-    np.testing.assert_allclose(standard[:, :2].mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(standard[:, :2].std(axis=0), 1.0)
-    assert set(standard[:, 2]) == {0.0, 1.0}  # whether the income is missing
-    np.testing.assert_array_equal(encode(columns_of(raw), "none").X[:, 0], raw["age"])
     with pytest.raises(ValueError, match="No column is left to project"):
-        encode(columns_of(people()[["id", "constant"]]))
+        encoded(people()[["id", "constant"]])
     for infinite in (
         np.where(raw["age"] > 50, np.inf, raw["age"]),
         np.where(raw["age"] > 50, np.inf, 1),
     ):
         with pytest.raises(ValueError, match="'age' holds infinite values"):
-            encode(columns_of(raw.assign(age=infinite)))
-    hardly = encode(columns_of(raw.assign(hardly=np.where(raw["age"] > 50, 3.0, np.nan))))
-    assert "hardly" not in hardly.names and "hardly is missing" in hardly.names
+            encoded(raw.assign(age=infinite))
+    hardly = encoded(raw.assign(hardly=np.where(raw["age"] > 50, 3.0, np.nan)))
+    assert "hardly" not in hardly and "hardly is missing" in hardly
 
 
 def call(*arguments):
@@ -284,7 +271,6 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
         (["--groups-col", "sex", "--across", "a"], "--across a is not a list"),
         (["--groups-col", "sex", "--across", "50"], "give ints from 1 to"),
         (["--groups-col", "sex", "--drop", "nobody"], "--drop names the column 'nobody'"),
-        (["--groups-col", "sex", "--scale", "big"], "Invalid value for '--scale'"),
         ([], "Missing option '--groups-col'"),
     ],
 )

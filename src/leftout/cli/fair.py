@@ -38,13 +38,6 @@ if TYPE_CHECKING:
 @click.option("--drop", default="", metavar="A,B", help="Columns to leave out.")
 @click.option("--categorical", default="", metavar="A,B", help="Columns of numbers that are codes.")
 @click.option(
-    "--scale",
-    default="unit",
-    show_default=True,
-    type=click.Choice(["unit", "standard", "none"]),
-    help="Numbers from 0 to 1, with standard deviation 1, or as they are.",
-)
-@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for fair.json and fair.png.",
@@ -58,7 +51,6 @@ def fair(
     across: str,
     drop: str,
     categorical: str,
-    scale: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -75,8 +67,7 @@ def fair(
         from leftout.fair.mitigation import mitigate
         from leftout.files import check_folder
         from leftout.running import collected_notes
-        from leftout.tables.columns import columns_of
-        from leftout.tables.encoding import encode
+        from leftout.tables.encoder import TableEncoder
         from leftout.tables.reading import read_table
 
         asked, compared = options.dimensions(dims), options.numbers(across)
@@ -88,9 +79,10 @@ def fair(
         left = [*by, *options.names(drop, raw, "--drop")]
         codes = options.names(categorical, raw, "--categorical")
         groups = options.groups(raw, by)
-        encoded = encode(columns_of(raw, categorical=codes, drop=left), scale)
+        encoder = TableEncoder(codes, drop=left)
+        X = encoder.fit_transform(raw)
         with collected_notes() as notes:
-            found = mitigate(encoded.X, groups, asked, across=compared, progress=report)
+            found = mitigate(X, groups, asked, across=compared, progress=report)
         files = [] if out is None else _written(found, out)
     for note in notes:
         click.echo(f"Note: {note}", err=True)
@@ -102,7 +94,7 @@ def fair(
         click.echo(json.dumps({"groups_col": by, **found.to_dict()}, indent=2))
         return
     console = Console()
-    terminal.show_fair(console, found, encoded, list(map(str, by)))
+    terminal.show_fair(console, found, encoder.encoding_, list(map(str, by)))
     for path in files:
         console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from leftout.auditing.result import Audit
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
-from leftout.tables.encoding import Encoded
+from leftout.tables.encoding import ColumnEncoding
 from leftout.wording import counted, listed, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
@@ -106,7 +106,9 @@ def _show_rules(console: Console, told: Explanation) -> None:
     console.print(table)
 
 
-def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[str]) -> None:
+def show_fair(
+    console: Console, found: Mitigation, columns: list[ColumnEncoding], by: list[str]
+) -> None:
     """What Fair PCA does about the groups of some columns."""
     fair = found.fair
     _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
@@ -132,13 +134,15 @@ def show_fair(console: Console, found: Mitigation, encoded: Encoded, by: list[st
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
         "share of the table's variance that ordinary PCA would keep beyond Fair PCA.",
     )
-    left = [f"{shown(name)} ({why})" for name, why in encoded.dropped.items()]
-    features = f"{encoded.X.shape[1]:,} features of {encoded.X.shape[0]:,} rows were projected."
+    left = [f"{shown(line.column)} ({line.how})" for line in columns if line.kind == "dropped"]
+    n_features = sum(len(line.features) for line in columns)
+    features = f"{n_features:,} features of {fair.sizes_.sum():,} rows were projected."
     if left:
         more = f" and {len(left) - _LINES} more" * (len(left) > _LINES)
         features += f" Left out: {', '.join(left[:_LINES])}{more}."
-    if encoded.filled:
-        features += f" {encoded.filled:,} missing numbers became their column's median."
+    filled = sum(line.missing for line in columns if line.kind in ("number", "date"))
+    if filled:
+        features += f" {filled:,} missing numbers became their column's median."
     _say(console, "\nThe table.", f" {features}")
 
 

@@ -15,7 +15,7 @@ from leftout.explain.outcome import Outcome, outcomes
 from leftout.running import Steps
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.tables.columns import Column
-from leftout.tables.encoding import indicators
+from leftout.tables.encoding import LEVELS, Words
 from leftout.tables.targets import as_numbers
 
 ENCODINGS = ("cross-fitted", "target-free")
@@ -89,5 +89,5 @@ def _cross_fitted(
 def _target_free(X: Array, places: dict[int, Column]) -> Array:
     parts = [np.delete(X, list(places), axis=1)]
     for column in places.values():
-        parts.append(indicators(column.codes()) / np.sqrt(2.0))
+        parts.append(Words.of(column, LEVELS).encode(column))
     return np.column_stack(parts)

@@ -1,37 +1,29 @@
 """From raw columns to the numbers PCA sees, and a word on what became of each column.
 
-Numbers and dates are scaled; two values become 0 and 1; categories become the target's mean, or
-yes-or-no columns. A category must weigh as much as a number: two of its values are one apart, as
-the ends of a number from 0 to 1 are, so its yes-or-no columns are divided by the root of two.
+Each column has a plan of its own, which says what its values become: numbers and dates are scaled;
+a category is a table of vectors, one for each value. Two values become 0 and 1; more become
+yes-or-no columns, or the target's mean. A category must weigh as much as a number: two of its
+values are one apart, as the ends of a number from 0 to 1 are, so its yes-or-no columns are divided
+by the root of two.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MinMaxScaler,
-    OneHotEncoder,
-    StandardScaler,
-    TargetEncoder,
-)
+from sklearn.preprocessing import TargetEncoder
 
 from leftout.checks import Refusal
 from leftout.files import Told
-from leftout.tables.cleaning import Cleaned, clean_all, read_alike, unique
+from leftout.tables.cleaning import Cleaned, read_alike, unique
 from leftout.tables.columns import Column
 from leftout.wording import counted, shortest
 
 Floats = NDArray[np.float64]
-Words = NDArray[np.object_]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100
@@ -40,12 +32,6 @@ _NAMES = 10
 # Whole numbers, all different, are names of rows if the column says so.
 _ID = re.compile(r"(?i:(^|[^a-z])(id|ids|uuid|guid|key|nr)$)|[a-z](Id|ID)$")
 _ROOT = np.sqrt(2.0)
-_OTHER = "infrequent_sklearn"
-SCALES: dict[str, Callable[[], Any]] = {
-    "unit": lambda: MinMaxScaler(clip=True),
-    "standard": StandardScaler,
-    "none": FunctionTransformer,
-}
 
 
 @dataclass(frozen=True)
@@ -71,6 +57,95 @@ class ColumnEncoding(Told):
     missing: int
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers or dates, from their smallest to their largest; gaps become the median, and said."""
+
+    dates: bool
+    written: str | None
+    low: float
+    high: float
+    median: float
+    gaps: bool
+
+    @classmethod
+    def of(cls, cleaned: Cleaned) -> Numbers:
+        column = cleaned.column
+        values = column.numbers
+        assert values is not None
+        known = values[~np.isnan(values)]
+        if np.isinf(known).any():
+            raise Refusal(
+                f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
+                "Replace them, or drop the column."
+            )
+        low, high = float(known.min()), float(known.max())
+        middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
+        return cls(column.dates, cleaned.written, low, high, middle, len(known) < len(values))
+
+    def names(self, name: str) -> list[str]:
+        return [name] * (self.low < self.high) + [f"{name} is missing"] * self.gaps
+
+    def encode(self, column: Column) -> Floats:
+        column = read_alike(column, False, self.dates, self.written)
+        values = column.numbers
+        assert values is not None
+        if column.dates != self.dates:
+            values = np.full(len(values), np.nan)
+        missing = np.isnan(values)
+        parts = []
+        if self.low < self.high:
+            filled = np.clip(np.where(missing, self.median, values), self.low, self.high)
+            half = self.high / 2.0 - self.low / 2.0  # of a range that may be too large for a float
+            parts.append((filled / 2.0 - self.low / 2.0) / half)
+        return np.column_stack(parts + [missing.astype(np.float64)] * self.gaps)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A category as a table of vectors: one for each value known, the last for any other."""
+
+    place: dict[str | None, int]  # of each value, None for a missing one
+    vectors: Floats
+    features: list[str]  # what each place of a vector says; "" for the column itself
+
+    @classmethod
+    def of(cls, column: Column, levels: int) -> Words:
+        """Yes-or-no columns; of two values one says all, of very many the rare share one."""
+        texts, codes = coded(column)
+        count = len(texts)
+        if count == 2:
+            vectors = np.array([[0.0], [1.0], [0.0]])
+            return cls(_places(texts), vectors, [_said(texts[1])])
+        common = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:levels])
+        width = len(common) + (count > levels)
+        place = np.full(count + 1, len(common))  # rare values and new ones
+        place[common] = np.arange(len(common))
+        vectors = np.vstack([np.eye(width), np.zeros(width)])[place] / _ROOT
+        said = [_said(texts[level]) for level in common] + [" = (other)"] * (count > levels)
+        return cls(_places(texts), vectors, said)
+
+    @classmethod
+    def by_target(cls, column: Column, y: Floats, smooth: float | str) -> Words:
+        """The target's mean of each value, scaled; a new value has the overall mean."""
+        texts, codes = coded(column)
+        known = np.isfinite(y)
+        encoder = TargetEncoder(target_type="continuous", smooth=smooth)
+        encoder.fit(codes[known][:, None], y[known])
+        means = encoder.transform(np.arange(len(texts) + 1)[:, None])
+        low, high = means[codes].min(), means[codes].max()
+        scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+        return cls(_places(texts), scaled, [""])
+
+    def names(self, name: str) -> list[str]:
+        return [f"{name}{said}" for said in self.features]
+
+    def encode(self, column: Column) -> Floats:
+        texts, codes = coded(read_alike(column, True, False, None))
+        at = np.array([self.place.get(text, len(self.vectors) - 1) for text in texts], dtype=int)
+        return self.vectors[at[codes]]
+
+
 class Encoding:
     """How the columns of one table become numbers; :meth:`encode` does so for any table like it."""
 
@@ -83,36 +158,34 @@ class Encoding:
         target: str = "target",
         smooth: float | str = "auto",
         levels: int = LEVELS,
-        scale: str = "unit",
     ) -> None:
         """Learn from a table; ``kept`` are columns that are not names of rows, whatever they hold.
 
         ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
         """
-        self.by_target = y is not None
-        parts = [_part(cleaned, cleaned.column.name in kept) for cleaned in columns]
-        self.numeric = [p for p, part in enumerate(parts) if part == "numbers"]
-        self.worded = [p for p, part in enumerate(parts) if part == "words"]
-        self._written = [cleaned.written for cleaned in columns]
-        self._dates = {p for p in self.numeric if columns[p].column.dates}
-        self._made: list[tuple[int, str]] = []  # place of the column, name of the feature
-        plain = [cleaned.column for cleaned in columns]
-        self._learn_numbers(plain, scale)
-        self._learn_words(plain, y, smooth, levels)
-        order = np.argsort([place for place, _ in self._made], kind="stable")
-        self._order = order
-        places = [self._made[i][0] for i in order]
-        self.features = unique([self._made[i][1] for i in order])
-        self.sources = [columns[place].column.name for place in places]
-        by_place: dict[int, list[str]] = {}
-        for place, feature in zip(places, self.features, strict=True):
-            by_place.setdefault(place, []).append(feature)
-        self.columns = [
-            _told(cleaned, part, by_place.get(p, []), target if self.by_target else None, levels)
-            for p, (cleaned, part) in enumerate(zip(columns, parts, strict=True))
-        ]
-        if not self.features:
+        self.plans: list[Numbers | Words | None] = []
+        self.columns: list[ColumnEncoding] = []
+        made: list[tuple[str, str]] = []  # name of the feature, and of its column
+        for cleaned in columns:
+            name = cleaned.column.name
+            part = _part(cleaned, name in kept)
+            plan: Numbers | Words | None = None
+            if part == "numbers":
+                plan = Numbers.of(cleaned)
+            elif part == "words" and y is not None and len(coded(cleaned.column)[0]) > 2:
+                plan = Words.by_target(cleaned.column, y, smooth)
+            elif part == "words":
+                plan = Words.of(cleaned.column, levels)
+            features = [] if plan is None else plan.names(name)
+            self.plans.append(plan)
+            made += [(feature, name) for feature in features]
+            by = target if y is not None else None
+            self.columns.append(_told(cleaned, part, tuple(features), by, levels))
+        if not made:
             raise Refusal(_nothing_left(self.columns))
+        self.features = unique([feature for feature, _ in made])
+        self.sources = [source for _, source in made]
+        self.by_target = y is not None
 
     @property
     def dropped(self) -> dict[str, str]:
@@ -127,130 +200,37 @@ class Encoding:
         return [f for line in self.columns if line.kind == "category" for f in line.features]
 
     def encode(self, columns: Sequence[Column]) -> Floats:
-        """Numbers of a table with the same columns; all in [0, 1] if the scale is ``"unit"``."""
-        numbers = self._numbers(columns, self._range)
-        blocks = []
-        if self._varying:
-            scaled = np.ldexp(numbers, -self._exponents)[:, self._varying]
-            blocks.append(self._scaler.transform(scaled))
-        if self._gappy:
-            blocks.append(np.isnan(numbers[:, self._gappy]).astype(np.float64))
-        if self.worded:
-            words = self._words(columns)
-            for encoder, places, weights in self._encoders:
-                block = encoder.transform(words[:, places])
-                blocks.append(block[:, weights > 0.0] * weights[weights > 0.0])
-        return np.ascontiguousarray(np.column_stack(blocks)[:, self._order])
-
-    def _learn_numbers(self, columns: Sequence[Column], scale: str) -> None:
-        raw = self._numbers(columns)
-        for place, values in zip(self.numeric, raw.T, strict=True):
-            _refuse_infinite(columns[place].name, values)
-        self._range = np.empty((2, 0))
-        if self.numeric:
-            self._range = np.stack([np.nanmin(raw, axis=0), np.nanmax(raw, axis=0)])
-        self._exponents = np.zeros(len(self.numeric), dtype=np.intp)
-        if scale != "none":
-            # Powers of two lose no digit, and squares of huge or tiny numbers stay in range.
-            self._exponents = np.frexp(np.abs(self._range).max(axis=0))[1].astype(np.intp)
-        low, high = self._range
-        self._varying = np.flatnonzero(low < high).tolist()
-        self._gappy = np.flatnonzero(np.isnan(raw).any(axis=0)).tolist()
-        if self._varying:
-            imputed = SimpleImputer(strategy="median")
-            scaled = np.ldexp(raw, -self._exponents)[:, self._varying]
-            self._scaler = make_pipeline(imputed, SCALES[scale]()).fit(scaled)
-        names = [columns[place].name for place in self.numeric]
-        self._made += [(self.numeric[i], names[i]) for i in self._varying]
-        self._made += [(self.numeric[i], f"{names[i]} is missing") for i in self._gappy]
-
-    def _learn_words(
-        self, columns: Sequence[Column], y: Floats | None, smooth: float | str, levels: int
-    ) -> None:
-        self._encoders: list[tuple[Any, list[int], Floats]] = []
-        if not self.worded:
-            return
-        words = self._words(columns)
-        several = [i for i in range(len(self.worded)) if len(set(words[:, i])) > 2]
-        if y is not None and several:
-            known = np.isfinite(y)
-            means = TargetEncoder(target_type="continuous", smooth=smooth)
-            means.fit(words[known][:, several], y[known])
-            both = make_pipeline(FunctionTransformer(means.transform), MinMaxScaler(clip=True))
-            self._encoders.append((both.fit(words[:, several]), several, np.ones(len(several))))
-            self._made += [(self.worded[i], columns[self.worded[i]].name) for i in several]
-        rest = [i for i in range(len(self.worded)) if y is None or i not in several]
-        if not rest:
-            return
-        names = [columns[self.worded[i]].name for i in rest]
-        encoder = OneHotEncoder(
-            max_categories=levels + 1,
-            handle_unknown="infrequent_if_exist",
-            sparse_output=False,
-            feature_name_combiner=_feature,
-        ).fit(words[:, rest])
-        sizes = [min(len(set(words[:, i])), levels + 1) for i in rest]
-        # of two values, one column says all (scikit-learn's own way warns of every unknown value)
-        weights = np.concatenate(
-            [[0.0, 1.0] if size == 2 else np.full(size, 1.0 / _ROOT) for size in sizes]
-        )
-        self._encoders.append((encoder, rest, weights))
-        places = np.repeat([self.worded[i] for i in rest], sizes)
-        features = encoder.get_feature_names_out(names)
-        said = weights > 0.0
-        self._made += zip(places[said].tolist(), features[said].tolist(), strict=True)
-
-    def _numbers(self, columns: Sequence[Column], within: Floats | None = None) -> Floats:
-        """The numbers and dates; what is outside of a range is cut to it."""
-        result = np.empty((len(columns[0]), len(self.numeric)), order="F")
-        for i, place in enumerate(self.numeric):
-            dates = place in self._dates
-            column = read_alike(columns[place], False, dates, self._written[place])
-            values = column.numbers
-            assert values is not None
-            result[:, i] = values if column.dates == dates else np.nan
-        return result if within is None else np.clip(result, *within)
-
-    def _words(self, columns: Sequence[Column]) -> Words:
-        read = (read_alike(columns[place], True, False, None) for place in self.worded)
-        return np.column_stack([words_of(column) for column in read])
+        """Numbers of a table with the same columns, all in [0, 1]."""
+        blocks = [
+            plan.encode(column)
+            for plan, column in zip(self.plans, columns, strict=True)
+            if plan is not None
+        ]
+        return np.ascontiguousarray(np.column_stack(blocks))
 
 
-class Encoded(NamedTuple):
-    """A matrix, the names of its columns, and what became of the raw ones."""
-
-    X: Floats
-    names: list[str]
-    dropped: dict[str, str]
-    filled: int  # missing numbers that became their column's median
-
-
-def encode(columns: Sequence[Column], scale: str = "unit") -> Encoded:
-    """The numbers of a table without a target; ``scale`` is one of ``SCALES``."""
-    cleaned = clean_all(columns)
-    plan = Encoding(cleaned, scale=scale)
-    X = plan.encode([each.column for each in cleaned])
-    if not np.isfinite(X).all():
-        raise Refusal("A column varies too much for its squares; use --scale unit.")
-    filled = sum(int(cleaned[place].column.missing.sum()) for place in plan.numeric)
-    return Encoded(X, plan.features, plan.dropped, filled)
-
-
-def words_of(column: Column) -> Words:
-    """A column's values as text, None where there is none."""
+def coded(column: Column) -> tuple[list[str | None], NDArray[np.intp]]:
+    """A column's values as text, None for a missing one, and each row's place among them."""
     if column.categories is not None:
-        return np.array([*column.categories, None], dtype=object)[column.values]
-    distinct, _, codes = column.tabulated
-    texts = column.show if column.dates else shortest
-    return np.array([*(texts(float(value)) for value in distinct), None], dtype=object)[codes]
+        texts, codes = list(column.categories), column.values
+    else:
+        distinct, _, codes = column.tabulated
+        texts = [column.show(v) if column.dates else shortest(v) for v in distinct.tolist()]
+    present = np.bincount(codes + 1, minlength=len(texts) + 1) > 0  # missing first
+    if present[0]:
+        codes = np.where(codes < 0, len(texts), codes)
+    present = np.append(present[1:], present[0])
+    named: list[str | None] = [*texts, None]
+    place = np.cumsum(present) - 1
+    return [text for text, here in zip(named, present, strict=True) if here], place[codes]
 
 
-def indicators(codes: NDArray[np.int32]) -> Floats:
-    """A yes-or-no column for each value; of very many, the rare ones share one."""
-    common, values = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:LEVELS]), codes.max()
-    place = np.full(int(values) + 1, len(common))
-    place[common] = np.arange(len(common))
-    return np.eye(len(common) + 1)[place[codes]][:, : min(len(common) + 1, int(values) + 1)]
+def _places(texts: list[str | None]) -> dict[str | None, int]:
+    return {text: place for place, text in enumerate(texts)}
+
+
+def _said(text: str | None) -> str:
+    return " is missing" if text is None else f" = {text}"
 
 
 def _part(cleaned: Cleaned, kept: bool) -> str:
@@ -283,16 +263,8 @@ def _names_rows(name: str, values: Floats) -> bool:
     return bool((steps == 1).all() or _ID.search(name))
 
 
-def _refuse_infinite(name: str, values: Floats) -> None:
-    if np.isinf(values).any():
-        raise Refusal(
-            f"The column {name!r} holds infinite values; PCA needs every value finite. Replace "
-            "them, or drop the column."
-        )
-
-
 def _told(
-    cleaned: Cleaned, part: str, features: list[str], target: str | None, levels: int
+    cleaned: Cleaned, part: str, features: tuple[str, ...], target: str | None, levels: int
 ) -> ColumnEncoding:
     column = cleaned.column
     missing = int(column.missing.sum())
@@ -310,7 +282,7 @@ def _told(
             how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
         own = "count as a value" if target is None and n_values > levels else "a value of their own"
         how += f", missing ones {own}" * bool(missing and kind == "category")
-        return ColumnEncoding(column.name, kind, how, tuple(features), missing)
+        return ColumnEncoding(column.name, kind, how, features, missing)
     known = column.values[~column.missing]
     if n_values <= 2:
         kind, how = "yes or no", f"{column.show(known.min())} is 0, {column.show(known.max())} is 1"
@@ -323,13 +295,7 @@ def _told(
         how += "; missing: median, and a column that says so"
         if n_values == 1:
             kind, how = "yes or no", "whether it is missing; where known it is always the same"
-    return ColumnEncoding(column.name, kind, how, tuple(features), missing)
-
-
-def _feature(name: Any, value: Any) -> str:
-    if value is None:
-        return f"{name} is missing"
-    return f"{name} = {'(other)' if value == _OTHER else value}"
+    return ColumnEncoding(column.name, kind, how, features, missing)
 
 
 def _nothing_left(lines: list[ColumnEncoding]) -> str:
