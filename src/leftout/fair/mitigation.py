@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,7 @@ from leftout.fair.estimator import (
     share_kept,
     warn_if_open,
 )
-from leftout.files import plain, write_whole
+from leftout.files import Told, plain
 from leftout.running import Report, Steps, one_thread
 from leftout.tables.matrix import check_matrix
 from leftout.wording import counted, listed, shown
@@ -32,14 +29,22 @@ _ACROSS = 12
 _NAMED = 5
 # Groups of fewer rows come with a warning.
 _SMALL = 30
+# What is told of the number of components asked for, and of the estimator.
+_OF_HERE = (
+    "n_components", "losses_before", "losses_after", "rank", "rank_d_losses", "kept_before",
+    "kept_after", "price",
+)  # fmt: skip
+_OF_FAIR = ("groups", "sizes", "max_loss", "dual_bound", "gap", "group_weights")
 _EPS = float(np.finfo(float).eps)
 # Losses up to this share of the variance are rounding.
 _NOTHING = 1e-13
 
 
 @dataclass(frozen=True)
-class Dimension:
+class Dimension(Told):
     """Ordinary and fair PCA of one number of components."""
+
+    also = ("max_loss_before", "max_loss_after", "price")
 
     n_components: int
     losses_before: Array
@@ -55,24 +60,17 @@ class Dimension:
         """Share of the table's variance given up for fairness."""
         return self.kept_before - self.kept_after
 
-    def to_dict(self) -> dict[str, Any]:
-        return plain({
-            "n_components": self.n_components,
-            "losses_before": self.losses_before.tolist(),
-            "losses_after": self.losses_after.tolist(),
-            "max_loss_before": float(self.losses_before.max()),
-            "max_loss_after": float(self.losses_after.max()),
-            "gap": self.gap,
-            "rank": self.rank,
-            "rank_d_losses": None if self.rank_d_losses is None else self.rank_d_losses.tolist(),
-            "kept_before": self.kept_before,
-            "kept_after": self.kept_after,
-            "price": self.price,
-        })  # fmt: skip
+    @property
+    def max_loss_before(self) -> float:
+        return float(self.losses_before.max())
+
+    @property
+    def max_loss_after(self) -> float:
+        return float(self.losses_after.max())
 
 
 @dataclass(frozen=True)
-class Mitigation:
+class Mitigation(Told):
     """Fair PCA for some groups: the fitted transformer, and the same across dimensions."""
 
     fair: FairPCA
@@ -152,30 +150,16 @@ class Mitigation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        fair, here = self.fair, self.here
-        return plain({
-            "groups": fair.groups_.tolist(),
-            "sizes": fair.sizes_.tolist(),
-            "n_components": here.n_components,
-            "losses_before": here.losses_before.tolist(),
-            "losses_after": here.losses_after.tolist(),
-            "max_loss": fair.max_loss_,
-            "dual_bound": fair.dual_bound_,
-            "gap": fair.gap_,
-            "rank": here.rank,
-            "rank_d_losses": here.to_dict()["rank_d_losses"],
-            "group_weights": fair.group_weights_.tolist(),
-            "retained_before": fair.baseline_retained_.tolist(),
-            "retained_after": fair.retained_.tolist(),
-            "kept_before": here.kept_before,
-            "kept_after": here.kept_after,
-            "price": here.price,
-            "by_dimension": [line.to_dict() for line in self.by_dimension],
-        })  # fmt: skip
-
-    def to_json(self, path: str | os.PathLike[str]) -> Path:
-        """Write :meth:`to_dict` to a file, whole or not at all."""
-        return write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n")
+        fair, here = self.fair, self.here.to_dict()
+        return {
+            **{name: here[name] for name in _OF_HERE},
+            **plain({name: getattr(fair, f"{name}_") for name in _OF_FAIR}),
+            **plain({
+                "retained_before": fair.baseline_retained_,
+                "retained_after": fair.retained_,
+                "by_dimension": self.by_dimension,
+            }),
+        }  # fmt: skip
 
 
 def mitigate(
