@@ -22,6 +22,72 @@ _INTERRUPTED = 130
 _ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False}
 
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+# What commands take: how it is called, and what it says of itself.
+_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "target": ("--target", {
+        "metavar": "COL[=VALUE]", "help": "Outcome to compare, and whose rate counts."}),
+    "categorical": ("--categorical", {
+        "default": "", "metavar": "A,B", "help": "Columns of numbers that are codes."}),
+    "drop": ("--drop", {"default": "", "metavar": "A,B", "help": "Columns to leave out."}),
+    "sensitive": ("--sensitive", {
+        "default": "", "metavar": "A,B",
+        "help": "Columns to keep out of the search and compare with the group."}),
+    "groups_col": ("--groups-col", {
+        "required": True, "metavar": "COL",
+        "help": "Column that says each row's group; several (A,B) for their combinations."}),
+    "dims": ("--dims", {
+        "default": "0.8", "metavar": "0.8|9",
+        "help": "Components: a number, or the share of variance to exceed."}),
+    "across": ("--across", {
+        "default": "auto", "metavar": "auto|none|1-15|2,5,9",
+        "help": "Numbers of components to compare."}),
+    "min_size": ("--min-size", {
+        "metavar": "N|5%", "help": "Fewest rows on a side; by default 5 per feature."}),
+    "size": ("--size", {
+        "default": "evidence", "metavar": "N|5%|evidence",
+        "help": "Size of the left-out group, or the one with the most evidence."}),
+    "groups": ("--groups", {"default": 2, "help": "Groups to find; only 2 for now."}),
+    "runs": ("--runs", {
+        "default": 30, "type": click.IntRange(0), "help": "Runs with other seeds."}),
+    "chance": ("--chance", {
+        "default": 99, "type": click.IntRange(0), "help": "Chance tables of each kind."}),
+    "sample": ("--sample", {
+        "type": click.IntRange(1), "metavar": "N",
+        "help": "Audit a sample of N rows, in proportion to the target's values."}),
+    "preset": ("--preset", {
+        "type": click.Choice(["paper"]), "help": "Everything as in the paper."}),
+    "out": ("--out", {"type": _FOLDER, "help": "Folder for the files."}),
+    "seed": ("--seed", {
+        "default": 0, "type": click.IntRange(0, 2**31), "help": "Seed of searches and samples."}),
+    "jobs": ("--jobs", {
+        "default": -1, "type": click.IntRange(-1, 1024),
+        "help": "Threads; -1 for all cores. Results do not depend on it."}),
+    "rows": ("--rows", {
+        "default": 0, "type": click.IntRange(0),
+        "help": "Actual rows to show of either side; a row may be a person."}),
+    "as_json": ("--json", {"is_flag": True, "help": "Print a summary as JSON."}),
+    "quiet": ("--quiet", {"is_flag": True, "help": "No progress."}),
+}  # fmt: skip
+
+
+def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The table, and options of these names; some with other defaults than elsewhere."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for name in reversed(names):
+            if name == "table":
+                command = click.argument("table", type=click.Path(path_type=Path))(command)
+                continue
+            flag, about = _OPTIONS[name]
+            about = about | ({"default": defaults[name]} if name in defaults else {})
+            shown = "default" in about and about["default"] != ""
+            command = click.option(flag, name, show_default=shown, **about)(command)
+        return command
+
+    return decorate
+
+
 class InputError(click.ClickException):
     """Wrong input or options: one sentence on stderr, exit code 2."""
 

@@ -7,43 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leftout.cli.common import interruptible, refused, reported
+from leftout.cli.common import interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
     from leftout.fair.mitigation import Mitigation
 
 
 @click.command()
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option(
-    "--groups-col",
-    required=True,
-    metavar="COL",
-    help="Column that says each row's group; several (A,B) for their combinations.",
-)
-@click.option(
-    "--dims",
-    default="0.8",
-    show_default=True,
-    metavar="0.8|9",
-    help="Components: a number, or the share of variance to exceed.",
-)
-@click.option(
-    "--across",
-    default="auto",
-    show_default=True,
-    metavar="auto|none|1-15|2,5,9",
-    help="Numbers of components to compare.",
-)
-@click.option("--drop", default="", metavar="A,B", help="Columns to leave out.")
-@click.option("--categorical", default="", metavar="A,B", help="Columns of numbers that are codes.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for fair.json and fair.png.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@takes(
+    "table", "groups_col", "dims", "across", "drop", "categorical", "out", "as_json", "quiet"
+)  # fmt: skip
 def fair(
     table: Path,
     groups_col: str,

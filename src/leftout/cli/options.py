@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 # More values than this are hardly groups.
 _MOST_GROUPS = 100
 _MOST_NUMBERS = 100_000
+
+
+def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What options without names of columns ask of an audit."""
+    called = {"groups": "n_groups", "seed": "random_state"}
+    plain = ("groups", "runs", "chance", "sample", "preset", "seed", "rows")
+    asked = {called.get(name, name): given[name] for name in plain if name in given}
+    if "dims" in given:
+        asked["n_components"] = dimensions(given["dims"])
+        asked["min_group_size"] = size(given["min_size"], "--min-size")
+    evidence = given["size"] == "evidence"
+    return asked | {"group_size": "evidence" if evidence else size(given["size"], "--size")}
 
 
 def dimensions(text: str) -> int | float:

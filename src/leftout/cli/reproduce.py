@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leftout.checks import Refusal
-from leftout.cli.common import deliver, interruptible, refused, reported
+from leftout.cli.common import deliver, interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,16 +35,7 @@ if TYPE_CHECKING:
     "--chance", default=39, show_default=True, type=click.IntRange(0),
     help="Tables without a subgroup, to tell whether the group found is real; 0 for none.",
 )  # fmt: skip
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("leftout-paper"),
-    show_default=True, help="Folder for the files.",
-)  # fmt: skip
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31),
-              help="Seed of samples and searches.")  # fmt: skip
-@click.option("--jobs", default=-1, show_default=True, type=click.IntRange(-1, 1024),
-              help="Threads; -1 for all cores. Results do not depend on it.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@takes("out", "seed", "jobs", "as_json", "quiet", out=Path("leftout-paper"))
 def reproduce(
     data_dir: Path,
     dataset: str,
