@@ -21,7 +21,7 @@ def planted():
 def test_one_split_is_fit_predict_and_the_definition(planted, loss, centering, wide):
     X = planted
     if wide:
-        X = np.hstack([X[:120], 0.1 * np.random.default_rng(1).standard_normal((120, 80))])
+        X = np.hstack([X[:120], 0.1 * np.random.default_rng(1).standard_normal((120, 240))])
     half, size = len(X) // 2, len(X) // 10
     search = MaxDisparityPartition(
         2, solver=Sorting(split="matched"), loss=loss, centering=centering, min_group_size=2

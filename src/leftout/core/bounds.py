@@ -42,7 +42,7 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import minimize_scalar
 
-from leftout.core.losses import EXCESS, Array
+from leftout.core.losses import EXCESS, WIDE, Array
 from leftout.core.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
@@ -92,8 +92,13 @@ class _Ceiling:
 
     def value(self, cap: float, T: Array) -> float:
         w, Z, largest = self.cut(cap, T)
+        if max(len(Z), WIDE) < Z.shape[1]:  # of the two products that share them, the smaller
+            Z = np.sqrt(w)[:, None] * Z
+            S = Z @ Z.T
+        else:
+            S = (Z.T * w) @ Z
         # All eigenvalues: where the largest are levelled they tie, and LAPACK may fail on a subset.
-        top = np.linalg.eigvalsh((Z.T * w) @ Z)[-self.d :]
+        top = np.linalg.eigvalsh(S)[-self.d :]
         return (largest + float(top.sum())) / self.size
 
     def lowest(self) -> float:
@@ -108,7 +113,9 @@ class _Ceiling:
         return best
 
     def best_cap(self, T: Array) -> tuple[float, float]:
-        low, high = float(self.r[len(self.X)]), float(self.r[0])
+        # With d rows or fewer above the cap nothing is gained: on wide tables, a broad plateau.
+        first = self.d if self.X.shape[1] > WIDE else 0
+        low, high = float(self.r[len(self.X)]), float(self.r[min(first, len(self.X))])
         return _least(lambda cap: self.value(cap, T), low, high)
 
     def levelled(self, cap: float, T: Array) -> Array:

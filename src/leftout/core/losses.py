@@ -24,6 +24,10 @@ from leftout.core.moments import Moments, build, build_about_mean, pooled
 EXCESS, PROJECTION_GAP = 0, 1
 LOSSES = {"excess": EXCESS, "projection_gap": PROJECTION_GAP}
 CENTERINGS = ("global", "none", "paper")
+# With more dimensions than this, what rows can tell is taken from rows, not from moments.
+WIDE = 200
+# Eigenvectors that are found through others, and so much shorter than the first, are not used.
+_NO_DIGITS = 1e-3
 
 Array = NDArray[np.float64]
 
@@ -112,6 +116,20 @@ def top_components(matrix: Array, d: int) -> Array:
     return np.ascontiguousarray(vectors[:, ::-1][:, :d].T)
 
 
+def top_components_of_rows(rows: Array, d: int) -> Array:
+    """:func:`top_components` of ``rows' rows``, from ``rows rows'`` where that is smaller.
+
+    The two share their eigenvalues: with ``u`` an eigenvector of the second, ``rows' u`` is one of
+    the first, and as long as the root of its eigenvalue. Next to nothing it has no digits left.
+    """
+    if len(rows) < rows.shape[1]:
+        W = top_components(rows @ rows.T, d) @ rows
+        lengths = np.linalg.norm(W, axis=1)
+        if len(W) == d and lengths[-1] > _NO_DIGITS * lengths[0]:
+            return W / lengths[:, None]
+    return top_components(rows.T @ rows, d)
+
+
 def own_components(loss: Loss, moments: Moments, d: int) -> Array:
     """Each group's own ``d`` components: shape (n_groups, d, n)."""
     return np.stack([top_components(matrix, d) for matrix in scatter(loss, moments)])
@@ -193,12 +211,15 @@ class Shared(NamedTuple):
 
     components: Array
     eigenvalues: Array
+    axes: Array  # all eigenvectors, as rows
 
 
 def shared_pca(loss: Loss, moments: Moments, d: int) -> Shared:
     """PCA of all groups' rows together; a partition never changes it."""
     matrix = scatter(loss, pooled(moments))[0]
     if not np.isfinite(matrix).all():  # squares of huge values
-        return Shared(np.eye(len(matrix))[:d], np.full(len(matrix), np.inf))
+        axes = np.eye(len(matrix))
+        return Shared(axes[:d], np.full(len(matrix), np.inf), axes)
     values, vectors = linalg.eigh(matrix, check_finite=False)
-    return Shared(np.ascontiguousarray(vectors[:, ::-1][:, :d].T), np.maximum(values[::-1], 0.0))
+    axes = vectors[:, ::-1].T
+    return Shared(np.ascontiguousarray(axes[:d]), np.maximum(values[::-1], 0.0), axes)
