@@ -43,7 +43,7 @@ def check_components(
             "Use another n_components.",
             stacklevel=3,
         )
-    return Shared(np.ascontiguousarray(full.components[:d]), values)
+    return full._replace(components=np.ascontiguousarray(full.components[:d]))
 
 
 def check_variance(variance: float, n_features: int) -> None:

@@ -17,6 +17,7 @@ from leftout.core.losses import (
     own_components,
     row_losses,
     row_reach,
+    top_components_of_rows,
 )
 from leftout.core.moments import Moments, blocks, build, stack, without
 
@@ -43,6 +44,8 @@ class Problem:
     pooled: Moments  # of all rows, about the origin of the centring
     min_size: int
     group_size: int | None = None
+    # where coordinates are principal axes: so many of them hold nearly all that there is to lose
+    leading: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -64,6 +67,16 @@ class Problem:
         """The same problem, its rows (or only those that may still be in the group) copied once."""
         pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
         return replace(self, X=self.rows(index), pooled=pooled)
+
+    def narrow(self) -> Problem:
+        """The problem in its leading axes alone; itself where coordinates are no principal axes."""
+        q = self.leading
+        if q is None:
+            return self
+        count, total, second, origin = self.pooled
+        pooled = Moments(count, total[:, :q], second[:, :q, :q], origin[:q])
+        X, V = np.ascontiguousarray(self.X[:, :q]), np.ascontiguousarray(self.V[:, :q])
+        return replace(self, X=X, V=V, pooled=pooled, leading=None)
 
     @cached_property
     def norms_and_kept(self) -> tuple[Array, Array]:
@@ -104,9 +117,18 @@ class Problem:
         group = build(self.X[labels == 1], origin=self.pooled.origin)
         return stack(without(self.pooled, group), group)
 
-    def losses(self, labels: Labels) -> tuple[Array, Array]:
-        """Average losses of rest and group, and their own components."""
-        return self.losses_of(self.split(labels))
+    def losses(self, labels: Labels, own: Array | None = None) -> tuple[Array, Array]:
+        """Average losses of rest and group, and their own components (if not known already).
+
+        From moments or, on wide tables, from the rows of each side: these are few.
+        """
+        if self.leading is None:
+            return self.losses_of(self.split(labels), own)
+        sides = [np.flatnonzero(labels == side) for side in (0, 1)]
+        if own is None:
+            own = np.stack([top_components_of_rows(self.rows(side), self.d) for side in sides])
+        each = self.row_losses(own)
+        return np.array([each[side, rows].mean() for side, rows in enumerate(sides)]), own
 
     def losses_of(self, moments: Moments, own: Array | None = None) -> tuple[Array, Array]:
         """The same from the moments of rest and group, and their components if they are known."""

@@ -255,7 +255,7 @@ def disparities_at(
     """Best disparity that the solver finds at each size."""
     means = Means(rng=rng)
     values = [
-        problem.losses_of(problem.split(result.labels), result.own)[0]
+        problem.losses(result.labels, result.own)[0]
         for result in search_sizes(solver, problem, [int(k) for k in sizes], means)
     ]
     return np.array([group - rest for rest, group in values])

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from leftout.checks import Refusal
 from leftout.core.components import check_components
-from leftout.core.losses import Array, Loss, Summary, summarise
+from leftout.core.losses import WIDE, Array, Loss, Shared, Summary, summarise
+from leftout.core.moments import Moments
 from leftout.core.problem import Problem
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
 SMALL = 1 << 22
+# The leading axes of a wide table hold this share of what the shared components leave.
+_NEARLY_ALL = 0.9
 
 
 class Posed(NamedTuple):
@@ -53,7 +58,29 @@ def pose(
     _check_own_means(problem)
     if table.rows.size <= SMALL:
         problem = problem.centred()
+        if min(table.rows.shape) > WIDE and rule.own_is_best:
+            problem = _in_principal_axes(problem, shared)
+            axes = shared.axes.T
+            table = table._replace(back=axes if table.back is None else table.back @ axes)
     return Posed(problem, table, shared.eigenvalues / shared.eigenvalues.sum())
+
+
+def _in_principal_axes(problem: Problem, shared: Shared) -> Problem:
+    """A centred problem in coordinates of the table's principal axes.
+
+    Few of them hold nearly all that the shared components leave: a search can go a long way in
+    these alone.
+    """
+    n, values = problem.X.shape[1], shared.eigenvalues
+    left = np.cumsum(values[problem.d :])
+    count, total, _, origin = problem.pooled
+    return replace(
+        problem,
+        X=problem.X @ shared.axes.T,
+        V=np.eye(n)[: problem.d],
+        pooled=Moments(count, total @ shared.axes.T, np.diag(values)[None], origin),
+        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
+    )
 
 
 def _check_own_means(problem: Problem) -> None:

@@ -52,6 +52,9 @@ class Alternating:
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them; on tables of more than four million values after ``"max_passes"``, settled or not.
 
+    A wide table is searched in its leading axes (:meth:`leftout.problem.Problem.narrow`), where
+    climbs are cheap and so many more; passes with exact eigenpairs in all axes end the search.
+
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
     table we met) and goes up, until the certified bound shows that no larger group can win.
 
@@ -67,6 +70,10 @@ class Alternating:
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
         if self.n_starts is not None:
             check_count("n_starts", self.n_starts)
+        best, stopped = self._maximised(problem.narrow(), means)
+        return _result(_widened(problem, best), stopped)
+
+    def _maximised(self, problem: Problem, means: Means) -> tuple[_Found, str]:
         first = problem.group_size or problem.min_size
         large = problem.X.size > _LARGE
         best = _search(problem, first, self.n_starts, means)
@@ -78,7 +85,7 @@ class Alternating:
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
         stopped = "local optimum" if done else "max_rounds"
-        return _result(best, "max_passes" if large else stopped)
+        return best, "max_passes" if large else stopped
 
     def profile(self, problem: Problem, sizes: Sequence[int], means: Means) -> list[SearchResult]:
         """Best groups of several sizes, in rising order, for far less than a search at each.
@@ -89,13 +96,14 @@ class Alternating:
         ``problem.group_size`` is not looked at.
         """
         found: list[_Found] = []
+        narrow = problem.narrow()
         for size in sizes:
             start = found[-1].own if found else None
             share = _PROFILE_ENDS if size in (sizes[0], sizes[-1]) else _PROFILE_SHARE
-            found.append(_search(problem, size, self.n_starts, means, start, share))
+            found.append(_search(narrow, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
-            found[place] = _offered(problem, found[place], found[place + 1].own, means)
-        return [_result(end, "max_starts") for end in found]
+            found[place] = _offered(narrow, found[place], found[place + 1].own, means)
+        return [_result(_widened(problem, end), "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
         """Look for a better size: up from the smallest by doubling, then around the best so far."""
@@ -258,6 +266,15 @@ def _ascend(problem: Problem, own: Array, size: int, best: _Found | None = None)
         best, own = found, found.own
     assert best is not None
     return best
+
+
+def _widened(problem: Problem, found: _Found) -> _Found:
+    """What was found in the leading axes of a problem, brought to its end in all of them."""
+    if found.own.shape[2] == problem.X.shape[1]:
+        return found
+    own = np.zeros((2, problem.d, problem.X.shape[1]))
+    own[:, :, : found.own.shape[2]] = found.own
+    return _ascend(problem, own, found.size)
 
 
 def _evaluated(problem: Problem, labels: Labels, before: _Found | None) -> _Found:
