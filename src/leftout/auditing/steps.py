@@ -16,13 +16,14 @@ from leftout.auditing.findings import findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
 from leftout.checks import generator
+from leftout.core.losses import WIDE
 from leftout.evidence.stability import Stability, agreement
 from leftout.evidence.trusting import EVIDENCE, Trust, trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, collected_notes, note
+from leftout.running import Report, Stages, collected_notes, note, one_thread
 from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import Posed
+from leftout.search.pose import SMALL, Posed
 from leftout.search.sizes import check_size, group_sizes
 from leftout.solvers import Greedy, Sorting
 from leftout.tables.intake import Intake, take_in
@@ -30,8 +31,6 @@ from leftout.tables.reading import Source
 
 # Chance, held-out rows and other seeds are searched hundreds of times: on this many rows at most.
 _TRUST_ROWS = 5_000
-# With more dimensions than this, sizes are fewer, and chance tables of one kind.
-_WIDE = 200
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIE = 1e-9
 # Leading features to search without.
@@ -96,8 +95,9 @@ class Work:
         comparison = self._compared(search, begin(_COMPARE))
         evidence, stability = self._believed(search, begin(_TRUST))
         found = self._found(search, evidence, stability)
-        told = self._explained(found, stability, begin(_EXPLAIN))
-        mended = self._mended(found, begin(_MEND))
+        with one_thread(self._wide and self.X.size <= SMALL):
+            told = self._explained(found, stability, begin(_EXPLAIN))
+            mended = self._mended(found, begin(_MEND))
         return Audit(
             partition=found,
             trust=evidence,
@@ -118,6 +118,10 @@ class Work:
     @property
     def _whole(self) -> bool:
         return len(self.part) == len(self.X)
+
+    @property
+    def _wide(self) -> bool:
+        return min(self.part.shape) > WIDE
 
     def _on_part(self) -> MaxDisparityPartition:
         """The search for the rows that evidence rests on: a smallest size in proportion."""
@@ -163,7 +167,7 @@ class Work:
             if asked.runs < 2:
                 return None, None
             return None, agreement(search, self.part, runs=asked.runs, progress=report)
-        wide = min(self.part.shape) > _WIDE
+        wide = self._wide
         if wide:
             note(
                 f"With {self.part.shape[1]:,} features, chance is tried at 5 sizes, on copula "

@@ -198,9 +198,8 @@ def _wide_percentages(
         W = top_components_of_rows(rows, d)
         return _shares(np.sum((rows @ W.T) ** 2, axis=0) @ W**2)
 
-    with one_thread():
-        whole = of(X)
-        return [[whole, of(X[~left_out]), of(X[left_out])] for left_out in runs]
+    whole = of(X)
+    return [[whole, of(X[~left_out]), of(X[left_out])] for left_out in runs]
 
 
 def _of_scatter(S: Array, d: int) -> Array:
