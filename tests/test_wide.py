@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import naive
-from leftout import MaxDisparityPartition, bounds
+from leftout import MaxDisparityPartition
+from leftout.core import bounds
+from leftout.core.losses import CENTERINGS, WIDE, top_components_of_rows
 from leftout.explain import feature_scores
-from leftout.explain.sensitivity import _rank
-from leftout.losses import CENTERINGS, WIDE, top_components_of_rows
-from leftout.partition import pose
+from leftout.explain.what_if import _rank
+from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means
 
 D, SIZE = 4, 60
@@ -64,7 +65,7 @@ def test_losses_in_principal_axes_are_the_definitions(X, labels, centering):
     np.testing.assert_allclose(losses, naive.group_losses(X, labels, D, "excess", centering))
     np.testing.assert_allclose(losses, posed.problem.losses_of(posed.problem.split(labels))[0])
     np.testing.assert_allclose(losses, posed.problem.losses(labels, own)[0])
-    V, want = posed.in_columns(posed.problem.V), naive.shared_basis(X, D, centering)
+    V, want = posed.table.in_columns(posed.problem.V), naive.shared_basis(X, D, centering)
     np.testing.assert_allclose(V.T @ V, want @ want.T, atol=1e-10)
 
 

@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_runs
 from leftout.core.losses import (
-    WIDE,
     Array,
     Loss,
     basis_loss_by_feature,
-    origin_of,
     own_components,
-    scatter,
     top_components_of_rows,
 )
-from leftout.core.moments import Moments, pooled
+from leftout.core.moments import Moments
 from leftout.search.known import measured
 from leftout.tables.matrix import check_matrix
 
@@ -162,10 +158,13 @@ def feature_scores(
     """
     X = check_matrix(X)
     runs = check_runs(labels, len(X))
-    percentages = _wide_percentages if X.shape[1] > WIDE else _percentages
-    total, rest, group = np.transpose(percentages(X, runs, n_components, centering), (1, 0, 2))
+    known = measured(X, runs[0], n_components, "excess", centering)
+    rows, d = X - known.table.mean, len(known.V)
+    whole = _percentages(rows, d, centering)
+    sides = [[_percentages(rows[run == side], d, centering) for side in (0, 1)] for run in runs]
+    rest, group = np.transpose(sides, (1, 0, 2))
     return FeatureScores(
-        total=total.mean(axis=0),
+        total=whole,
         left_out=group.mean(axis=0),
         rest=rest.mean(axis=0),
         difference=np.abs(group - rest).mean(axis=0),
@@ -173,41 +172,10 @@ def feature_scores(
     )
 
 
-def _percentages(
-    X: Array, runs: NDArray[np.bool_], n_components: int | float, centering: str
-) -> list[list[Array]]:
-    """Of all rows, the rest and the group, run by run."""
-    found = []
-    for left_out in runs:
-        known = measured(X, left_out, n_components, "excess", centering)
-        rule, moments, V = known.in_columns()
-        both, whole = scatter(rule, moments), scatter(rule, pooled(moments))
-        found.append([_of_scatter(S, len(V)) for S in (*whole, *both)])
-    return found
-
-
-def _wide_percentages(
-    X: Array, runs: NDArray[np.bool_], n_components: int | float, centering: str
-) -> list[list[Array]]:
-    """The same from rows: of many features, a scatter costs more than all else."""
-    d = len(measured(X, runs[0], n_components, "excess", centering).V)
-    X = X - origin_of(X, centering)
-
-    def of(rows: Array) -> Array:
-        rows = rows - rows.mean(axis=0) if centering == "paper" else rows
-        W = top_components_of_rows(rows, d)
-        return _shares(np.sum((rows @ W.T) ** 2, axis=0) @ W**2)
-
-    whole = of(X)
-    return [[whole, of(X[~left_out]), of(X[left_out])] for left_out in runs]
-
-
-def _of_scatter(S: Array, d: int) -> Array:
-    values, vectors = linalg.eigh(S, check_finite=False)
-    return _shares(vectors[:, -d:] ** 2 @ np.maximum(values[-d:], 0.0))
-
-
-def _shares(scores: Array) -> Array:
-    """In per cent; nan where rows do not vary at all."""
+def _percentages(rows: Array, d: int, centering: str) -> Array:
+    """Scores of some rows; nan where these do not vary at all."""
+    rows = rows - rows.mean(axis=0) if centering == "paper" else rows
+    W = top_components_of_rows(rows, d)
+    scores = np.sum((rows @ W.T) ** 2, axis=0) @ W**2
     with np.errstate(invalid="ignore"):
         return 100.0 * scores / scores.sum()
