@@ -74,7 +74,7 @@ def test_leading_axes_hold_nearly_all(X):
     narrow = problem.narrow()
     assert D < narrow.X.shape[1] < problem.X.shape[1] and narrow.narrow() is narrow
     left = [np.sum(p.norms_and_kept[0] - p.norms_and_kept[1]) for p in (narrow, problem)]
-    assert 0.9 * left[1] <= left[0] < left[1]
+    assert 0.8 * left[1] <= left[0] < left[1]
     few = posed_on(X[:, :WIDE]).problem
     assert few.leading is None and few.narrow() is few
 

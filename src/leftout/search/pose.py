@@ -16,7 +16,7 @@ from leftout.core.problem import Problem
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
 SMALL = 1 << 22
 # The leading axes of a wide table hold this share of what the shared components leave.
-_NEARLY_ALL = 0.9
+_NEARLY_ALL = 0.8
 
 
 class Posed(NamedTuple):
