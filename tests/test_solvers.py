@@ -61,14 +61,14 @@ def test_single_moves_are_evaluated_exactly(table, loss, centering):
     def gap(labels):
         return naive.signed_disparity(table, labels, d, loss, centering)
 
-    np.testing.assert_allclose(gap_now(*task.loss, sides, task.V), gap(labels), rtol=1e-9)
+    np.testing.assert_allclose(gap_now(task.loss, sides, task.V), gap(labels), rtol=1e-9)
     for i in rng.permutation(40)[:12]:
         source = int(labels[i])
-        got = gap_after(*task.loss, sides, source, task.V, rows[i], kept[i])
+        got = gap_after(task.loss, sides, source, task.V, rows[i], kept[i])
         labels[i] = 1 - source
         np.testing.assert_allclose(got, gap(labels), rtol=1e-9, atol=1e-12)
-        transfer(task.loss.own_mean, sides, source, rows[i], kept[i])  # and the state follows
-        np.testing.assert_allclose(gap_now(*task.loss, sides, task.V), got, rtol=1e-9, atol=1e-12)
+        transfer(task.loss, sides, source, rows[i], kept[i])  # and the state follows
+        np.testing.assert_allclose(gap_now(task.loss, sides, task.V), got, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("centering", ["global", "none"])
@@ -100,7 +100,7 @@ def test_groups_of_no_or_one_row(table, loss, centering):
     labels[3] = 1
     sides = track(task.loss, task.split(labels), task.V)
     rows, kept = task.rows(), task.norms_and_kept[1]
-    args = (*task.loss, sides, np.int64(1), task.V)
+    args = (task.loss, sides, np.int64(1), task.V)
     want = naive.group_loss(
         naive.seen_by_pca(table, centering)[[3, 5]], task.V.T, d, loss, centering
     )
@@ -320,8 +320,8 @@ def test_climbing_rises_and_its_estimate_is_the_disparity(mixed):
     W = slope.X[:3].copy()
     orthonormalise(W)
     start = np.stack([slope.V, W])
-    few, _ = climb(*task.loss, slope, start, 40, 1e-12, 2, -np.inf)
-    many, own = climb(*task.loss, slope, start, 40, 1e-12, 200, -np.inf)
+    few, _ = climb(task.loss, slope, start, 40, 1e-12, 2, -np.inf)
+    many, own = climb(task.loss, slope, start, 40, 1e-12, 200, -np.inf)
     assert many >= few
     labels = task.rank(own, 40).labels(40, 240)
     np.testing.assert_allclose(naive.signed_disparity(mixed, labels, 3), many, rtol=1e-3)

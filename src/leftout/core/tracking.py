@@ -40,11 +40,11 @@ def track(loss: Loss, moments: Moments, V: Array) -> Sides:
 
 
 @kernel
-def _in_eigenbasis(own_mean: bool, sides: Sides, group: int, x: Array, sign: float) -> Array:
+def _in_eigenbasis(loss: Loss, sides: Sides, group: int, x: Array, sign: float) -> Array:
     """The ``z`` for which the scatter changes by ``sign z z'`` when ``x`` joins or leaves."""
     count = sides.count[group]
     u = x.copy()
-    if own_mean:
+    if loss.own_mean:
         # An empty group's mean is wherever its first row is; one row alone leaves no scatter.
         alone = count == 0.0 or count + sign == 0.0
         scale = 0.0 if alone else np.sqrt(count / (count + sign))
@@ -55,8 +55,7 @@ def _in_eigenbasis(own_mean: bool, sides: Sides, group: int, x: Array, sign: flo
 
 @kernel
 def _loss(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     count: float,
     total: Array,
     kept: float,
@@ -71,13 +70,13 @@ def _loss(
     """
     d, n = V.shape
     own = cross = 0.0
-    if kind == EXCESS:
+    if loss.kind == EXCESS:
         for i in range(n - d, n):
             own += values[i]
         return (own - kept) / count
     mean_v = V @ total
     for i in range(n - d, n):
-        along = vectors[i] @ total if own_mean else 0.0
+        along = vectors[i] @ total if loss.own_mean else 0.0
         overlap = V @ vectors[i]
         own += values[i] + along * along / count
         cross += values[i] * (overlap @ overlap) + along * (overlap @ mean_v) / count
@@ -85,11 +84,10 @@ def _loss(
 
 
 @kernel
-def loss_now(kind: int, own_mean: bool, sides: Sides, group: int, V: Array) -> float:
+def loss_now(loss: Loss, sides: Sides, group: int, V: Array) -> float:
     """Average loss of a group as it stands."""
     return _loss(
-        kind,
-        own_mean,
+        loss,
         sides.count[group],
         sides.total[group],
         sides.kept[group],
@@ -101,8 +99,7 @@ def loss_now(kind: int, own_mean: bool, sides: Sides, group: int, V: Array) -> f
 
 @kernel
 def loss_after(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     sides: Sides,
     group: int,
     V: Array,
@@ -119,9 +116,9 @@ def loss_after(
     if count == 0.0:
         return np.nan
     kept = sides.kept[group] + sign * kept
-    z = _in_eigenbasis(own_mean, sides, group, x, sign)
+    z = _in_eigenbasis(loss, sides, group, x, sign)
     values = sides.values[group]
-    if kind == EXCESS:
+    if loss.kind == EXCESS:
         own = top_change(values, z, sign, d)
         for j in range(n - d, n):
             own += values[j]
@@ -130,13 +127,13 @@ def loss_after(
     total = sides.total[group].copy()
     for j in range(n):
         total[j] += sign * x[j]
-    return _loss(kind, own_mean, count, total, kept, values, vectors, V)
+    return _loss(loss, count, total, kept, values, vectors, V)
 
 
 @kernel
-def move(own_mean: bool, sides: Sides, group: int, x: Array, kept: float, sign: float) -> None:
+def move(loss: Loss, sides: Sides, group: int, x: Array, kept: float, sign: float) -> None:
     """Let ``x`` join or leave (sign) a group, in place."""
-    z = _in_eigenbasis(own_mean, sides, group, x, sign)
+    z = _in_eigenbasis(loss, sides, group, x, sign)
     values, vectors = rank_one(sides.values[group], sides.vectors[group], z, sign)
     for i in range(x.size):
         sides.values[group, i] = values[i]
@@ -149,28 +146,26 @@ def move(own_mean: bool, sides: Sides, group: int, x: Array, kept: float, sign: 
 
 
 @kernel
-def gap_now(kind: int, own_mean: bool, sides: Sides, V: Array) -> float:
+def gap_now(loss: Loss, sides: Sides, V: Array) -> float:
     """Loss of side 1 minus loss of side 0."""
     gap = 0.0
     for group in range(2):
-        gap = loss_now(kind, own_mean, sides, group, V) - gap
+        gap = loss_now(loss, sides, group, V) - gap
     return gap
 
 
 @kernel
-def gap_after(
-    kind: int, own_mean: bool, sides: Sides, source: int, V: Array, x: Array, kept: float
-) -> float:
+def gap_after(loss: Loss, sides: Sides, source: int, V: Array, x: Array, kept: float) -> float:
     """The same once ``x`` has moved from ``source`` to the other side."""
     gap = 0.0
     for group in range(2):
         sign = LEAVES if group == source else JOINS
-        gap = loss_after(kind, own_mean, sides, group, V, x, kept, sign) - gap
+        gap = loss_after(loss, sides, group, V, x, kept, sign) - gap
     return gap
 
 
 @kernel
-def transfer(own_mean: bool, sides: Sides, source: int, x: Array, kept: float) -> None:
+def transfer(loss: Loss, sides: Sides, source: int, x: Array, kept: float) -> None:
     """Move ``x`` from ``source`` to the other side, in place."""
-    move(own_mean, sides, source, x, kept, LEAVES)
-    move(own_mean, sides, 1 - source, x, kept, JOINS)
+    move(loss, sides, source, x, kept, LEAVES)
+    move(loss, sides, 1 - source, x, kept, JOINS)

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
-from leftout.core.losses import Array, basis_loss
+from leftout.core.losses import Array, Loss, basis_loss
 from leftout.core.problem import MARGIN, Labels, Problem
 from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
 from leftout.running import one_thread
@@ -293,7 +293,7 @@ def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found,
         near = _near_the_cut(problem, best)
         labels = best.labels.copy()
         labels[near] = _exchange(
-            *problem.loss,
+            problem.loss,
             track(problem.loss, problem.split(best.labels), problem.V),
             problem.rows(near),
             problem.norms_and_kept[1][near],
@@ -338,8 +338,7 @@ def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
 
 @kernel
 def _exchange(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     sides: Sides,
     X: Array,
     kept: Array,
@@ -350,33 +349,33 @@ def _exchange(
 ) -> Labels:
     """Moves (where the size is free) and swaps that raise the disparity; returns the labels."""
     labels = labels.copy()
-    gap = gap_now(kind, own_mean, sides, V)
+    gap = gap_now(loss, sides, V)
     # Undone moves leave roundings behind: a gain must stand clear of them.
     least = 1e-11 * abs(gap)
     if free:
         for a in range(labels.size):
             source = np.int64(labels[a])
             if sides.count[source] > min_size:
-                value = gap_after(kind, own_mean, sides, source, V, X[a], kept[a])
+                value = gap_after(loss, sides, source, V, X[a], kept[a])
                 if value > gap + least:
-                    transfer(own_mean, sides, source, X[a], kept[a])
+                    transfer(loss, sides, source, X[a], kept[a])
                     labels[a] = 1 - source
                     gap = value
     group, rest = np.int64(1), np.int64(0)
     for a in range(labels.size):
         if labels[a] != 1:
             continue
-        transfer(own_mean, sides, group, X[a], kept[a])
+        transfer(loss, sides, group, X[a], kept[a])
         best, pick = gap + least, -1
         for b in range(labels.size):
             if labels[b] == 0:
-                value = gap_after(kind, own_mean, sides, rest, V, X[b], kept[b])
+                value = gap_after(loss, sides, rest, V, X[b], kept[b])
                 if value > best:
                     best, pick = value, b
         if pick < 0:
-            transfer(own_mean, sides, rest, X[a], kept[a])
+            transfer(loss, sides, rest, X[a], kept[a])
         else:
-            transfer(own_mean, sides, rest, X[pick], kept[pick])
+            transfer(loss, sides, rest, X[pick], kept[pick])
             labels[a], labels[pick] = 0, 1
             gap = best
     return labels

@@ -8,7 +8,7 @@ import numpy as np
 
 from leftout.checks import Refusal, check_count
 from leftout.compiling import kernel
-from leftout.core.losses import Array
+from leftout.core.losses import Array, Loss
 from leftout.core.problem import Labels, Problem
 from leftout.core.tracking import REFRESH, Sides, gap_after, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
@@ -59,7 +59,7 @@ class Annealing:
             sides = track(problem.loss, problem.split(labels), problem.V)
             limit = min(mark + _STRIDE, self.max_steps)
             value, best, temperature, step, more = _anneal(
-                *problem.loss, sides, rows, kept, problem.V, labels, best_labels, problem.min_size,
+                problem.loss, sides, rows, kept, problem.V, labels, best_labels, problem.min_size,
                 means.rng, value, best, temperature, self.cooling, self.t_min, step, limit,
             )  # fmt: skip
             accepted += more
@@ -82,8 +82,7 @@ class Annealing:
 
 @kernel
 def _anneal(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     sides: Sides,
     X: Array,
     kept: Array,
@@ -107,9 +106,9 @@ def _anneal(
         source = np.int64(labels[row])
         if sides.count[source] <= min_size:
             continue
-        new = abs(gap_after(kind, own_mean, sides, source, V, X[row], kept[row]))
+        new = abs(gap_after(loss, sides, source, V, X[row], kept[row]))
         if new > value or rng.random() < np.exp((new - value) / temperature):
-            transfer(own_mean, sides, source, X[row], kept[row])
+            transfer(loss, sides, source, X[row], kept[row])
             labels[row] = 1 - source
             value = new
             moved += 1

@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.compiling import kernel
-from leftout.core.losses import EXCESS, Array
+from leftout.core.losses import EXCESS, Array, Loss
 from leftout.core.problem import Problem
 
 # A climb ends when a pass gains less than this share of the disparity, or after this many passes.
@@ -68,11 +69,11 @@ def orthonormalise(W: Array) -> None:
 
 
 @kernel
-def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, steps: int) -> Array:
+def _improve(W: Array, S: Array, total: Array, count: float, loss: Loss, steps: int) -> Array:
     """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
     n = S.shape[0]
     C = S.copy()
-    if own_mean:
+    if loss.own_mean:
         for i in range(n):
             for j in range(n):
                 C[i, j] -= total[i] * total[j] / count
@@ -83,14 +84,14 @@ def _improve(W: Array, S: Array, total: Array, count: float, own_mean: bool, ste
 
 
 @kernel
-def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
+def _basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
     """:func:`leftout.core.losses.basis_loss`, compiled."""
     VS, WS = V @ S, W @ S
     kept = own = cross = 0.0
     for i in range(W.shape[0]):
         kept += VS[i] @ V[i]
         own += WS[i] @ W[i]
-    if kind == EXCESS:
+    if loss.kind == EXCESS:
         return own - kept
     left, right = WS @ V.T, W @ V.T
     for i in range(W.shape[0]):
@@ -100,7 +101,7 @@ def _basis_loss(kind: int, S: Array, V: Array, W: Array) -> float:
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _score(
-    kind: int, slope: Slope, own: Array, weight: float, first: int, last: int, scores: Array
+    loss: Loss, slope: Slope, own: Array, weight: float, first: int, last: int, scores: Array
 ) -> None:
     """Scores of candidates ``first`` to ``last``: :meth:`Problem.scores`, compiled."""
     d, n = slope.V.shape
@@ -111,7 +112,7 @@ def _score(
             both[c, j] = np.sqrt(weight) * own[0, j, c]
             both[c, d + j] = own[1, j, c]
     Z = slope.X[first:last] @ both
-    if kind == EXCESS:
+    if loss.kind == EXCESS:
         for i in range(last - first):
             value = -(1.0 + weight) * slope.kept[first + i]
             for j in range(2 * d):
@@ -156,26 +157,66 @@ def _kth_largest(scores: Array, k: int) -> float:
 
 @kernel
 def _choose(
-    kind: int, slope: Slope, own: Array, weight: float, size: int, active: int, scores: Array
+    loss: Loss, slope: Slope, own: Array, weight: float, size: int, active: int, scores: Array
 ) -> tuple[int, float]:
     """Score as many candidates as can matter; returns how many, and the size-th largest score.
 
     No score exceeds ``(1 + weight) reach``, and candidates come by falling reach.
     """
     c = slope.X.shape[0]
-    _score(kind, slope, own, weight, np.int64(0), active, scores)
+    _score(loss, slope, own, weight, np.int64(0), active, scores)
     cut = _kth_largest(scores[:active], size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
-        _score(kind, slope, own, weight, active, c, scores)
+        _score(loss, slope, own, weight, active, c, scores)
         active = c
         cut = _kth_largest(scores, size)
     return active, cut
 
 
 @kernel
+def _regroup(
+    slope: Slope,
+    scores: Array,
+    active: int,
+    cut: float,
+    size: int,
+    member: NDArray[np.bool_],
+    total: Array,
+    second: Array,
+) -> None:
+    """Let the ``size`` candidates of the highest scores be the group, ties by their order.
+
+    Changes in place who is a ``member``, and the moments of rest and group by the rows that move.
+    """
+    c, n = slope.X.shape
+    changed, moved = np.empty(c, dtype=np.int64), 0
+    ties = size - np.sum(scores[:active] > cut)
+    for i in range(c):
+        chosen = i < active and scores[i] > cut
+        if i < active and scores[i] == cut and ties > 0:
+            chosen = True
+            ties -= 1
+        if chosen != member[i]:
+            member[i] = chosen
+            changed[moved] = i
+            moved += 1
+    rows, signed = np.empty((moved, n)), np.empty((moved, n))
+    for i in range(moved):
+        sign = 1.0 if member[changed[i]] else -1.0
+        for j in range(n):
+            rows[i, j] = slope.X[changed[i], j]
+            signed[i, j] = sign * rows[i, j]
+            total[1, j] += signed[i, j]
+    second[1] += rows.T @ signed
+    for j in range(n):
+        total[0, j] = slope.total[j] - total[1, j]
+        for k in range(n):
+            second[0, j, k] = slope.second[j, k] - second[1, j, k]
+
+
+@kernel
 def climb(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     slope: Slope,
     own: Array,
     size: int,
@@ -195,38 +236,15 @@ def climb(
     scores = np.empty(c)
     # moments of the rest (0) and of the group (1)
     total, second = np.zeros((2, n)), np.zeros((2, n, n))
-    rows, signed = np.empty((c, n)), np.empty((c, n))
     best = -np.inf
     active, cut = c, -np.inf
     for turn in range(passes):
-        active, cut = _choose(kind, slope, own, weight, size, active, scores)
-        above = 0
-        for i in range(active):
-            above += scores[i] > cut
-        ties = size - above
-        moved = 0
-        for i in range(c):
-            chosen = i < active and scores[i] > cut
-            if i < active and scores[i] == cut and ties > 0:
-                chosen = True
-                ties -= 1
-            if chosen != member[i]:
-                member[i] = chosen
-                sign = 1.0 if chosen else -1.0
-                for j in range(n):
-                    rows[moved, j] = slope.X[i, j]
-                    signed[moved, j] = sign * slope.X[i, j]
-                    total[1, j] += signed[moved, j]
-                moved += 1
-        second[1] += rows[:moved].T @ signed[:moved]
-        for j in range(n):
-            total[0, j] = slope.total[j] - total[1, j]
-            for k in range(n):
-                second[0, j, k] = slope.second[j, k] - second[1, j, k]
-        rest = _improve(own[0], second[0], total[0], slope.n_rows - size, own_mean, 2)
-        group = _improve(own[1], second[1], total[1], float(size), own_mean, 2)
-        value = _basis_loss(kind, second[1], slope.V, group) / size
-        value -= _basis_loss(kind, second[0], slope.V, rest) / (slope.n_rows - size)
+        active, cut = _choose(loss, slope, own, weight, size, active, scores)
+        _regroup(slope, scores, active, cut, size, member, total, second)
+        rest = _improve(own[0], second[0], total[0], slope.n_rows - size, loss, 2)
+        group = _improve(own[1], second[1], total[1], float(size), loss, 2)
+        value = _basis_loss(loss, second[1], slope.V, group) / size
+        value -= _basis_loss(loss, second[0], slope.V, rest) / (slope.n_rows - size)
         gain = value - best
         gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
         if value > best:
@@ -260,17 +278,17 @@ def line(
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
-        value, best = climb(*problem.loss, slope, start, size, _GAIN, _PASSES, -np.inf)
+        value, best = climb(problem.loss, slope, start, size, _GAIN, _PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(*problem.loss, slope, own, size, _GAIN, _PASSES, value)
+        end = climb(problem.loss, slope, own, size, _GAIN, _PASSES, value)
         if end[0] > value:
             value, best = end
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return climb(*problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf)
+    return climb(problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf)
 
 
 def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leftout.compiling import kernel
-from leftout.core.losses import EXCESS, Array
+from leftout.core.losses import EXCESS, Array, Loss
 from leftout.core.moments import build, pooled, stack
 from leftout.core.problem import Labels, Problem
 from leftout.core.spectra import IntArray
@@ -41,7 +41,7 @@ def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
         moments = build(rows[seen], labels[seen], n_groups=2)
         moments = stack(moments, pooled(moments))
         _allocate(
-            *problem.loss,
+            problem.loss,
             track(problem.loss, moments, problem.V),
             rows,
             batch,
@@ -71,7 +71,7 @@ def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
     while row < problem.n_rows:
         sides = track(problem.loss, problem.split(labels), problem.V)
         value, row, more = _sweep(
-            *problem.loss, sides, rows, reach, kept, problem.V, labels, problem.min_size, row
+            problem.loss, sides, rows, reach, kept, problem.V, labels, problem.min_size, row
         )
         moved += more
     return value, moved
@@ -79,8 +79,7 @@ def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
 
 @kernel
 def _allocate(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     sides: Sides,
     X: Array,
     order: IntArray,
@@ -93,26 +92,26 @@ def _allocate(
     losses = np.empty(2)
     for i in order:
         x = X[i]
-        move(own_mean, sides, union, x, 0.0, JOINS)
+        move(loss, sides, union, x, 0.0, JOINS)
         V = sides.vectors[union, n - d :]
         y = V @ x
         kept = y @ y
         for group in range(2):
-            sides.kept[group] = _kept(own_mean, sides, group, V)
-            losses[group] = loss_after(kind, own_mean, sides, group, V, x, kept, JOINS)
+            sides.kept[group] = _kept(loss, sides, group, V)
+            losses[group] = loss_after(loss, sides, group, V, x, kept, JOINS)
         labels[i] = 0 if losses[0] > losses[1] else 1
-        move(own_mean, sides, np.int64(labels[i]), x, kept, JOINS)
+        move(loss, sides, np.int64(labels[i]), x, kept, JOINS)
 
 
 @kernel
-def _kept(own_mean: bool, sides: Sides, group: int, V: Array) -> float:
+def _kept(loss: Loss, sides: Sides, group: int, V: Array) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
     overlap = V @ sides.vectors[group].T
     kept = 0.0
     for i in range(V.shape[0]):
         for j in range(V.shape[1]):
             kept += sides.values[group, j] * overlap[i, j] ** 2
-    if own_mean:
+    if loss.own_mean:
         y = V @ sides.total[group]
         kept += (y @ y) / max(sides.count[group], 1.0)
     return kept
@@ -137,8 +136,7 @@ def _most_after(sides: Sides, losses: Array, source: int, reach: float, kept: fl
 
 @kernel
 def _sweep(
-    kind: int,
-    own_mean: bool,
+    loss: Loss,
     sides: Sides,
     X: Array,
     reach: Array,
@@ -155,24 +153,24 @@ def _sweep(
     """
     losses = np.empty(2)
     for side in range(2):
-        losses[side] = loss_now(kind, own_mean, sides, side, V)
+        losses[side] = loss_now(loss, sides, side, V)
     disparity = abs(losses[1] - losses[0])
     moved = 0
     while row < X.shape[0] and moved < REFRESH:
         x = X[row]
         source = np.int64(labels[row])
         hopeless = sides.count[source] <= min_size
-        if kind == EXCESS and not hopeless:
+        if loss.kind == EXCESS and not hopeless:
             most = _most_after(sides, losses, source, reach[row], kept[row])
             hopeless = most < (1.0 - 1e-12) * disparity
         if not hopeless:
-            value = abs(gap_after(kind, own_mean, sides, source, V, x, kept[row]))
+            value = abs(gap_after(loss, sides, source, V, x, kept[row]))
             if value > disparity:
                 disparity = value
-                transfer(own_mean, sides, source, x, kept[row])
+                transfer(loss, sides, source, x, kept[row])
                 labels[row] = 1 - source
                 moved += 1
                 for side in range(2):
-                    losses[side] = loss_now(kind, own_mean, sides, side, V)
+                    losses[side] = loss_now(loss, sides, side, V)
         row += 1
     return disparity, row, moved

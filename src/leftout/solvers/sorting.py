@@ -8,7 +8,7 @@ import numpy as np
 
 from leftout.checks import Refusal, check_choice
 from leftout.compiling import kernel
-from leftout.core.losses import Array
+from leftout.core.losses import Array, Loss
 from leftout.core.problem import Labels, Problem
 from leftout.core.tracking import REFRESH, Sides, gap_now, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history
@@ -83,7 +83,7 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
         stop = min(cut + REFRESH, last + 1)
         sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
         gaps = _gaps(
-            *problem.loss,
+            problem.loss,
             sides,
             problem.rows(order[cut:stop]),
             problem.norms_and_kept[1][order[cut:stop]],
@@ -109,11 +109,11 @@ def _ceiling(problem: Problem, order: np.ndarray) -> Array:
 
 
 @kernel
-def _gaps(kind: int, own_mean: bool, sides: Sides, X: Array, kept: Array, V: Array) -> Array:
+def _gaps(loss: Loss, sides: Sides, X: Array, kept: Array, V: Array) -> Array:
     """Disparities as the rows of ``X`` join side 1 one after another; the last only counts."""
     gaps = np.empty(X.shape[0])
     rest = np.int64(0)
     for i in range(X.shape[0]):
-        gaps[i] = abs(gap_now(kind, own_mean, sides, V))
-        transfer(own_mean, sides, rest, X[i], kept[i])
+        gaps[i] = abs(gap_now(loss, sides, V))
+        transfer(loss, sides, rest, X[i], kept[i])
     return gaps
