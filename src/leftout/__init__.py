@@ -36,42 +36,29 @@ _MODULES = {
     "stability": "evidence.stability",
 }
 
-__all__ = [
-    "Audit",
-    "FairPCA",
-    "MaxDisparityPartition",
-    "Mitigation",
-    "Refusal",
-    "TableEncoder",
-    "Trust",
-    "__version__",
-    "audit",
-    "chance",
-    "datasets",
-    "disparity",
-    "explain",
-    "group_losses",
-    "holdout",
-    "mitigate",
-    "plots",
-    "reproduce",
-    "solvers",
-    "stability",
-    "trust",
-]
+__all__ = sorted(["__version__", *_HOME, *_MODULES])
 
-if TYPE_CHECKING:
-    from leftout import datasets, explain, plots, reproduce, solvers
-    from leftout.auditing.result import Audit
-    from leftout.auditing.run import audit
-    from leftout.checks import Refusal
-    from leftout.evidence import chance, holdout, stability
-    from leftout.evidence.trusting import Trust, trust
-    from leftout.fair.estimator import FairPCA
-    from leftout.fair.mitigation import Mitigation, mitigate
-    from leftout.search.known import disparity, group_losses
-    from leftout.search.partition import MaxDisparityPartition
-    from leftout.tables.encoder import TableEncoder
+if TYPE_CHECKING:  # what editors and type checkers know
+    from leftout import datasets as datasets
+    from leftout import explain as explain
+    from leftout import plots as plots
+    from leftout import reproduce as reproduce
+    from leftout import solvers as solvers
+    from leftout.auditing.result import Audit as Audit
+    from leftout.auditing.run import audit as audit
+    from leftout.checks import Refusal as Refusal
+    from leftout.evidence import chance as chance
+    from leftout.evidence import holdout as holdout
+    from leftout.evidence import stability as stability
+    from leftout.evidence.trusting import Trust as Trust
+    from leftout.evidence.trusting import trust as trust
+    from leftout.fair.estimator import FairPCA as FairPCA
+    from leftout.fair.mitigation import Mitigation as Mitigation
+    from leftout.fair.mitigation import mitigate as mitigate
+    from leftout.search.known import disparity as disparity
+    from leftout.search.known import group_losses as group_losses
+    from leftout.search.partition import MaxDisparityPartition as MaxDisparityPartition
+    from leftout.tables.encoder import TableEncoder as TableEncoder
 
 
 def __getattr__(name: str) -> Any:
@@ -85,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

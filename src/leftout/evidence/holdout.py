@@ -23,7 +23,7 @@ from leftout.evidence.chance import Task, search_sizes
 from leftout.evidence.profiles import LEVEL, can_tell, p_value
 from leftout.evidence.surrogates import SURROGATES, Surrogate
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.known import group_losses
+from leftout.search.known import measure
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means
@@ -237,6 +237,6 @@ def _one_split(
     if labels.min() == labels.max():  # nobody of the group, or nobody else: no gap
         return 0.0, float(labels[0])
     e = task.estimator
-    options = {"loss": e.loss, "centering": e.centering}
-    losses = group_losses(held_out, labels, task.n_components, **options)
-    return float(losses[1] - losses[0]), float(labels.mean())
+    known = measure(held_out, labels, 2, task.n_components, e.loss, e.centering)
+    rest_loss, group_loss = known.losses()
+    return float(group_loss - rest_loss), float(labels.mean())

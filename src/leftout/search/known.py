@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_choice, check_groups
 from leftout.core.components import check_components
@@ -54,8 +54,7 @@ def group_losses(
     >>> group_losses(X, ["along", "along", "across", "across"], 1)
     array([1., 0.])
     """
-    found = measured(X, labels, n_components, loss, centering)
-    return evaluate(found.rule, found.table.moments, found.V)
+    return measured(X, labels, n_components, loss, centering).losses()
 
 
 class Measured(NamedTuple):
@@ -64,6 +63,10 @@ class Measured(NamedTuple):
     rule: Loss
     table: Summary  # one row of its moments for each group, in the order of the sorted labels
     V: Array  # the shared components
+
+    def losses(self) -> Array:
+        """Average loss of each group."""
+        return evaluate(self.rule, self.table.moments, self.V)
 
     def in_columns(self) -> tuple[Loss, Moments, Array]:
         """The same in the table's columns, for splits over features."""
@@ -82,8 +85,20 @@ def measured(
     check_choice("centering", centering, CENTERINGS)
     X = check_matrix(X)
     names, index = check_groups(labels, len(X))
+    return measure(X, index, len(names), n_components, loss, centering)
+
+
+def measure(
+    X: Array,
+    index: NDArray[np.integer],
+    n_groups: int,
+    n_components: int | float,
+    loss: str,
+    centering: str,
+) -> Measured:
+    """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
     rule = Loss.named(loss, centering)
-    table = summarise(X, centering, index, len(names), mean_first=True)
+    table = summarise(X, centering, index, n_groups, mean_first=True)
     shared = check_components(rule, table, n_components, below_rank=False)
     return Measured(rule, table, shared.components)
 
