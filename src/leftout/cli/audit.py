@@ -64,7 +64,7 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
         from leftout.auditing.settings import Settings
         from leftout.checks import Refusal
         from leftout.cli import options
-        from leftout.datasets import DEMO_COLUMNS, load_demo
+        from leftout.datasets import demo_columns, load_demo
         from leftout.files import check_folder
 
         asked = options.of_audit(given)
@@ -75,7 +75,7 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
             raise Refusal(str(error)) from error
         settings = Settings(target="approve", positive=1, command=own_words(), **asked)
         found = run(table, settings, n_jobs=jobs, progress=report)
-    _deliver(found, out, as_json, DEMO_COLUMNS)
+    _deliver(found, out, as_json, demo_columns())
 
 
 def _stem(table: Path) -> str:

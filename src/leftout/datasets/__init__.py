@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,66 +19,6 @@ if TYPE_CHECKING:
 _LEAKS = ["action", "reject"]
 _SENTINELS = (999999.4, 1_000_000.0, 666.0)
 _NOISE = 0.2
-
-# What the demo's columns say, in a few words; yes and no are stored as 1 and 0.
-DEMO_COLUMNS = {
-    "occ": "how the property will be occupied",
-    "loanamt": "loan, thousands of dollars",
-    "suffolk": "property in Suffolk County",
-    "appinc": "applicant's income, thousands a year",
-    "typur": "kind of investor buying the loan",
-    "unit": "units in the property",
-    "married": "applicant is married",
-    "dep": "dependents",
-    "emp": "years in the line of work",
-    "yjob": "years in the job",
-    "self": "applicant is self-employed",
-    "atotinc": "applicant's income, a month",
-    "cototinc": "co-applicant's income, a month",
-    "hexp": "proposed housing expense",
-    "price": "purchase price, thousands",
-    "other": "other financing, thousands",
-    "liq": "liquid assets",
-    "rep": "credit reports",
-    "gdlin": "credit history meets guidelines",
-    "lines": "credit lines on the reports",
-    "mortg": "mortgage payment history (higher is worse)",
-    "cons": "consumer payment history (higher is worse)",
-    "pubrec": "bankruptcy on public record",
-    "hrat": "housing expense, % of income",
-    "obrat": "other obligations, % of income",
-    "fixadj": "fixed or adjustable rate",
-    "term": "term, months",
-    "apr": "appraised value, thousands",
-    "prop": "kind of property",
-    "inss": "mortgage insurance sought",
-    "inson": "mortgage insurance approved",
-    "gift": "down payment is a gift",
-    "cosign": "there is a cosigner",
-    "unver": "information could not be verified",
-    "review": "times reviewed",
-    "netw": "net worth",
-    "unem": "unemployment in the industry, %",
-    "min30": "area more than 30 % minority",
-    "bd": "area: more boarded-up houses than usual",
-    "mi": "area: income above the median",
-    "old": "applicant older than the median",
-    "vr": "area: more vacancies than usual",
-    "sch": "more than 12 years of school",
-    "black": "applicant is Black",
-    "hispan": "applicant is Hispanic",
-    "male": "applicant is male",
-    "approve": "application approved",
-    "mortno": "no mortgage history",
-    "mortperf": "no late mortgage payments",
-    "mortlat1": "one or two late mortgage payments",
-    "mortlat2": "more late mortgage payments",
-    "chist": "no account 60 days overdue",
-    "multi": "two or more units",
-    "loanprc": "loan over price",
-    "thick": "more than two credit reports",
-    "white": "applicant is white",
-}
 
 
 def load_demo() -> pd.DataFrame:
@@ -104,6 +46,12 @@ def load_demo() -> pd.DataFrame:
     unknown = np.isclose(values[..., None], _SENTINELS, rtol=1e-7, atol=0.0).any(axis=-1)
     table = table.mask(unknown)
     return table.loc[:, table.nunique() > 1]
+
+
+def demo_columns() -> dict[str, str]:
+    """What the demo's columns say, in a few words; yes and no are stored as 1 and 0."""
+    with (Path(__file__).parent / "demo.csv").open(encoding="utf-8", newline="") as file:
+        return {line["column"]: line["label"] for line in csv.DictReader(file)}
 
 
 def make_planted(
