@@ -54,8 +54,8 @@ def mend(rule: Loss, moments: Moments, d: int, tol: float, pooled: Leading | Non
         best = np.array([np.sum((W @ S) * W) for W, S in zip(own, second, strict=True)])
         baseline = shared_pca(rule, moments, d).components
     else:
-        best, least = known.own_best(second, d), 0.0  # only rounding makes a loss negative
-        baseline = known.shared(d)
+        best = np.array([pairs.values[:d].sum() for pairs in known.own])
+        baseline, least = known.shared(d), 0.0  # only rounding makes a loss negative
     objective = Objective(second, best, d)
     before = objective.losses(baseline)
     answer, rank_d = _fairest(objective, known, tol)
@@ -73,80 +73,43 @@ def mend(rule: Loss, moments: Moments, d: int, tol: float, pooled: Leading | Non
 
 
 class Known(NamedTuple):
-    """What is known of the dual before it is searched: eigenpairs at some weights."""
+    """What is known of the dual before it is searched: leading eigenpairs at some weights."""
 
     shares: Array  # of all rows, that each group has: the weights of ordinary PCA
     pooled: Leading  # at these
-    own: list[Leading]  # at each group's own; empty where all pooled pairs are enough
+    own: list[Leading]  # at each group's own
 
     @classmethod
     def of(cls, second: Array, shares: Array, d: int, pooled: Leading | None) -> Known:
-        k, n = second.shape[:2]
-        follows = k == 2 and subspace.follows(n, d)
-        columns = n if follows else subspace.width(d, k)
+        columns = subspace.width(d, len(second))
         if pooled is None:
-            pooled = leading((shares @ second.reshape(k, -1)).reshape(n, n), columns)
-        if k == 1:
-            own = [pooled]
-        else:
-            own = [] if follows else [leading(S, columns) for S in second]
+            pooled = leading(np.tensordot(shares, second, 1), columns)
+        own = [leading(S, columns) for S in second] if len(second) > 1 else [pooled]
         return cls(shares, pooled, own)
 
     def shared(self, d: int) -> Array:
         """Leading components of all rows about the origin, as rows."""
         return np.ascontiguousarray(self.pooled.vectors[:, :d].T)
 
-    def own_best(self, second: Array, d: int) -> Array:
-        """What each group's leading components about the origin keep of it."""
-        values = [pairs.values for pairs in self.own]
-        values = values or [np.linalg.eigvalsh(S)[::-1] for S in second]
-        return np.array([each[:d].sum() for each in values])
-
     def seen(self, objective: Objective) -> list[subspace.Seen]:
-        own = self.own or [leading(S, len(S)) for S in objective.second]
         weights = (*np.eye(len(self.shares)), self.shares)
         return [
             subspace.Seen.at(objective, w, pairs)
-            for w, pairs in zip(weights, (*own, self.pooled), strict=True)
+            for w, pairs in zip(weights, (*self.own, self.pooled), strict=True)
         ]
 
 
 def _fairest(objective: Objective, known: Known, tol: float) -> tuple[Answer, Array | None]:
     """The fair answer and, where it has more than ``d`` dimensions, components of exactly ``d``."""
-    k, n = objective.second.shape[:2]
     V = known.shared(objective.d)
     losses = objective.losses(V)
-    if objective.d == n:
-        return _everything(objective, V, losses), None
+    if objective.d == V.shape[1]:  # everything is kept; the group that fares worst proves it
+        worst = int(losses.argmax())
+        return projection(objective, V, np.eye(len(losses))[worst], float(losses[worst])), None
     if np.ptp(losses) <= ROUNDING * objective.scale:
-        return _alike(objective, V, known), None
-    if k == 2:
-        return _two(objective, known, _SAFE * tol), None
-    return _many(objective, known, tol)
-
-
-def _everything(objective: Objective, V: Array, losses: Array) -> Answer:
-    """With all dimensions everything is kept; the group that fares worst proves it."""
-    worst = int(losses.argmax())
-    return projection(objective, V, np.eye(len(losses))[worst], float(losses[worst]))
-
-
-def _alike(objective: Objective, V: Array, known: Known) -> Answer:
-    """One group, or equal losses: PCA has the least weighted sum, so no maximum is smaller."""
-    bound = objective.bound(known.shares, known.pooled.values)
-    return projection(objective, V, known.shares, bound)
-
-
-def _two(objective: Objective, known: Known, tol: float) -> Answer:
-    """Two groups: one weight, along which the eigenspace is followed or bracketed."""
-    followed = None
-    if not known.own:
-        followed = subspace.follow(objective, float(known.shares[0]), known.pooled, tol)
-    return followed or subspace.solve(objective, known.seen(objective), tol)
-
-
-def _many(objective: Objective, known: Known, tol: float) -> tuple[Answer, Array | None]:
-    """More groups: the relaxation's best, and the best found with exactly ``d`` dimensions."""
+        # one group, or equal losses: PCA has the least weighted sum, so no maximum is smaller
+        bound = objective.bound(known.shares, known.pooled.values)
+        return projection(objective, V, known.shares, bound), None
     answer = subspace.solve(objective, known.seen(objective), _SAFE * tol)
     if len(answer.V) == objective.d:
         return answer, None
