@@ -99,9 +99,10 @@ def test_modules_stay_small(path):
     assert len(path.read_text().splitlines()) <= 400
 
 
-def test_import_is_lazy_and_silent():
+@pytest.mark.parametrize("module", ["leftout", "leftout.cli"])
+def test_import_is_lazy_and_silent(module):
     script = (
-        "import sys, leftout; "
+        f"import sys, {module}; "
         "print(sorted({'numba', 'matplotlib', 'sklearn', 'scipy', 'pandas', 'socket'}"
         " & set(sys.modules)))"
     )

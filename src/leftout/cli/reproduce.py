@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leftout.checks import Refusal
 from leftout.cli.common import deliver, interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
@@ -61,6 +60,7 @@ def reproduce(
     leftout reproduce DATA_DIR --dataset credit --runs 5 --samples 2
     """
     with interruptible(), reported(quiet, in_a_log=True) as report, refused():
+        from leftout.checks import Refusal
         from leftout.files import check_folder
         from leftout.reproduce import paper
 
