@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,9 @@ def test_arrays_lists_and_mixed_objects():
     assert columns_of(np.array([[True], [False]]))[0].categories == ("False", "True")
     odd = pd.DataFrame({"o": [1, "z", None, float("nan")]}, dtype=object)
     assert columns_of(odd)[0].categories == ("1", "z")
+    for make in (np.array, pd.Series):  # a mark for a missing number that refuses to be compared
+        signal = column_of(make([Decimal("1.5"), Decimal("sNaN"), Decimal(3), 4], dtype=object))
+        assert signal.values[2] == 3 and signal.missing.tolist() == [False, True, False, False]
 
 
 def test_numbers_that_are_codes():

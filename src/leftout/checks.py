@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -76,14 +77,14 @@ def _missing(labels: NDArray[Any]) -> int:
         return int(np.isnat(labels).sum())
     if labels.dtype.kind == "f":
         return int(np.isnan(labels).sum())
-    return sum(map(_is_missing, labels)) if labels.dtype.kind == "O" else 0
+    return sum(map(is_missing, labels)) if labels.dtype.kind == "O" else 0
 
 
-def _is_missing(value: Any) -> bool:
-    """None, NaN and NaT (not equal to themselves), or pandas' NA (which will not say)."""
+def is_missing(value: Any) -> bool:
+    """None, NaN and NaT (not equal to themselves), or what will not say, such as pandas' NA."""
     try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
+        return value is None or isinstance(value, Hashable) and bool(value != value)
+    except (TypeError, ArithmeticError):  # the latter for Decimal's signalling NaN
         return True
 
 

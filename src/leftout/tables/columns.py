@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,9 +11,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from leftout.checks import Refusal
+from leftout.checks import Refusal, is_missing
 from leftout.compiling import kernel
 from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
 from leftout.wording import shortened, shortest, unambiguous
@@ -101,20 +102,20 @@ def columns_of(
         aside = found([column.name for column in table], drop, "drop")
         return [column for column in table if column.name not in aside]
     frame = as_frame(table)
-    make: Callable[[str, Any, bool], Column] = _column
     if frame is None:
-        named = _of_array(table)
+        table = _framed(table)
+        frame = as_frame(table)
+    if not all(frame.shape):
+        raise Refusal(
+            f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least one of "
+            "each is needed."
+        )
+    matrix = number_matrix(table, frame)
+    if matrix is not None and not _largest(matrix) >= _EXACT:
+        make: Callable[[str, Any, bool], Column] = of_numbers
+        named = dict(zip(frame.columns, matrix.T, strict=True))
     else:
-        if not all(frame.shape):
-            raise Refusal(
-                f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least "
-                "one of each is needed."
-            )
-        matrix = number_matrix(table, frame)
-        if matrix is not None and not _largest(matrix) >= _EXACT:
-            named, make = dict(zip(frame.columns, matrix.T, strict=True)), of_numbers
-        else:
-            named = {series.name: series for series in frame.iter_columns()}
+        make, named = _column, {series.name: series for series in frame.iter_columns()}
     names = list(named)
     _refuse_alike(names)
     chosen = found(names, categorical, "categorical")
@@ -142,26 +143,27 @@ def column_of(values: Any, name: Any = None) -> Column:
     """
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        cells: Any = series
         name = series.name if name is None else name
     else:
-        cells = _plain(values)
-    if len(cells.shape) != 1 or not len(cells):
+        series = _plain(values)
+    if len(series.shape) != 1 or not len(series):
         raise Refusal(
-            f"Found {type(values).__name__} of shape {cells.shape} where one column is needed. "
+            f"Found {type(values).__name__} of shape {series.shape} where one column is needed. "
             "Pass a series or a one-dimensional array with at least one value."
         )
-    return _column("values" if name is None else str(name), cells, as_category=False)
+    if isinstance(series, np.ndarray):
+        series = nw.from_native(pd.Series(series), series_only=True)
+    return _column("values" if name is None else str(name), series, as_category=False)
 
 
-def _of_array(table: Any) -> dict[Any, NDArray[Any]]:
+def _framed(table: Any) -> pd.DataFrame:
     values = _plain(table)
     if values.ndim != 2 or not values.size:
         raise Refusal(
             f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
             "data frame, or a two-dimensional array with rows and columns."
         )
-    return dict(zip(names_of(values), values.T, strict=True))
+    return pd.DataFrame(values, columns=names_of(values))
 
 
 def _plain(values: Any) -> NDArray[Any]:
@@ -210,48 +212,41 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     return {find(names, name, what) for name in ([wanted] if single else wanted)}
 
 
-def _column(name: str, cells: Any, as_category: bool) -> Column:
-    """One column from a frame's series or an array's."""
-    order = None
-    if isinstance(cells, np.ndarray):
-        kind = cells.dtype.kind
-    else:
-        dtype = cells.dtype
-        kinds = ((nw.Boolean, "b"), (nw.Object, "O"), (nw.Categorical, "C"), (nw.Enum, "C"))
-        kind = next((letter for known, letter in kinds if dtype == known), "")
-        if dtype == nw.Enum:
-            order = [str(category) for category in cells.cat.get_categories().to_list()]
-        if dtype in (nw.Datetime, nw.Date):
-            zoned = getattr(dtype, "time_zone", None) is not None
-            cells = cells.dt.replace_time_zone(None) if zoned else cells.cast(nw.Datetime("us"))
-            kind, cells = "M", cells.to_numpy()
-        elif dtype == nw.Unknown:
-            kind = cells.to_numpy().dtype.kind.replace("V", "S")
-    if kind == "c":
+def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
+    dtype = cells.dtype
+    if dtype == nw.Unknown and cells.to_numpy().dtype.kind == "c":
         raise Refusal(
             f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
         )
-    if kind == "O" and any(isinstance(cell, bool | str) for cell in _cells(cells)):
-        kind = "S"
-    if kind == "M":
-        cells = cells.astype("datetime64[us]")
-        if not as_category:
-            when = np.where(np.isnat(cells), np.nan, cells.astype(np.int64).astype(np.float64))
-            return Column(name, when, dates=True)
-    values = None
-    if kind in ("", "i", "u", "f", "O"):
-        values = _floats(cells) if isinstance(cells, np.ndarray) else numbers(cells)
-    if values is None or _identifiers(cells, values):
-        declared = as_category or kind == "C"
-        return replace(_categories(name, cells, order), declared=declared)
-    return of_numbers(name, values, as_category)
+    if dtype in (nw.Datetime, nw.Date):
+        zoned = getattr(dtype, "time_zone", None) is not None
+        cells = cells.dt.replace_time_zone(None) if zoned else cells.cast(nw.Datetime("us"))
+        when = cells.to_numpy().astype("datetime64[us]")
+        if as_category:
+            return replace(_categories(name, when.tolist()), declared=True)
+        values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
+        return Column(name, values, dates=True)
+    if dtype in (nw.Categorical, nw.Enum):
+        order = cells.cat.get_categories().to_list() if dtype == nw.Enum else None
+        return replace(_categories(name, cells.to_list(), order), declared=True)
+    numeric = None if _is_words(cells) else numbers(cells)
+    if numeric is None or _identifiers(cells, numeric):
+        return replace(_categories(name, cells.to_list()), declared=as_category)
+    return of_numbers(name, numeric, as_category)
 
 
-def _identifiers(cells: Any, values: Floats) -> bool:
+def _is_words(cells: nw.Series[Any]) -> bool:
+    """Whether cells are more than what they would be as numbers: yes or no, or text."""
+    if cells.dtype in (nw.Object, nw.Unknown):
+        return any(isinstance(cell, bool | str) for cell in cells.to_list())
+    return cells.dtype == nw.Boolean
+
+
+def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
     """Whole numbers so large that floats do not tell them apart."""
     if not _largest(values) >= _EXACT:
         return False
-    return all(cell is None or isinstance(cell, int | np.integer) for cell in _cells(cells))
+    return all(cell is None or isinstance(cell, int | np.integer) for cell in cells.to_list())
 
 
 def _largest(values: Floats) -> float:
@@ -279,8 +274,13 @@ def tabulate(values: Floats) -> Tabulated:
     """
     values = np.ascontiguousarray(values)
     counted = _counted(values)
-    # NumPy sorts several times faster than compiled code here would.
-    return _in_order(values, np.argsort(values)) if counted is None else counted
+    if counted is not None:
+        return counted
+    known, codes = ~np.isnan(values), np.full(len(values), -1, dtype=np.int32)
+    distinct, codes[known], counts = np.unique(
+        values[known], return_inverse=True, return_counts=True
+    )
+    return distinct, counts, codes
 
 
 @kernel
@@ -308,38 +308,13 @@ def _counted(values: Floats) -> Tabulated | None:
     return found + np.float64(low), tally[found], codes
 
 
-@kernel
-def _in_order(values: Floats, order: NDArray[np.intp]) -> Tabulated:
-    distinct, counts = np.empty(len(values)), np.zeros(len(values), dtype=np.int64)
-    codes = np.full(len(values), -1, dtype=np.int32)
-    n = 0
-    for row in order:
-        if np.isnan(values[row]):  # and so are all after it
-            break
-        if n == 0 or values[row] != distinct[n - 1]:
-            distinct[n] = values[row]
-            n += 1
-        counts[n - 1] += 1
-        codes[row] = n - 1
-    return distinct[:n].copy(), counts[:n].copy(), codes
-
-
-def _floats(cells: NDArray[Any]) -> Floats | None:
-    if cells.dtype.kind == "O":
-        cells = np.where([cell is None or _is_nan(cell) for cell in cells], np.nan, cells)
-    try:
-        return cells.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _categories(name: str, cells: Any, order: list[str] | None = None) -> Column:
-    texts = [None if cell is None or _is_nan(cell) else str(cell) for cell in _cells(cells)]
+def _categories(name: str, cells: list[Any], order: list[Any] | None = None) -> Column:
+    texts = [None if is_missing(cell) else str(cell) for cell in cells]
     present = {text for text in texts if text is not None}
     if order is None:
         labels = sorted(present, key=_natural)
     else:
-        labels = [text for text in order if text in present]
+        labels = [text for text in map(str, order) if text in present]
     place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
     place[None] = -1
     codes = np.array([place[text] for text in texts], dtype=np.int32)
@@ -347,18 +322,6 @@ def _categories(name: str, cells: Any, order: list[str] | None = None) -> Column
     if labels and present <= {"False", "True"}:
         levels = np.array([float(label == "True") for label in labels])
     return Column(name, codes, tuple(labels), levels=levels)
-
-
-def _cells(cells: Any) -> list[Any]:
-    return cells.tolist() if isinstance(cells, np.ndarray) else cells.to_list()
-
-
-def _is_nan(cell: Any) -> bool:
-    """NaN, NaT and pandas' NA, which is not even equal to itself."""
-    try:
-        return type(cell).__name__ == "NAType" or (isinstance(cell, Hashable) and cell != cell)
-    except ArithmeticError:  # Decimal's signalling NaN
-        return True
 
 
 def _natural(text: str) -> tuple[bool, float, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from leftout.checks import Refusal
+from leftout.checks import Refusal, is_missing
 
 _SHOWN = 5
 
@@ -107,7 +107,7 @@ def numbers(series: Any) -> np.ndarray | None:
     # Python objects, sparse columns, columns of nothing but missing values
     values = series.to_numpy()
     if values.dtype.kind == "O":
-        values = np.where(series.is_null().to_numpy(), np.nan, values)
+        values = np.where([is_missing(cell) for cell in values], np.nan, values)
     try:
         return np.asarray(values, dtype=np.float64) if values.ndim == 1 else None
     except (TypeError, ValueError, ArithmeticError):
