@@ -206,7 +206,7 @@ def test_all_kinds_of_frames_agree(people):
     ],
 )
 def test_numbers_as_people_write_them(texts, values):
-    found = clean(column_of(texts + texts)).column
+    found = clean(column_of(texts + texts))
     if values is None:
         assert found.categories is not None and found.levels is None
     else:
@@ -227,7 +227,7 @@ def test_numbers_as_people_write_them(texts, values):
     ],
 )
 def test_dates_as_people_write_them(texts, first):
-    found = clean(column_of(texts)).column
+    found = clean(column_of(texts))
     assert found.dates == (first is not None)
     if first is not None:
         assert found.values[0] == np.datetime64(first, "us").astype(np.int64)
@@ -298,9 +298,9 @@ def test_masked_and_arrow_cells_are_missing():
 
 def test_marks_for_missing_cells():
     cells = [*MISSING, " ? ", "a", "b", "c", " a"]
-    found = clean(column_of(cells)).column
+    found = clean(column_of(cells))
     assert found.missing.sum() == len(MISSING) + 1 and found.categories == ("a", "b", "c")
-    numbers = clean(column_of([*MISSING, "1", "2", "3"])).column
+    numbers = clean(column_of([*MISSING, "1", "2", "3"]))
     assert numbers.numbers[len(MISSING) :].tolist() == [1, 2, 3] and numbers.missing.sum() == len(
         MISSING
     )

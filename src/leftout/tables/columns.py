@@ -25,7 +25,7 @@ Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 # Whole numbers up to this range are counted rather than sorted.
 _COUNTED = 1 << 16
 # Larger whole numbers are not all told apart by a float: they are identifiers.
-_EXACT = 1 << 53
+EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Column:
 
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
-    stand for. ``declared`` are categories that somebody has called so.
+    stand for. ``declared`` are categories that somebody has called so. ``written`` says how numbers
+    or dates were written that came as text.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Column:
     dates: bool = False
     levels: Floats | None = None
     declared: bool = False
+    written: str | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,6 +59,11 @@ class Column:
         if self.categories is None:
             return self.values
         return None if self.levels is None else np.append(self.levels, np.nan)[self.values]
+
+    @property
+    def words(self) -> bool:
+        """Whether it holds categories of more than yes or no."""
+        return self.numbers is None or len(self.categories or ()) > 2
 
     @cached_property
     def tabulated(self) -> Tabulated:
@@ -111,7 +118,7 @@ def columns_of(
             "each is needed."
         )
     matrix = number_matrix(table, frame)
-    if matrix is not None and not _largest(matrix) >= _EXACT:
+    if matrix is not None and not _largest(matrix) >= EXACT:
         make: Callable[[str, Any, bool], Column] = of_numbers
         named = dict(zip(frame.columns, matrix.T, strict=True))
     else:
@@ -244,7 +251,7 @@ def _is_words(cells: nw.Series[Any]) -> bool:
 
 def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
     """Whole numbers so large that floats do not tell them apart."""
-    if not _largest(values) >= _EXACT:
+    if not _largest(values) >= EXACT:
         return False
     return all(cell is None or isinstance(cell, int | np.integer) for cell in cells.to_list())
 

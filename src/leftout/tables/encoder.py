@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from leftout.checks import Refusal, check_choice
-from leftout.tables.cleaning import Cleaned, clean, clean_all
+from leftout.tables.cleaning import clean, clean_all, unique
 from leftout.tables.columns import Column, column_of, columns_of, found
-from leftout.tables.encoding import LEVELS, Encoding, Floats
+from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan
 from leftout.tables.frames import as_frame
 from leftout.tables.targets import as_numbers, called
 
@@ -112,8 +112,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        columns = self._learn(self._columns(X, reset=True), y)
-        return self.plan_.encode(columns)
+        return self._encode(self._learn(self._columns(X, reset=True), y))
 
     def transform(self, X: Any) -> Floats:
         """Numbers of a table with the same columns.
@@ -121,12 +120,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Numbers outside of the range seen are cut to it; values of a category that were not seen
         count as none, or as the target's overall mean.
         """
-        check_is_fitted(self)
-        return self.plan_.encode(self._columns(X, reset=False))
+        check_is_fitted(self, "plans_")
+        return self._encode(self._columns(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
-        check_is_fitted(self)
+        check_is_fitted(self, "plans_")
         if input_features is not None:
             known = getattr(self, "feature_names_in_", None)
             if len(input_features) != self.n_features_in_ or (
@@ -136,26 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     "input_features is not equal to feature_names_in_; leave it out, or pass the "
                     f"{self.n_features_in_} names of the table."
                 )
-        return np.asarray(self.plan_.features, dtype=np.object_)
-
-    @property
-    def encoding_(self) -> list[Any]:
-        return self.plan_.columns
-
-    @property
-    def dropped_(self) -> dict[str, str]:
-        return self.plan_.dropped
-
-    @property
-    def sources_(self) -> list[str]:
-        return self.plan_.sources
-
-    @property
-    def target_encoded_(self) -> list[str]:
-        return self.plan_.target_encoded
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "plan_")
+        return np.asarray(self.features_, dtype=np.object_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,19 +144,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def learn(self, columns: list[Cleaned], y: Column | None, kept: set[str]) -> Floats:
+    def learn(self, columns: list[Column], y: Column | None, kept: set[str]) -> Floats:
         """Fit on columns that are cleaned already, and encode them."""
         self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array([c.column.name for c in columns], dtype=object)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
         self._plan(columns, y, kept)
-        return self.plan_.encode([each.column for each in columns])
+        return self._encode(columns)
 
     def _learn(self, columns: list[Column], y: Any) -> list[Column]:
         codes = found([column.name for column in columns], self.categorical, "categorical")
         cleaned = clean_all(columns)
         target = None
         if y is not None and self.categories != "onehot":
-            target = clean(column_of(y, getattr(y, "name", None) or "target")).column
+            target = clean(column_of(y, getattr(y, "name", None) or "target"))
             if len(target) != len(columns[0]):
                 raise Refusal(
                     f"The target has {len(target):,} values for {len(columns[0]):,} rows; one a "
@@ -187,11 +167,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "categories='target' needs the target's values; pass them as y, or use 'onehot'."
             )
         pairs = zip(columns, cleaned, strict=True)
-        kept = {each.column.name for column, each in pairs if column.name in codes}
-        self._plan(cleaned, target, kept)
-        return [each.column for each in cleaned]
+        self._plan(cleaned, target, {now.name for column, now in pairs if column.name in codes})
+        return cleaned
 
-    def _plan(self, columns: list[Cleaned], target: Column | None, kept: set[str]) -> None:
+    def _plan(self, columns: list[Column], target: Column | None, kept: set[str]) -> None:
         check_choice("categories", self.categories, CATEGORIES)
         smooth = self.smooth
         if smooth != "auto" and not (isinstance(smooth, int | float) and 0 <= smooth < np.inf):
@@ -201,14 +180,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"max_categories={self.max_categories!r} is not a number of columns; give an int "
                 "from 2."
             )
-        self.plan_: Encoding = Encoding(
-            columns,
-            None if target is None else as_numbers(target, self.positive),
-            kept=kept,
-            target="the target" if target is None else called(target, self.positive),
-            smooth=self.smooth,
-            levels=self.max_categories,
-        )
+        how: dict[str, Any] = {"smooth": smooth, "levels": self.max_categories}
+        if target is not None:
+            how["y"] = as_numbers(target, self.positive)
+            how["target"] = called(target, self.positive)
+        self.plans_: list[Plan] = [
+            Plan.of(column, kept=column.name in kept, **how) for column in columns
+        ]
+        lines = [plan.told for plan in self.plans_]
+        self.encoding_: list[ColumnEncoding] = lines
+        self.dropped_: dict[str, str] = {
+            line.column: line.how for line in lines if line.kind == "dropped"
+        }
+        if len(self.dropped_) == len(lines):
+            raise Refusal(_nothing_left(lines))
+        self.features_: list[str] = unique([feature for line in lines for feature in line.features])
+        self.sources_: list[str] = [line.column for line in lines for _ in line.features]
+        means = [line for line in lines if target is not None and line.kind == "category"]
+        self.target_encoded_ = [feature for line in means for feature in line.features]
+
+    def _encode(self, columns: list[Column]) -> Floats:
+        """Numbers of a table with the same columns, all in [0, 1]."""
+        blocks = [
+            plan.becomes.encode(column)
+            for plan, column in zip(self.plans_, columns, strict=True)
+            if plan.becomes is not None
+        ]
+        return np.ascontiguousarray(np.column_stack(blocks))
 
     def _columns(self, X: Any, reset: bool) -> list[Column]:
         """Names are checked on the table as it came, values column by column."""
@@ -222,3 +220,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "more."
             )
         return columns
+
+
+def _nothing_left(lines: list[ColumnEncoding]) -> str:
+    why = "; ".join(f"{line.column!r} is {line.how}" for line in lines[:5])
+    more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
+    return f"No column is left to project: {why}{more}. Pass columns in which rows differ."

@@ -10,7 +10,6 @@ by the root of two.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from leftout.checks import Refusal
 from leftout.files import Told
-from leftout.tables.cleaning import Cleaned, read_alike, unique
+from leftout.tables.cleaning import read_alike
 from leftout.tables.columns import Column
 from leftout.wording import counted, shortest
 
@@ -69,8 +68,7 @@ class Numbers:
     gaps: bool
 
     @classmethod
-    def of(cls, cleaned: Cleaned) -> Numbers:
-        column = cleaned.column
+    def of(cls, column: Column) -> Numbers:
         values = column.numbers
         assert values is not None
         known = values[~np.isnan(values)]
@@ -81,7 +79,7 @@ class Numbers:
             )
         low, high = float(known.min()), float(known.max())
         middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
-        return cls(column.dates, cleaned.written, low, high, middle, len(known) < len(values))
+        return cls(column.dates, column.written, low, high, middle, len(known) < len(values))
 
     def names(self, name: str) -> list[str]:
         return [name] * (self.low < self.high) + [f"{name} is missing"] * self.gaps
@@ -146,67 +144,41 @@ class Words:
         return self.vectors[at[codes]]
 
 
-class Encoding:
-    """How the columns of one table become numbers; :meth:`encode` does so for any table like it."""
+@dataclass(frozen=True)
+class Plan:
+    """What a column becomes, in words and as something that does it; None where it is dropped."""
 
-    def __init__(
-        self,
-        columns: Sequence[Cleaned],
-        y: Floats | None = None,
+    told: ColumnEncoding
+    becomes: Numbers | Words | None
+
+    @classmethod
+    def of(
+        cls,
+        column: Column,
         *,
-        kept: Collection[str] = (),
-        target: str = "target",
+        kept: bool = False,
+        y: Floats | None = None,
+        target: str = "the target",
         smooth: float | str = "auto",
         levels: int = LEVELS,
-    ) -> None:
-        """Learn from a table; ``kept`` are columns that are not names of rows, whatever they hold.
+    ) -> Plan:
+        """Learn from a cleaned column; one that is ``kept`` names no rows, whatever it holds.
 
         ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
         """
-        self.plans: list[Numbers | Words | None] = []
-        self.columns: list[ColumnEncoding] = []
-        made: list[tuple[str, str]] = []  # name of the feature, and of its column
-        for cleaned in columns:
-            name = cleaned.column.name
-            part = _part(cleaned, name in kept)
-            plan: Numbers | Words | None = None
-            if part == "numbers":
-                plan = Numbers.of(cleaned)
-            elif part == "words" and y is not None and len(coded(cleaned.column)[0]) > 2:
-                plan = Words.by_target(cleaned.column, y, smooth)
-            elif part == "words":
-                plan = Words.of(cleaned.column, levels)
-            features = [] if plan is None else plan.names(name)
-            self.plans.append(plan)
-            made += [(feature, name) for feature in features]
-            by = target if y is not None else None
-            self.columns.append(_told(cleaned, part, tuple(features), by, levels))
-        if not made:
-            raise Refusal(_nothing_left(self.columns))
-        self.features = unique([feature for feature, _ in made])
-        self.sources = [source for _, source in made]
-        self.by_target = y is not None
-
-    @property
-    def dropped(self) -> dict[str, str]:
-        """Columns that say nothing, each with why."""
-        return {line.column: line.how for line in self.columns if line.kind == "dropped"}
-
-    @property
-    def target_encoded(self) -> list[str]:
-        """Features that hold the target's mean."""
-        if not self.by_target:
-            return []
-        return [f for line in self.columns if line.kind == "category" for f in line.features]
-
-    def encode(self, columns: Sequence[Column]) -> Floats:
-        """Numbers of a table with the same columns, all in [0, 1]."""
-        blocks = [
-            plan.encode(column)
-            for plan, column in zip(self.plans, columns, strict=True)
-            if plan is not None
-        ]
-        return np.ascontiguousarray(np.column_stack(blocks))
+        name, missing = column.name, int(column.missing.sum())
+        why = _says_nothing(column, kept)
+        if why is not None:
+            return cls(ColumnEncoding(name, "dropped", why, (), missing), None)
+        becomes: Numbers | Words
+        if not column.words:
+            becomes = Numbers.of(column)
+        elif y is not None and len(coded(column)[0]) > 2:
+            becomes = Words.by_target(column, y, smooth)
+        else:
+            becomes = Words.of(column, levels)
+        kind, how = _told(column, None if y is None else target, levels)
+        return cls(ColumnEncoding(name, kind, how, tuple(becomes.names(name)), missing), becomes)
 
 
 def coded(column: Column) -> tuple[list[str | None], NDArray[np.intp]]:
@@ -233,72 +205,52 @@ def _said(text: str | None) -> str:
     return " is missing" if text is None else f" = {text}"
 
 
-def _part(cleaned: Cleaned, kept: bool) -> str:
-    """``"numbers"``, ``"words"``, or why a column says nothing about its rows."""
-    column = cleaned.column
-    missing = column.missing
-    known = column.values[~missing]
+def _says_nothing(column: Column, kept: bool) -> str | None:
+    """Why a column says nothing about its rows; None if it does."""
+    known = column.values[~column.missing]
     if not len(known):
         return "empty"
     gaps = len(known) < len(column)
     if not gaps and (known == known[0]).all():
         return "the same in every row"
-    if cleaned.words:
+    if kept:
+        return None
+    if column.words:
         alone = len(np.unique(known)) > max(_NAMES, len(known) // 2)
-        return "different in nearly every row" if alone and not kept else "words"
-    if not kept and column.categories is None and not column.dates and not gaps:
-        if _names_rows(column.name, known):
-            return "a number for each row"
-    return "numbers"
+        return "different in nearly every row" if alone else None
+    quantity = column.categories is None and not column.dates
+    return "a number for each row" if quantity and not gaps and _names_rows(column) else None
 
 
-def _names_rows(name: str, values: Floats) -> bool:
+def _names_rows(column: Column) -> bool:
     """Whether whole numbers, each once, count the rows or are called a name of them."""
+    values = column.values
     if len(values) < 3 or not np.isfinite(values).all():
         return False
     ordered = np.sort(values)
     steps = np.diff(ordered)
     if (steps <= 0).any() or (ordered != np.floor(ordered)).any():
         return False
-    return bool((steps == 1).all() or _ID.search(name))
+    return bool((steps == 1).all() or _ID.search(column.name))
 
 
-def _told(
-    cleaned: Cleaned, part: str, features: tuple[str, ...], target: str | None, levels: int
-) -> ColumnEncoding:
-    column = cleaned.column
-    missing = int(column.missing.sum())
-    if part not in ("numbers", "words"):
-        return ColumnEncoding(column.name, "dropped", part, (), missing)
-    n_values = len(np.unique(column.values[~column.missing]))
-    if part == "words" and (n_values > 2 or missing):
-        kind, how = "category", f"{counted(n_values, 'value')}: "
-        if n_values + bool(missing) == 2:
-            kind, how = "yes or no", "whether it is missing; where known it is always the same"
-        elif target is not None:
-            how += f"mean of {target} for each"
-        else:
-            how += "a yes-or-no column for each"
-            how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
-        own = "count as a value" if target is None and n_values > levels else "a value of their own"
-        how += f", missing ones {own}" * bool(missing and kind == "category")
-        return ColumnEncoding(column.name, kind, how, features, missing)
+def _told(column: Column, target: str | None, levels: int) -> tuple[str, str]:
+    """What kind of column it is, and in a few words what becomes of it."""
     known = column.values[~column.missing]
-    if n_values <= 2:
-        kind, how = "yes or no", f"{column.show(known.min())} is 0, {column.show(known.max())} is 1"
+    n_values, gaps = len(np.unique(known)), len(known) < len(column)
+    if n_values == 1:
+        return "yes or no", "whether it is missing; where known it is always the same"
+    if column.words and (n_values > 2 or gaps):
+        rare = target is None and n_values > levels
+        each = "a yes-or-no column for each" if target is None else f"mean of {target} for each"
+        how = f"{counted(n_values, 'value')}: {each}"
+        how += f" of the {levels} most frequent, one for the others" * rare
+        own = "count as a value" if rare else "a value of their own"
+        return "category", how + f", missing ones {own}" * gaps
+    low, high = column.show(known.min()), column.show(known.max())
+    if n_values == 2:
+        kind, how = "yes or no", f"{low} is 0, {high} is 1"
     else:
-        kind = "date" if column.dates else "number"
-        how = f"{column.show(known.min())} to {column.show(known.max())}, scaled"
-    if cleaned.written is not None:
-        how += f" ({cleaned.written})"
-    if missing and part == "numbers":
-        how += "; missing: median, and a column that says so"
-        if n_values == 1:
-            kind, how = "yes or no", "whether it is missing; where known it is always the same"
-    return ColumnEncoding(column.name, kind, how, features, missing)
-
-
-def _nothing_left(lines: list[ColumnEncoding]) -> str:
-    why = "; ".join(f"{line.column!r} is {line.how}" for line in lines[:5])
-    more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
-    return f"No column is left to project: {why}{more}. Pass columns in which rows differ."
+        kind, how = "date" if column.dates else "number", f"{low} to {high}, scaled"
+    how += "" if column.written is None else f" ({column.written})"
+    return kind, how + "; missing: median, and a column that says so" * gaps

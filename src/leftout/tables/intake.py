@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import Refusal, check_count
 from leftout.running import note
-from leftout.tables.cleaning import Cleaned, clean, clean_all, unique
+from leftout.tables.cleaning import clean, clean_all, unique
 from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats
 from leftout.tables.frames import as_frame
 from leftout.tables.reading import Source
-from leftout.tables.roles import Roles, assign, is_name, outcome_of
+from leftout.tables.roles import assign, is_name, outcome_of
 from leftout.tables.targets import level_of, levels_of, value_of
 from leftout.wording import counted, unambiguous
 
@@ -113,69 +113,45 @@ def take_in(
         )
     named = target if is_name(target) else outcome
     codes = found([column.name for column in raw], categorical, "categorical")
-    parts = _Parts.of(raw, assign(raw, named, sensitive, drop), codes)
-    positive = _counts(parts.target, positive)
-    encoder = TableEncoder(parts.codes, positive=positive, smooth=smooth)
+    columns = clean_all(raw)
+    # Names may have been cut: what people call a column is its name in the table.
+    now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
+    roles = assign(raw, named, sensitive, drop).renamed(now)
+    if roles.target is not None:
+        outcome = clean(roles.target)
+        others = [column.name for column in columns if column.name not in roles.targets]
+        outcome = replace(outcome, name=unique([*others, outcome.name])[-1])
+    searched = [column for column in columns if column.name not in roles.aside]
+    if not searched:
+        raise Refusal(
+            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
+            "two."
+        )
+    positive = _counts(outcome, positive)
+    kept = [now[name] for name in now if name in codes]
+    encoder = TableEncoder(kept, positive=positive, smooth=smooth)
     encoder.set_output(transform="pandas")
-    X = encoder.learn(parts.searched, parts.target, set(parts.codes))
+    X = encoder.learn(searched, outcome, set(kept))
     if X.shape[1] > MOST_FEATURES:
         raise Refusal(
             f"The columns became {X.shape[1]:,} features; an audit takes at most "
             f"{MOST_FEATURES:,}. Drop columns of many values, or give a target."
         )
-    dropped = parts.dropped | encoder.dropped_
-    known = [column for column in parts.known if column.name not in dropped]
+    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
+    known = [column for column in columns if column.name not in roles.targets | set(dropped)]
     return Intake(
         source=source.name,
         rows=rows,
         n_rows=n_rows,
-        columns=known if parts.target is None else [*known, parts.target],
-        target=parts.target,
+        columns=known if outcome is None else [*known, outcome],
+        target=outcome,
         positive=positive,
-        sensitive=parts.sensitive,
+        sensitive=roles.sensitive,
         dropped=dropped,
         encoder=encoder,
         X=X,
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
     )
-
-
-class _Parts(NamedTuple):
-    """The columns of an audit as people meant them, by the part they play."""
-
-    searched: list[Cleaned]
-    known: list[Column]  # all but the target
-    target: Column | None
-    codes: list[str]
-    sensitive: list[str]
-    dropped: dict[str, str]
-
-    @classmethod
-    def of(cls, raw: list[Column], roles: Roles, codes: set[str]) -> _Parts:
-        cleaned = clean_all(raw)
-        # Names may have been cut: what people call a column is its name in the table.
-        now = {old.name: each.column.name for old, each in zip(raw, cleaned, strict=True)}
-        targets = {now[name] for name in roles.targets}
-        target = None if roles.target is None else clean(roles.target).column
-        if target is not None:
-            own = now.get(target.name) if target.name in roles.targets else None
-            others = [name for name in now.values() if name not in targets]
-            target = replace(target, name=own or unique([*others, target.name])[-1])
-        aside = {now[name] for name in roles.aside}
-        searched = [each for each in cleaned if each.column.name not in aside]
-        if not searched:
-            raise Refusal(
-                "No column is left to search: all are the target, dropped or sensitive. Leave at "
-                "least two."
-            )
-        return cls(
-            searched=searched,
-            known=[each.column for each in cleaned if each.column.name not in targets],
-            target=target,
-            codes=[now[column.name] for column in raw if column.name in codes],
-            sensitive=[now[name] for name in roles.sensitive],
-            dropped={now[name]: "asked for" for name in roles.dropped},
-        )
 
 
 def proportional(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from leftout.checks import Refusal
-from leftout.tables.cleaning import MISSING
+from leftout.tables.cleaning import CODE, MISSING
 from leftout.wording import shortened, shown
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Records that the separator is guessed from, and bytes that are read at a time.
 _TRIED, _PART = 20, 1 << 24
 _ZERO = re.compile(rb"(^|[,;\t|\"\n ])[+-]?0\d")
-_CODE = re.compile(r"[+-]?0\d")
 
 
 class Source(NamedTuple):
@@ -135,7 +134,7 @@ def _read_text(path: Path, kind: str) -> pd.DataFrame:
     if numeric and _has_codes(path):  # as they were written, they may be codes
         written = pd.read_csv(path, **how, usecols=numeric, dtype=str)
         for name in numeric:
-            if written[name].str.match(_CODE.pattern).any():
+            if written[name].str.match(CODE.pattern).any():
                 table[name] = written[name]
     # Short rows are filled up without a word, and only then does a last cell lack its value.
     if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):

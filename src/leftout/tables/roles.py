@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,15 @@ class Roles(NamedTuple):
     def aside(self) -> set[str]:
         """Columns that nothing is searched in."""
         return self.targets | {*self.sensitive, *self.dropped}
+
+    def renamed(self, now: Mapping[str, str]) -> Roles:
+        """The same parts, by other names of the columns."""
+        return Roles(
+            self.target,
+            {now[name] for name in self.targets},
+            [now[name] for name in self.sensitive],
+            [now[name] for name in self.dropped],
+        )
 
 
 def assign(
