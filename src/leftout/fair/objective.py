@@ -96,11 +96,6 @@ class Leading(NamedTuple):
     vectors: Array
 
 
-def few_of_many(n: int, count: int) -> bool:
-    """Whether Lanczos is the way."""
-    return n >= _LARGE and _VERY_FEW * count <= n
-
-
 def leading(matrix: Array, count: int) -> Leading:
     """The ``count`` largest eigenvalues of a positive semidefinite matrix, with eigenvectors.
 
@@ -108,7 +103,7 @@ def leading(matrix: Array, count: int) -> Leading:
     """
     n = len(matrix)
     count = min(count, n)
-    if few_of_many(n, count):
+    if n >= _LARGE and _VERY_FEW * count <= n:
         found = _lanczos(matrix, count)
         if found is not None:
             return found

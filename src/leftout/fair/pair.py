@@ -7,6 +7,7 @@ a mixture of the two subspaces on either side of the jump.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from leftout.fair.objective import ROUNDING, Answer, Leading, Objective, leading
 from leftout.fair.roots import root
 
 _MOST_STEPS = 100
+_value, _weight = attrgetter("value"), attrgetter("w")
 _EPS = float(np.finfo(float).eps)
 
 
@@ -91,14 +93,6 @@ def solve(objective: Objective, points: list[Point], tol: float) -> Answer:
 def _mixture(objective: Objective, left: Point, right: Point, best: Point) -> Answer:
     V = between(objective, left.V, right.V)
     return projection(objective, V, best.weights, best.value)
-
-
-def _value(point: Point) -> float:
-    return point.value
-
-
-def _weight(point: Point) -> float:
-    return point.w
 
 
 def _promising(left: Point, right: Point, best: Point, tol: float, scale: float) -> bool:

@@ -91,10 +91,10 @@ class Known(NamedTuple):
         """Leading components of all rows about the origin, as rows."""
         return np.ascontiguousarray(self.pooled.vectors[:, :d].T)
 
-    def seen(self, objective: Objective) -> list[subspace.Seen]:
+    def seen(self) -> list[subspace.Seen]:
         weights = (*np.eye(len(self.shares)), self.shares)
         return [
-            subspace.Seen.at(objective, w, pairs)
+            subspace.Seen(w, pairs)
             for w, pairs in zip(weights, (*self.own, self.pooled), strict=True)
         ]
 
@@ -110,7 +110,7 @@ def _fairest(objective: Objective, known: Known, tol: float) -> tuple[Answer, Ar
         # one group, or equal losses: PCA has the least weighted sum, so no maximum is smaller
         bound = objective.bound(known.shares, known.pooled.values)
         return projection(objective, V, known.shares, bound), None
-    answer = subspace.solve(objective, known.seen(objective), _SAFE * tol)
+    answer = subspace.solve(objective, known.seen(), _SAFE * tol)
     if len(answer.V) == objective.d:
         return answer, None
     V, losses = rounded(objective, answer)

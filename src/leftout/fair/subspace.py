@@ -68,11 +68,6 @@ class Seen(NamedTuple):
 
     weights: Array
     pairs: Leading
-    slope: float  # first group's loss minus the second's
-
-    @classmethod
-    def at(cls, objective: Objective, weights: Array, pairs: Leading) -> Seen:
-        return cls(weights, pairs, pair.slope(objective, pairs.vectors[:, : objective.d])[0])
 
 
 def width(d: int, k: int) -> int:
@@ -98,7 +93,7 @@ def solve(objective: Objective, seen: list[Seen], tol: float) -> Answer:
         answer, pairs = span.in_features(found, columns)
         if answer.enough(tol, objective.scale):
             return answer
-        gap, seen = answer.gap, [*seen, Seen.at(objective, found.weights, pairs)]
+        gap, seen = answer.gap, [*seen, Seen(found.weights, pairs)]
         if span.B.shape[1] + columns > n:
             break
         span.add(pairs.vectors[:, :columns])
@@ -110,22 +105,14 @@ def _inside(objective: Objective, seen: list[Seen], tol: float, B: Array | None 
     if len(seen[0].weights) > 2:
         best = max(seen, key=lambda one: objective.bound(one.weights, one.pairs.values))
         return many.solve(objective, best.weights, tol)
-    rising = [one for one in seen if one.slope > 0.0]
-    falling = [one for one in seen if one.slope <= 0.0]
-    ends = [max(rising, key=_first)] if rising else []
-    ends += [min(falling, key=_first)] if falling else []
-    return pair.solve(objective, [_point(objective, end, B) for end in ends], tol)
-
-
-def _first(one: Seen) -> float:
-    return float(one.weights[0])
+    return pair.solve(objective, [_point(objective, one, B) for one in seen], tol)
 
 
 def _point(objective: Objective, one: Seen, B: Array | None) -> pair.Point:
     """What is known of two groups' dual there; its curve only if all eigenpairs are."""
-    values, vectors = one.pairs
+    w, (values, vectors) = float(one.weights[0]), one.pairs
     if B is None and len(values) == len(vectors):
-        return pair.look(objective, _first(one), one.pairs)
-    V = vectors[:, : objective.d].T
-    value = objective.bound(one.weights, values)
-    return pair.Point(_first(one), value, one.slope, np.nan, V if B is None else V @ B)
+        return pair.look(objective, w, one.pairs)
+    V = vectors[:, : objective.d] if B is None else B.T @ vectors[:, : objective.d]
+    slope, _ = pair.slope(objective, V)
+    return pair.Point(w, objective.bound(one.weights, values), slope, np.nan, V.T)
