@@ -28,7 +28,8 @@ def audit(
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
     line. Writes report.html, audit.json and groups.csv to a folder, by default leftout-TABLE.
     """
-    folder = Path(f"leftout-{_stem(table)}") if out is None else out
+    stem = Path(table.name.removesuffix(".gz")).stem or "table"
+    folder = Path(f"leftout-{stem}") if out is None else out
     with interruptible(), reported(quiet) as report, refused():
         from leftout.auditing.run import run
         from leftout.auditing.settings import Settings
@@ -76,14 +77,6 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
         settings = Settings(target="approve", positive=1, command=own_words(), **asked)
         found = run(table, settings, n_jobs=jobs, progress=report)
     _deliver(found, out, as_json, demo_columns())
-
-
-def _stem(table: Path) -> str:
-    """The table's name without what says its kind."""
-    name = table.name
-    for suffix in (".gz", table.with_suffix("").suffix if name.endswith(".gz") else table.suffix):
-        name = name.removesuffix(suffix) if suffix else name
-    return name or "table"
 
 
 def _deliver(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False}
-
-
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 # What commands take: how it is called, and what it says of itself.
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -162,8 +161,8 @@ def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
 
 
 def deliver(
-    folder: Path,
-    contents: Mapping[str, str],
+    folder: Path | None,
+    contents: Mapping[str, str | bytes],
     show: Callable[[Console], None],
     brief: Mapping[str, Any] | None = None,
 ) -> None:
@@ -171,14 +170,16 @@ def deliver(
     from leftout.files import unwritable, write_into
 
     failed, files = None, []
-    try:
-        files = write_into(folder, contents)
-    except OSError as error:
-        failed = unwritable(folder, error)
+    if folder is not None:
+        try:
+            files = write_into(folder, contents)
+        except OSError as error:
+            failed = unwritable(folder, error)
     if brief is not None:
         import json
 
-        click.echo(json.dumps({**brief, "files": [str(path) for path in files]}, indent=1))
+        written = {} if folder is None else {"files": list(map(str, files))}
+        click.echo(json.dumps({**brief, **written}, indent=1))
     else:
         from rich.console import Console
 
@@ -189,9 +190,8 @@ def deliver(
             for path in files
             if path.parent == folder
         ]
-        for inner in sorted({path.parent for path in files} - {folder}):
-            number = sum(path.parent == inner for path in files)
-            lines.append(f"Written: {number} files in {inner}")
+        for inner, number in sorted(Counter(path.parent for path in files).items()):
+            lines += [f"Written: {number} files in {inner}"] * (inner != folder)
         for line in lines:
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if failed is not None:

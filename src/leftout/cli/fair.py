@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leftout.cli.common import interruptible, refused, reported, takes
+from leftout.cli.common import deliver, interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from leftout.fair.mitigation import Mitigation
 
 
@@ -33,8 +35,6 @@ def fair(
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel. The column with the groups
     is not projected.
     """
-    from rich.console import Console
-
     with interruptible(), reported(quiet) as report, refused():
         from leftout.cli import options
         from leftout.fair.mitigation import mitigate
@@ -56,34 +56,23 @@ def fair(
         X = encoder.fit_transform(raw)
         with collected_notes() as notes:
             found = mitigate(X, groups, asked, across=compared, progress=report)
-        files = [] if out is None else _written(found, out)
+        contents = {} if out is None else _files(found)
     for note in notes:
         click.echo(f"Note: {note}", err=True)
-    from leftout.cli import terminal
 
-    if as_json:
-        import json
+    def show(console: Console) -> None:
+        from leftout.cli import terminal
 
-        click.echo(json.dumps({"groups_col": by, **found.to_dict()}, indent=2))
-        return
-    console = Console()
-    terminal.show_fair(console, found, encoder.encoding_, list(map(str, by)))
-    for path in files:
-        console.print(f"Written: {path}", highlight=False, soft_wrap=True, markup=False)
+        terminal.show_fair(console, found, encoder.encoding_, list(map(str, by)))
+
+    deliver(out, contents, show, {"groups_col": by, **found.to_dict()} if as_json else None)
 
 
-def _written(found: Mitigation, folder: Path) -> list[Path]:
+def _files(found: Mitigation) -> dict[str, str | bytes]:
     import json
 
-    from leftout.files import unwritable, write_into
-
     contents: dict[str, str | bytes] = {"fair.json": json.dumps(found.to_dict(), indent=2) + "\n"}
-    if found.by_dimension:
-        contents["fair.png"] = _drawn(found)
-    try:
-        return write_into(folder, contents)
-    except OSError as error:
-        raise unwritable(folder, error) from error
+    return contents | ({"fair.png": _drawn(found)} if found.by_dimension else {})
 
 
 def _drawn(found: Mitigation) -> bytes:
