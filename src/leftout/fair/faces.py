@@ -10,13 +10,14 @@ its eigenvalues are fractions that the rank is at most ``d + floor(sqrt(2 k + 1/
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.core.losses import Array
-from leftout.fair.objective import Answer, Objective
+from leftout.fair.objective import Answer, Objective, leading
 from leftout.fair.roots import root
 
 _STEPS = 6
@@ -27,6 +28,8 @@ _SURE, _WIDE = 0.02, 5.0
 _FEW, _MORE = 8, 3
 # Eigenvalues of G this near to 0 or 1 are that.
 _ROUND = 1e-12
+
+_gap = attrgetter("answer.gap")
 
 
 class State(NamedTuple):
@@ -67,10 +70,6 @@ def settle(objective: Objective, near: State, tol: float, *, last: bool) -> Sett
     return min(tried, key=_gap)
 
 
-def _gap(settled: Settled) -> float:
-    return settled.answer.gap
-
-
 def _below_root(numbers: Array, mu: float) -> float:
     return float(np.sqrt(mu) * numbers.max())
 
@@ -101,7 +100,8 @@ def _settle(
     most = max(_FEW, int(np.sqrt(2.0 * len(weights))) + _MORE)
     tried: list[Settled] = []
     for _ in range(_STEPS):
-        face = Face.at(objective, weights, active, ones, reached)
+        pairs = leading(objective.mix(weights), len(vectors))
+        face = Face(objective, weights, active, ones, reached, *pairs)
         turn = Q.T @ face.Q  # eigenvectors that tie come in any basis
         G = _filled_to(turn.T @ G @ turn, d - ones)
         answer = face.answer(G)
@@ -122,18 +122,6 @@ class Face(NamedTuple):
     reached: int  # how many at least in part
     values: Array  # largest first
     vectors: Array  # columns
-
-    @classmethod
-    def at(
-        cls,
-        objective: Objective,
-        weights: Array,
-        active: NDArray[np.bool_],
-        ones: int,
-        reached: int,
-    ) -> Face:
-        values, vectors = np.linalg.eigh(objective.mix(weights))
-        return cls(objective, weights, active, ones, reached, values[::-1], vectors[:, ::-1])
 
     @property
     def Q(self) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from leftout.core.losses import Array
 from leftout.fair.faces import Settled, State, settle
-from leftout.fair.objective import ROUNDING, Answer, Objective
+from leftout.fair.objective import ROUNDING, Answer, Objective, leading
 from leftout.fair.roots import root
 
 _FIRST, _LAST, _SHRINK = 0.1, 1e-11, 0.05
@@ -53,8 +53,7 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
 
 def look(objective: Objective, weights: Array, mu: float) -> State:
     """Evaluate the barrier: one eigendecomposition."""
-    values, vectors = np.linalg.eigh(objective.mix(weights))
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = leading(objective.mix(weights), objective.second.shape[1])
     filled, free = occupations(values, objective.d, mu)
     barrier = np.log(filled).sum() + np.log(free).sum() - np.log(weights).sum()
     value = float(values @ filled - objective.best @ weights + mu * barrier)

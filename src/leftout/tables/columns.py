@@ -124,7 +124,12 @@ def columns_of(
     else:
         make, named = _column, {series.name: series for series in frame.iter_columns()}
     names = list(named)
-    _refuse_alike(names)
+    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
+    if twice:
+        raise Refusal(
+            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
+            "Rename or drop all but one."
+        )
     chosen = found(names, categorical, "categorical")
     left = found(names, drop, "drop")
     if len(left) == len(names):
@@ -132,15 +137,6 @@ def columns_of(
     return [
         make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
     ]
-
-
-def _refuse_alike(names: list[Any]) -> None:
-    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
-    if twice:
-        raise Refusal(
-            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
-            "Rename or drop all but one."
-        )
 
 
 def column_of(values: Any, name: Any = None) -> Column:

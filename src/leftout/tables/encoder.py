@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from leftout.checks import Refusal, check_choice
 from leftout.tables.cleaning import clean, clean_all, unique
-from leftout.tables.columns import Column, column_of, columns_of, found
+from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan
 from leftout.tables.frames import as_frame
+from leftout.tables.roles import beside
 from leftout.tables.targets import as_numbers, called
 
 CATEGORIES = ("auto", "target", "onehot")
@@ -156,12 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         cleaned = clean_all(columns)
         target = None
         if y is not None and self.categories != "onehot":
-            target = clean(column_of(y, getattr(y, "name", None) or "target"))
-            if len(target) != len(columns[0]):
-                raise Refusal(
-                    f"The target has {len(target):,} values for {len(columns[0]):,} rows; one a "
-                    "row is needed."
-                )
+            target = clean(beside(columns, y))
         elif self.categories == "target":
             raise Refusal(
                 "categories='target' needs the target's values; pass them as y, or use 'onehot'."

@@ -189,11 +189,10 @@ def _counts(target: Column | None, positive: Any) -> Any:
         if positive is not None:
             raise Refusal(f"positive={positive!r} is a value of a target, but none is given.")
         return None
-    level = level_of(target, positive)
-    if level is None:
+    levels, level = levels_of(target, positive), level_of(target, positive)
+    if levels is None:
         return None
-    levels = levels_of(target, positive)
-    if levels is not None and len(levels) > 1:
+    if len(levels) > 1:
         note(
             f"{unambiguous(target.name)} takes {len(levels)} values; the rate of the most "
             f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "

@@ -79,9 +79,10 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
             f"{_called(path)} cannot be read as a {kind} table: {_short(error)}. Check the file."
         ) from error
     if not len(table) or not len(table.columns):
+        rows = f"{len(table):,}" if len(table) else "no"
         raise Refusal(
-            f"{_called(path)} has {_rows(len(table))} and {len(table.columns)} columns; a table "
-            "with both is needed. Check the file."
+            f"{_called(path)} has {rows} rows and {len(table.columns)} columns; a table with both "
+            "is needed. Check the file."
         )
     return table
 
@@ -242,10 +243,6 @@ def _not_utf8(path: Path, where: str) -> str:
 
 def _called(path: Path, whole: bool = False) -> str:
     return shortened(shown(repr(str(path) if whole else path.name)))
-
-
-def _rows(number: int) -> str:
-    return "no rows" if not number else f"{number:,} rows"
 
 
 def _short(error: Exception) -> str:

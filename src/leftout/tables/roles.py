@@ -67,6 +67,11 @@ def outcome_of(columns: list[Column], target: Any) -> Column | None:
     if is_name(target):
         names = [column.name for column in columns]
         return columns[names.index(find(names, target, "target"))]
+    return beside(columns, target)
+
+
+def beside(columns: list[Column], target: Any) -> Column:
+    """The target from values that came beside the table, one for each row."""
     outcome = column_of(target, getattr(target, "name", None) or "target")
     if len(outcome) != len(columns[0]):
         raise Refusal(
