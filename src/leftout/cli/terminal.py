@@ -6,7 +6,7 @@ markup or as commands to the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,19 @@ def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | Non
     head, text = found.headline(), found.summary()
     _say(console, head, text.removeprefix(head) + "\n")
     group, told = found.partition.left_out_, found.explanation
-    sides = _table("The two sides", "", "left-out group", "rest")
-    for name, values, form in (
-        ("rows", group.sizes, "{:,}"),
-        ("average loss (squared error beyond its own PCA's)", group.losses, "{:.3f}"),
-        ("variance kept by the shared PCA", group.retained, "{:.0%}"),
-        ("variance its own PCA would keep", group.retained_own, "{:.0%}"),
-    ):
-        _row(sides, name, form.format(values.group), form.format(values.rest))
-    for outcome in told.outcome[:1]:
-        _row(sides, f"{outcome.text} (not searched)", *outcome.sides())
-    console.print(sides)
-    answers = _table("\nFindings", "code", "question", "answer")
-    for finding in found.findings:
-        _row(answers, finding.code, finding.title, finding.status)
-    console.print(answers)
+    sides = [
+        (name, form.format(values.group), form.format(values.rest))
+        for name, values, form in (
+            ("rows", group.sizes, "{:,}"),
+            ("average loss (squared error beyond its own PCA's)", group.losses, "{:.3f}"),
+            ("variance kept by the shared PCA", group.retained, "{:.0%}"),
+            ("variance its own PCA would keep", group.retained_own, "{:.0%}"),
+        )
+    ]
+    sides += [(f"{one.text} (not searched)", *one.sides()) for one in told.outcome[:1]]
+    _show(console, "The two sides", ("", "left-out group", "rest"), sides)
+    answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
+    _show(console, "\nFindings", ("code", "question", "answer"), answers)
     show_told(console, told, meanings)
     for note in found.notes:
         _say(console, "\nNote: ", note)
@@ -54,32 +52,31 @@ def show_told(
     console: Console, told: Explanation, meanings: Mapping[str, str] | None = None
 ) -> None:
     """Who the group is; ``meanings`` say what columns are, in words."""
-    _show_columns(console, told, meanings or {})
-    _show_features(console, told, meanings or {})
+    meanings = meanings or {}
+    _show_columns(console, told, meanings)
+    _show_features(console, told, meanings)
     _show_rules(console, told)
     if told.rows is not None:
-        show_rows(console, told.rows, meanings)
+        _show_rows(console, told.rows, meanings)
 
 
 def _show_features(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
     parts = told.by_column()
     total = sum(parts.values())
-    table = _table("\nWhat the disparity is made of", "feature", "meaning", "part", "share")
     most = sorted(parts.items(), key=lambda part: -abs(part[1]))[:_LINES]
-    lines = [(name, meanings.get(name, ""), part) for name, part in most]
-    if len(parts) > len(lines):
-        left = total - sum(part for *_, part in lines)
-        lines.append((f"{len(parts) - len(lines)} others", "", left))
-    for name, meaning, part in lines:
-        _row(table, name, meaning, f"{part:.3f}", f"{100 * part / total:.0f} %")
-    console.print(_without_empty(table, meanings))
+    if len(parts) > len(most):
+        left = total - sum(part for _, part in most)
+        most.append((f"{len(parts) - len(most)} others", left))
+    rows = [
+        (name, meanings.get(name, ""), f"{part:.3f}", f"{100 * part / total:.0f} %")
+        for name, part in most
+    ]
+    heads = ("feature", "meaning", "part", "share")
+    _show(console, "\nWhat the disparity is made of", heads, rows)
 
 
 def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
-    table = _table(
-        "\nWhich columns the group looks like (share with a value, or mean)",
-        "column", "meaning", "strength", "left out", "rest",
-    )  # fmt: skip
+    rows = []
     for line in told.alignment[:_LINES]:
         name, sides = line.text, ("", "")
         if line.means is not None:
@@ -89,21 +86,36 @@ def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, st
             shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
             sides = f"{100 * shares[0]:.0f} %", f"{100 * shares[1]:.0f} %"
         name += "" if line.searched else " (not searched)"
-        _row(table, name, meanings.get(line.column, ""), f"{line.strength:.2f}", *sides)
-    console.print(_without_empty(table, meanings))
+        rows.append((name, meanings.get(line.column, ""), f"{line.strength:.2f}", *sides))
+    title = "\nWhich columns the group looks like (share with a value, or mean)"
+    _show(console, title, ("column", "meaning", "strength", "left out", "rest"), rows)
 
 
 def _show_rules(console: Console, told: Explanation) -> None:
-    rules = told.rules.of(1)[:_RULES]
-    if not len(rules):
-        return
-    table = _table(
-        "\nRules: who is left out far more often than others", "if", "rows", "left out", "lift"
-    )
-    for rule in rules:
-        share = f"{rule.count:,} ({100 * rule.confidence:.0f} %)"
-        _row(table, rule.text, f"{rule.covered:,}", share, f"{rule.lift:.1f}")
-    console.print(table)
+    rows = [
+        (
+            rule.text, f"{rule.covered:,}", f"{rule.count:,} ({100 * rule.confidence:.0f} %)",
+            f"{rule.lift:.1f}",
+        )
+        for rule in told.rules.of(1)[:_RULES]
+    ]  # fmt: skip
+    if rows:
+        title = "\nRules: who is left out far more often than others"
+        _show(console, title, ("if", "rows", "left out", "lift"), rows)
+
+
+def _show_rows(console: Console, rows: dict[str, Any], meanings: Mapping[str, str]) -> None:
+    """Actual rows, which somebody has asked for: the group's deepest, the rest's most typical."""
+    sides = (("left_out", "left out"), ("rest", "rest"))
+    every = [
+        (f"{word}, row {row['row']}", row["values"]) for key, word in sides for row in rows[key]
+    ]
+    lines = [
+        (name, meanings.get(name, ""), *(values[name] or "" for _, values in every))
+        for name in every[0][1]
+    ]
+    heads = ("column", "meaning", *(head for head, _ in every))
+    _show(console, "\nDeepest in the left-out group, and most typical of the rest", heads, lines)
 
 
 def show_fair(
@@ -112,18 +124,18 @@ def show_fair(
     """What Fair PCA does about the groups of some columns."""
     fair = found.fair
     _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
-    table = _table(
-        f"The groups, with {counted(found.here.n_components, 'component')}",
-        " / ".join(by), "rows", "loss before", "after", "kept before", "after", "weight",
-    )  # fmt: skip
     short = [_short(name, by) for name in found.names()]
-    for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUPS].tolist()):
-        _row(
-            table, short[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
+    rows = [
+        (
+            short[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
             _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
             f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
-        )  # fmt: skip
-    console.print(table)
+        )
+        for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUPS].tolist())
+    ]  # fmt: skip
+    heads = (" / ".join(by), "rows", "loss before", "after", "kept before", "after", "weight")
+    title = f"The groups, with {counted(found.here.n_components, 'component')}"
+    _show(console, title, heads, rows)
     if len(short) > _GROUPS:
         _say(console, "", f"The {_GROUPS} of {len(short)} groups with the largest losses before.")
     _show_dimensions(console, found, short)
@@ -149,16 +161,14 @@ def show_fair(
 def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
     """The paper's numbers and ours: how many came out, the main ones, and what was learnt."""
     _say(console, data["headline"], "\n")
-    table = _table("Verdicts: with the paper's formula / by the definition", "part", *_VERDICTS)
-    for part, line in data["counts"]["parts"].items():
-        both = [f"{line['paper'][name]} / {line['definition'][name]}" for name in _VERDICTS]
-        _row(table, part, *both)
-    console.print(table)
+    rows = [
+        (part, *(f"{line['paper'][name]} / {line['definition'][name]}" for name in _VERDICTS))
+        for part, line in data["counts"]["parts"].items()
+    ]
+    title = "Verdicts: with the paper's formula / by the definition"
+    _show(console, title, ("part", *_VERDICTS), rows)
     for key, section in data["datasets"].items():
-        table = _table(
-            f"\nDisparities of {key}: published, and the best run (range over runs and samples)",
-            "method", "published", "paper's formula", "definition",
-        )  # fmt: skip
+        rows = []
         for line in section["partitions"]:
             published = line["published"]
             cells = [f"{published['delta']:.4g}" if published else ""]
@@ -166,8 +176,9 @@ def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
                 ours, spread = line[formula], line[formula]["on_all_samples"]
                 reach = f"{spread['low']:.3g} to {spread['high']:.3g}"
                 cells.append(f"{ours['disparity']:.4g} ({reach})")
-            _row(table, line["words"], *cells)
-        console.print(table)
+            rows.append((line["words"], *cells))
+        title = f"\nDisparities of {key}: published, and the best run (range over runs and samples)"
+        _show(console, title, ("method", "published", "paper's formula", "definition"), rows)
         for lesson in section["lessons"]:
             head, text = lesson.split(": ", 1)
             _say(console, f"- {head}: ", text)
@@ -181,13 +192,13 @@ def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> N
     heads = [f"before, {name}" for name in short] if two else ["largest before"]
     heads.append("after, both" if two else "largest after")
     heads += [] if two else ["dimensions"]
-    table = _table("\nAcross numbers of components", "components", *heads, "price")
+    rows = []
     for line in found.by_dimension:
         losses = line.losses_before.tolist() if two else [line.losses_before.max()]
         cells = [_loss(loss) for loss in (*losses, line.losses_after.max())]
         cells += [] if two else [str(line.rank)]
-        _row(table, str(line.n_components), *cells, f"{100 * max(line.price, 0.0):.2g} %")
-    console.print(table)
+        rows.append((str(line.n_components), *cells, f"{100 * max(line.price, 0.0):.2g} %"))
+    _show(console, "\nAcross numbers of components", ("components", *heads, "price"), rows)
 
 
 def _short(name: str, by: list[str]) -> str:
@@ -201,39 +212,18 @@ def _loss(value: float) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:.4g}"
 
 
-def show_rows(
-    console: Console, rows: dict[str, Any], meanings: Mapping[str, str] | None = None
-) -> None:
-    """Actual rows, which somebody has asked for: the group's deepest, the rest's most typical."""
-    sides = (("left_out", "left out"), ("rest", "rest"))
-    every = [
-        (f"{word}, row {row['row']}", row["values"]) for key, word in sides for row in rows[key]
-    ]
-    heads = ("column", "meaning", *(head for head, _ in every))
-    table = _table("\nDeepest in the left-out group, and most typical of the rest", *heads)
-    for name in every[0][1]:
-        cells = ("" if values[name] is None else values[name] for _, values in every)
-        _row(table, name, (meanings or {}).get(name, ""), *cells)
-    console.print(_without_empty(table, meanings or {}))
-
-
 def _say(console: Console, heading: str, text: str) -> None:
     console.print(Text.assemble((heading, "bold"), text), highlight=False)
 
 
-def _table(title: str, *heads: str) -> Table:
+def _show(
+    console: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """A table; where nothing says what columns mean, there is no column for it."""
     table = Table(title=Text(title), title_justify="left")
-    for head in heads:
-        table.add_column(Text(shown(head)))
-    return table
-
-
-def _row(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(shown(cell)) for cell in cells))
-
-
-def _without_empty(table: Table, meanings: Mapping[str, str]) -> Table:
-    """Where nothing says what columns mean, there is no column for it."""
-    if not meanings:
-        table.columns = [column for column in table.columns if str(column.header) != "meaning"]
-    return table
+    kept = [i for i, head in enumerate(heads) if head != "meaning" or any(row[i] for row in rows)]
+    for i in kept:
+        table.add_column(Text(shown(heads[i])))
+    for row in rows:
+        table.add_row(*(Text(shown(row[i])) for i in kept))
+    console.print(table)
