@@ -221,6 +221,6 @@ def test_bad_input_gets_one_sentence():
             explain.find_rules(table, labels, **options)
     with pytest.raises(ValueError, match="one label per row"):
         explain.find_rules(table, labels[:5])
-    with pytest.raises(ValueError, match="one row of 10 labels a run is needed"):
+    with pytest.raises(ValueError, match="one row of 10 labels per run is needed"):
         explain.rule_frequency(table, np.zeros((0, 10)))
     assert len(explain.find_rules(table, labels.astype(object)))
