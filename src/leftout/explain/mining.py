@@ -15,9 +15,12 @@ from leftout.explain.bits import Bits, meet, of_mask, repeats
 from leftout.explain.items import Condition, Counts, Items, Mask
 from leftout.files import Told
 
+Places = NDArray[np.intp]
+
 REST, LEFT_OUT = 0, 1
 GROUPS = ("rest", "left-out group")
 _LINES = 20
+_ARRAYS = ("first", "second", "group", "count", "covered")
 # Pairs of items are counted in blocks of this many items.
 _BLOCK = 1024
 # Where rules are limited, this many of a block's pairs are kept at most.
@@ -60,9 +63,9 @@ class Rules:
     """
 
     items: Items
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    group: NDArray[np.intp]
+    first: Places
+    second: Places
+    group: Places
     count: Counts
     covered: Counts
     sizes: tuple[int, int]  # rows of the rest and of the left-out group
@@ -79,8 +82,13 @@ class Rules:
         return self.count / self.covered
 
     @property
+    def share(self) -> NDArray[np.float64]:
+        """The group's share of all rows."""
+        return np.array(self.sizes)[self.group] / sum(self.sizes)
+
+    @property
     def lift(self) -> NDArray[np.float64]:
-        return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
+        return self.confidence / self.share
 
     @overload
     def __getitem__(self, place: int) -> Rule: ...
@@ -93,19 +101,11 @@ class Rules:
             return self.take(np.arange(len(self))[place])
         if not -len(self) <= place < len(self):
             raise IndexError(f"There are {len(self)} rules; {place} is not one of them.")
-        both = (self.first[place], self.second[place])
-        count, covered, group = (
-            int(part[place]) for part in (self.count, self.covered, self.group)
-        )
-        confidence = count / covered
+        one = self.take(np.array([place]))
+        numbers = ("group", "count", "covered", "support", "confidence", "lift")
         return Rule(
-            antecedents=tuple(self.items.condition(int(item)) for item in both if item >= 0),
-            group=group,
-            count=count,
-            covered=covered,
-            support=count / sum(self.sizes),
-            confidence=confidence,
-            lift=confidence / (self.sizes[group] / sum(self.sizes)),
+            antecedents=tuple(self.items.condition(int(i)) for i in self._items_of(place)),
+            **{name: getattr(one, name).item() for name in numbers},
         )
 
     def __str__(self) -> str:
@@ -126,13 +126,7 @@ class Rules:
 
     def take(self, places: NDArray[Any]) -> Rules:
         """Some of the rules."""
-        fields = ("first", "second", "group", "count", "covered")
-        return replace(self, **{name: getattr(self, name)[places] for name in fields})
-
-    def renumbered(self, names: NDArray[np.intp]) -> Rules:
-        """The same rules, item ``i`` called ``names[i]``."""
-        second = np.where(self.second < 0, -1, names[self.second])
-        return replace(self, first=names[self.first], second=second)
+        return replace(self, **{name: getattr(self, name)[places] for name in _ARRAYS})
 
     def of(self, group: int) -> Rules:
         """The rules of one group: 1 is the left-out group, 0 the rest."""
@@ -143,11 +137,20 @@ class Rules:
         first = [np.flatnonzero(self.group == group)[:limit] for group in (REST, LEFT_OUT)]
         return self.take(np.sort(np.concatenate(first)))
 
+    def best(self, limit: int) -> Rules:
+        """So many rules of highest confidence, and of equals those of highest count."""
+        if len(self) <= limit:
+            return self
+        key = self.confidence - 1e-9 / self.count
+        return self.take(np.sort(np.argpartition(-key, limit)[:limit]))
+
     def variables(self, place: int) -> tuple[str, ...]:
         """Names of the columns that a rule speaks of, in the order of the table."""
-        both = (self.first[place], self.second[place])
-        chosen = sorted(int(self.items.column_of[item]) for item in both if item >= 0)
+        chosen = sorted(int(self.items.column_of[item]) for item in self._items_of(place))
         return tuple(self.items.cuts[column].column.name for column in chosen)
+
+    def _items_of(self, place: int) -> list[int]:
+        return [item for item in (self.first[place], self.second[place]) if item >= 0]
 
 
 class Floors(NamedTuple):
@@ -163,10 +166,11 @@ class Floors(NamedTuple):
             check_floor("min_confidence", confidence)
         return cls(support, confidence)
 
-    def met(self, count: Counts, covered: Counts, m: int, size: int) -> Mask:
-        floor = size / m if self.confidence is None else self.confidence
+    def met(self, rules: Rules) -> Mask:
+        floor = rules.share if self.confidence is None else self.confidence
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (count > 0) & (count / m >= self.support) & (count / covered >= floor)
+            enough = (rules.support >= self.support) & (rules.confidence >= floor)
+        return (rules.count > 0) & enough
 
 
 def mine(
@@ -197,8 +201,27 @@ def mine(
     chosen, bits, covered = chosen[kept], bits[kept], covered[kept]
     counts = [count[kept] for count in counts]
     alone = np.arange(len(chosen))
+
+    def select(
+        first: Places, second: Places, both: Counts, inside: Counts, size: int
+    ) -> list[Rules]:
+        """The rules that meet the floors, for each group."""
+        found = []
+        for group in groups:
+            every = Rules(
+                items=items,
+                first=first,
+                second=second,
+                group=np.full(len(first), group),
+                count=inside if group == LEFT_OUT else both - inside,
+                covered=both,
+                sizes=(m - size, size),
+            )
+            found.append(every.take(np.flatnonzero(floors.met(every))))
+        return found
+
     parts = [
-        _select(alone, np.full(len(chosen), -1), covered, count, size, m, floors, groups)
+        select(alone, np.full(len(chosen), -1), covered, count, size)
         for count, size in zip(counts, sizes, strict=True)
     ]
     starts = range(0, len(chosen), _BLOCK) if antecedents == 2 else ()
@@ -209,83 +232,37 @@ def mine(
         both = both[i, j]
         for run, (rows, count, size) in enumerate(zip(members, counts, sizes, strict=True)):
             inside = meet(left & rows, right, a == b)[i, j]
-            found = _select(i + a, j + b, both, inside, size, m, floors, groups)
+            found = select(i + a, j + b, both, inside, size)
             if prune:
                 found = [_better_than_halves(part, covered, count) for part in found]
             if limit is not None:
                 found = [part.best(max(_MANY, limit)) for part in found]
             parts[run] += found
     results = []
-    for size, part in zip(sizes, parts, strict=True):
-        made = _sorted(items, (m - size, size), part)
+    for part in parts:
+        made = _sorted(part)
         if prune:
             made = _distinct(made, bits)
-        results.append(made.renumbered(chosen))
+        named = np.append(chosen, -1)  # -1 stays what it is
+        results.append(replace(made, first=named[made.first], second=named[made.second]))
     return results
 
 
-class _Part(NamedTuple):
-    """Rules of one group."""
-
-    group: int
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    covered: Counts
-    hits: Counts
-
-    def where(self, kept: NDArray[Any]) -> _Part:
-        return self.where_at(np.flatnonzero(kept))
-
-    def where_at(self, places: NDArray[np.intp]) -> _Part:
-        return _Part(self.group, *(part[places] for part in self[1:]))
-
-    def best(self, limit: int) -> _Part:
-        if len(self.hits) <= limit:
-            return self
-        # by confidence, and of equals by count
-        key = self.hits / self.covered - 1e-9 / self.hits
-        return self.where_at(np.sort(np.argpartition(-key, limit)[:limit]))
-
-
-def _select(
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-    covered: Counts,
-    inside: Counts,
-    size: int,
-    m: int,
-    floors: Floors,
-    groups: tuple[int, ...],
-) -> list[_Part]:
-    """The rules that meet the floors, for each group."""
-    found = []
-    for group in groups:
-        count, rows = (inside, size) if group == LEFT_OUT else (covered - inside, m - size)
-        part = _Part(group, first, second, covered, count)
-        found.append(part.where(floors.met(count, covered, m, rows)))
-    return found
-
-
-def _better_than_halves(part: _Part, covered: Counts, inside: Counts) -> _Part:
+def _better_than_halves(found: Rules, covered: Counts, inside: Counts) -> Rules:
     """Pairs whose confidence exceeds that of both of their items; compared in whole numbers."""
-    alone = inside if part.group == LEFT_OUT else covered - inside
+    alone = np.stack([covered - inside, inside])
     better = [
-        part.hits * covered[half] > alone[half] * part.covered for half in (part.first, part.second)
+        found.count * covered[half] > alone[found.group, half] * found.covered
+        for half in (found.first, found.second)
     ]
-    return part.where(better[0] & better[1])
+    return found.take(better[0] & better[1])
 
 
-def _sorted(items: Items, sizes: tuple[int, int], parts: list[_Part]) -> Rules:
+def _sorted(parts: list[Rules]) -> Rules:
     """By falling lift, then count, then number of antecedents and place, in which they come."""
-    first, second, covered, count = (
-        np.concatenate([part[field] for part in parts]) for field in (1, 2, 3, 4)
-    )
-    group = np.concatenate([np.full(len(part.first), part.group) for part in parts])
-    found = Rules(
-        items=items, first=first, second=second, group=group, count=count, covered=covered,
-        sizes=sizes,
-    )  # fmt: skip
-    return found.take(np.lexsort((-count, -found.lift)))
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+    found = replace(parts[0], **joined)
+    return found.take(np.lexsort((-found.count, -found.lift)))
 
 
 def _distinct(found: Rules, bits: Bits) -> Rules:
