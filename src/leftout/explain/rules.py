@@ -163,40 +163,33 @@ def _check_bins(bins: Any) -> None:
 
 def tally(found: list[Rules], top: int) -> Frequency:
     """The frequency tables of the rules of several runs."""
-    singles = {group: Counter[str]() for group in (REST, LEFT_OUT)}
-    pairs: dict[int, dict[tuple[str, ...], list[list[float]]]]
-    pairs = {group: defaultdict(list) for group in singles}
+    # by group and columns, one or two: in how many runs they lead, and with which lifts
+    runs: Counter[tuple[int, tuple[str, ...]]] = Counter()
+    lifts = defaultdict(list)
     for run in found:
-        for group in singles:
+        for group in (REST, LEFT_OUT):
             of_group = run.of(group)
-            alone = np.flatnonzero(of_group.second < 0)[:top]
-            singles[group].update({of_group.variables(place)[0] for place in alone})
-            lifts = defaultdict(list)
-            for place in np.flatnonzero(of_group.second >= 0)[:top]:
-                lifts[of_group.variables(place)].append(float(of_group.lift[place]))
-            for pair, values in lifts.items():
-                pairs[group][pair].append(values)
-    names = sorted(
-        set(singles[LEFT_OUT]) | set(singles[REST]),
-        key=lambda name: (-singles[LEFT_OUT][name], -singles[REST][name], name),
-    )
+            lift, alone = of_group.lift, of_group.second < 0
+            leading = [np.flatnonzero(kind)[:top] for kind in (alone, ~alone)]
+            keys = [(group, of_group.variables(place)) for part in leading for place in part]
+            for key, value in zip(keys, lift[np.concatenate(leading)].tolist(), strict=True):
+                lifts[key].append(value)
+            runs.update(set(keys))
+    names = {columns for _, columns in runs if len(columns) == 1}
+    pairs = [key for key in runs if len(key[1]) == 2]
     return Frequency(
         variables=[
-            {"variable": name, "left_out_runs": singles[LEFT_OUT][name], "rest_runs": rest}
-            for name in names
-            for rest in [singles[REST][name]]
+            {"variable": name[0], "left_out_runs": -few, "rest_runs": -most}
+            for few, most, name in sorted((-runs[LEFT_OUT, n], -runs[REST, n], n) for n in names)
         ],
         pairs=[
             {
-                "group": GROUPS[group],
-                "pair": list(pair),
-                "runs": len(lifts),
-                "lift": [min(map(min, lifts)), max(map(max, lifts))],
+                "group": GROUPS[key[0]],
+                "pair": list(key[1]),
+                "runs": runs[key],
+                "lift": [min(lifts[key]), max(lifts[key])],
             }
-            for group in (LEFT_OUT, REST)
-            for pair, lifts in sorted(
-                pairs[group].items(), key=lambda entry: (-len(entry[1]), entry[0])
-            )
+            for key in sorted(pairs, key=lambda key: (-key[0], -runs[key], key[1]))
         ],
         runs=len(found),
         top=top,
