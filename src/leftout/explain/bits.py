@@ -44,12 +44,6 @@ def of_mask(mask: NDArray[np.bool_]) -> Bits:
     return words.view("<u8").astype(np.uint64, copy=False)[None]
 
 
-def to_mask(bits: Bits, n_rows: int) -> NDArray[np.bool_]:
-    """The rows of one set."""
-    shifts = np.arange(64, dtype=np.uint64)
-    return ((bits.reshape(-1, 1) >> shifts) & _ONE).astype(bool).ravel()[:n_rows]
-
-
 @kernel
 def _ones(word: np.uint64) -> np.uint64:
     """Ones in a word, by adding neighbours; compilers know the pattern."""
@@ -90,6 +84,7 @@ def repeats(
     ``kin`` are numbers that equal intersections share. Where ``second`` is negative, ``first``
     stands alone.
     """
+    second = np.where(second < 0, first, second)
     digest = _digests(bits, first, second)
     order = np.lexsort((digest, kin))  # stable, so that of equals the first leads
     return _follow(bits, first, second, kin, digest, order)
@@ -109,7 +104,8 @@ def _follow(
     for k in order:
         if leader >= 0 and kin[k] == kin[leader] and digest[k] == digest[leader]:
             # a digest may lie, words do not
-            again[k] = _same(bits, first[k], second[k], first[leader], second[leader])
+            rows = bits[first[k]] & bits[second[k]]
+            again[k] = np.array_equal(rows, bits[first[leader]] & bits[second[leader]])
         if not again[k]:
             leader = k
     return again
@@ -119,20 +115,10 @@ def _follow(
 def _digests(bits: Bits, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.uint64]:
     result = np.zeros(len(first), dtype=np.uint64)
     for k in range(len(first)):
-        a, b = bits[first[k]], bits[first[k] if second[k] < 0 else second[k]]
+        a, b = bits[first[k]], bits[second[k]]
         weight = _GOLDEN
         for place in range(len(a)):
             word = (a[place] & b[place]) * _MIX + weight
             result[k] += (word ^ (word >> _HALF)) * weight
             weight += _GOLDEN + _TWO
     return result
-
-
-@kernel
-def _same(bits: Bits, i: int, j: int, p: int, q: int) -> bool:
-    a, b = bits[i], bits[i if j < 0 else j]
-    c, d = bits[p], bits[p if q < 0 else q]
-    for place in range(len(a)):
-        if a[place] & b[place] != c[place] & d[place]:
-            return False
-    return True

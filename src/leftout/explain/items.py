@@ -240,10 +240,6 @@ class Items:
         place = int(self.column_of[item])
         return self.cuts[place].condition(int(item - self.starts[place]))
 
-    def rows_with(self, item: int) -> Mask:
-        place = int(self.column_of[item])
-        return self.cuts[place].codes == item - self.starts[place]
-
     def count(self) -> Counts:
         """In how many rows each item occurs."""
         return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
