@@ -7,7 +7,6 @@ categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.explanation import Explanation, group
-from leftout.explain.items import Condition
 from leftout.explain.mining import Rule, Rules
 from leftout.explain.outcome import Interval, Outcome, compare_outcome
 from leftout.explain.rules import Frequency, find_rules, rule_frequency
@@ -17,7 +16,8 @@ from leftout.explain.scores import (
     feature_losses,
     feature_scores,
 )
-from leftout.explain.sentence import Sentence, describe
+from leftout.explain.sentence import Condition, Sentence
+from leftout.explain.sentence_search import describe
 from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, what_if
 

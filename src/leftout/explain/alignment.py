@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.explain.items import Mask, cut
+from leftout.explain.items import cut
+from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
 from leftout.wording import unambiguous

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from leftout.checks import Refusal, check_runs, check_whole
 from leftout.core.losses import Array
 from leftout.explain.alignment import Alignment, aligned
-from leftout.explain.items import Items
+from leftout.explain.items import Items, most_telling
 from leftout.explain.leakage import ENCODINGS, other_encodings
 from leftout.explain.mining import Floors, Rules, mine
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, tally
 from leftout.explain.scores import FeatureScores, feature_scores, split_losses
-from leftout.explain.sentence import Sentence, best_sentence
-from leftout.explain.sentence_search import most_telling
+from leftout.explain.sentence import Sentence
+from leftout.explain.sentence_search import best_sentence
 from leftout.explain.typical import Typical, rows_of, typical_of
 from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain

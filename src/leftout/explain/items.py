@@ -7,6 +7,7 @@ rules and descriptions count how many rows sets of items share.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
@@ -14,76 +15,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
-from leftout.checks import Refusal
 from leftout.compiling import kernel
 from leftout.explain.bits import Bits, n_words, pack
-from leftout.files import Told
+from leftout.explain.sentence import Condition, Mask
 from leftout.tables.columns import Column
-from leftout.wording import shortest, unambiguous
+from leftout.wording import unambiguous
 
-Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Condition(Told):
-    """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
-
-    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
-    may be None), ``"missing"`` or ``"known"``; of ``dates``, bounds are microseconds since 1970.
-    ``text`` says it in words.
-    """
-
-    column: str
-    op: str
-    text: str
-    value: str | float | None = None
-    low: float | None = None
-    high: float | None = None
-    dates: bool = False
-
-    def holds(self, column: Column) -> Mask:
-        """The rows of a column, of this table or another, for which the condition holds."""
-        if self.op in ("missing", "known"):
-            return column.missing == (self.op == "missing")
-        numbers = column.numbers
-        if self.op == "range":
-            if numbers is None or column.dates != self.dates:
-                raise Refusal(
-                    f"The condition {self.text} compares {'dates' if self.dates else 'numbers'}, "
-                    f"but the column {column.name!r} of this table has none. Pass a table whose "
-                    "columns are of the same kind."
-                )
-            low = -np.inf if self.low is None else self.low
-            upper = ~column.missing if self.high is None else numbers < self.high
-            return (numbers >= low) & upper
-        wanted = _number(self.value)
-        if numbers is not None and wanted is not None:
-            equal = numbers == wanted
-        else:
-            known = {name: code for code, name in enumerate(column.categories or ())}
-            name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
-            equal = column.values == known.get(name, -2)
-        return equal == (self.op == "=")
-
-    def to_dict(self) -> dict[str, Any]:
-        given = {"value": self.value, "low": self.low, "high": self.high}
-        return {"column": self.column, "op": self.op, "text": self.text} | {
-            key: str(value) if value in (np.inf, -np.inf) else value
-            for key, value in given.items()
-            if value is not None
-        }
-
-
-def _number(value: str | float | None) -> float | None:
-    """A value as a number: what is one here may be written in another table."""
-    if value in ("True", "False"):
-        return float(value == "True")
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return None
+# Cut points per column where a sentence is looked for, or what a column tells.
+FINE = 16
 
 
 @dataclass(frozen=True)
@@ -130,6 +73,14 @@ class Cut:
             return Condition(only.column, "known", f"{name} is known")
         text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
         return Condition(only.column, "!=", text, only.value)
+
+    def tells(self, group: Mask) -> float:
+        """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
+        counts = [np.bincount(self.codes[side], minlength=self.n_bins) for side in (group, ~group)]
+        shares = np.stack(counts) / len(group)
+        independent = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
+        told = float(np.sum(xlogy(shares, shares) - xlogy(shares, independent)))
+        return told - (np.count_nonzero(shares.sum(axis=0)) - 1) / (2 * len(group))
 
     def _threshold(self, code: int) -> float:
         return between(float(self.lasts[code - 1]), float(self.firsts[code]))
@@ -244,7 +195,7 @@ class Items:
         """In how many rows each item occurs."""
         return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
 
-    def bits(self, chosen: NDArray[np.intp]) -> Bits:
+    def bits(self, chosen: Sequence[int] | NDArray[np.intp]) -> Bits:
         """The rows of the chosen items, as bits."""
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
@@ -252,3 +203,16 @@ class Items:
         for start, c in zip(self.starts.tolist(), self.cuts, strict=False):
             pack(c.codes, place[start:], bits)
         return bits
+
+
+def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]:
+    """The columns that tell most about the group, in their order; all, if there are no more."""
+    if len(columns) <= limit:
+        return columns
+    told = np.array([c.tells(group) for c in Items(columns, FINE, group).cuts])
+    return [columns[place] for place in largest(told, limit)]
+
+
+def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
+    """Places of so many of the largest values, in rising order."""
+    return np.sort(np.argsort(-values, kind="stable")[:limit])

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_floor
 from leftout.explain.bits import Bits, meet, of_mask, repeats
-from leftout.explain.items import Condition, Counts, Items, Mask
+from leftout.explain.items import Counts, Items
+from leftout.explain.sentence import Condition, Mask
 from leftout.files import Told
 
 Places = NDArray[np.intp]
@@ -260,6 +261,7 @@ def _better_than_halves(found: Rules, covered: Counts, inside: Counts) -> Rules:
 
 def _sorted(parts: list[Rules]) -> Rules:
     """By falling lift, then count, then number of antecedents and place, in which they come."""
+    joined: dict[str, Any]
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
     found = replace(parts[0], **joined)
     return found.take(np.lexsort((-found.count, -found.lift)))

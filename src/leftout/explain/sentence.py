@@ -1,28 +1,84 @@
-"""One sentence: the short description of the left-out group that fits its rows best.
-
-A description joins up to three conditions on raw columns by "and" or "or". It is judged by F1, the
-harmonic mean of precision (the share of the rows it covers that are in the group) and recall (the
-share of the group that it covers); every further condition must earn its place.
-"""
+"""What is said of rows: conditions, and sentences that join them by "and" or "or"."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from leftout.checks import Refusal, check_count, check_left_out
-from leftout.explain.items import Condition, Mask
-from leftout.explain.sentence_search import best_by_length, joined
+from leftout.checks import Refusal
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of
+from leftout.wording import shortest
+
+Mask = NDArray[np.bool_]
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
 _FITS, _TELLS = 0.5, 0.25
+
+
+@dataclass(frozen=True)
+class Condition(Told):
+    """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
+
+    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
+    may be None), ``"missing"`` or ``"known"``; of ``dates``, bounds are microseconds since 1970.
+    ``text`` says it in words.
+    """
+
+    column: str
+    op: str
+    text: str
+    value: str | float | None = None
+    low: float | None = None
+    high: float | None = None
+    dates: bool = False
+
+    def holds(self, column: Column) -> Mask:
+        """The rows of a column, of this table or another, for which the condition holds."""
+        if self.op in ("missing", "known"):
+            return column.missing == (self.op == "missing")
+        numbers = column.numbers
+        if self.op == "range":
+            if numbers is None or column.dates != self.dates:
+                raise Refusal(
+                    f"The condition {self.text} compares {'dates' if self.dates else 'numbers'}, "
+                    f"but the column {column.name!r} of this table has none. Pass a table whose "
+                    "columns are of the same kind."
+                )
+            low = -np.inf if self.low is None else self.low
+            upper = ~column.missing if self.high is None else numbers < self.high
+            return (numbers >= low) & upper
+        wanted = _number(self.value)
+        if numbers is not None and wanted is not None:
+            equal = numbers == wanted
+        else:
+            known = {name: code for code, name in enumerate(column.categories or ())}
+            name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
+            equal = column.values == known.get(name, -2)
+        return equal == (self.op == "=")
+
+    def to_dict(self) -> dict[str, Any]:
+        given = {"value": self.value, "low": self.low, "high": self.high}
+        return {"column": self.column, "op": self.op, "text": self.text} | {
+            key: str(value) if value in (np.inf, -np.inf) else value
+            for key, value in given.items()
+            if value is not None
+        }
+
+
+def _number(value: str | float | None) -> float | None:
+    """A value as a number: what is one here may be written in another table."""
+    if value in ("True", "False"):
+        return float(value == "True")
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,65 +168,9 @@ class Sentence(Told):
         return f"{start}: {self} (F1 {self.f1:.2f})."
 
 
-def describe(
-    table: Any,
-    labels: ArrayLike,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
-    conditions: int = 3,
-) -> Sentence:
-    """The short description with the best F1 for the left-out rows.
-
-    Parameters
-    ----------
-    table : raw table of m rows
-    labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
-    categorical : names of columns of numbers that are codes
-    drop : names of columns to leave aside (the target, for example)
-    conditions : int, default=3
-        At most. A further condition must add 0.01 to F1 (and as much as four rows make),
-        a second bound of an interval half of that.
-
-    Returns
-    -------
-    Sentence
-
-    Notes
-    -----
-    All conditions and pairs of them are looked at on 16 cut points per column; three are searched
-    from the best. Of more than 64 columns, and of more than 40 categories of one, those take part
-    that tell most about the group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> table = np.column_stack([rng.integers(18, 80, 500), rng.integers(0, 3, 500)])
-    >>> old = (table[:, 0] >= 60) & (table[:, 1] == 2)
-    >>> describe(table, old).text
-    'x0 >= 60 and x1 = 2'
-    """
-    check_count("conditions", conditions)
-    columns = columns_of(table, categorical=categorical, drop=drop)
-    group = check_left_out(labels, len(columns[0]))
-    return best_sentence(columns, group, conditions)
-
-
-def best_sentence(columns: list[Column], group: Mask, conditions: int = 3) -> Sentence:
-    """:func:`describe` on columns and a mask that are checked."""
-    found = best_by_length(columns, group, conditions)
-    best = int(np.argmax([description.score for description in found]))
-    *shorter, sentence = (
-        Sentence(
-            conditions=description.conditions,
-            joined=description.words,
-            covered=description.covered,
-            count=description.hits,
-            size=int(group.sum()),
-            n_rows=len(group),
-        )
-        for description in found[: best + 1]
-    )
-    return replace(sentence, shorter=tuple(shorter))
+def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:
+    """Rows for which conditions hold that words join."""
+    result = masks[0]
+    for word, mask in zip(words, masks[1:], strict=True):
+        result = result & mask if word == "and" else result | mask
+    return result

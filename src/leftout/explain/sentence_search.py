@@ -1,4 +1,8 @@
-"""The search for a short description of a group of rows.
+"""One sentence: the short description of the left-out group that fits its rows best.
+
+A description joins up to three conditions on raw columns by "and" or "or". It is judged by F1, the
+harmonic mean of precision (the share of the rows it covers that are in the group) and recall (the
+share of the group that it covers); every further condition must earn its place.
 
 All single conditions and all pairs of them are looked at: with ``C`` the counts of rows in which
 two items meet and ``A`` the 0-1 matrix of the conditions that a column's items make up, the counts
@@ -10,17 +14,18 @@ is moved to where the distinct values of its column put it best.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import xlogy
+from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import Refusal
-from leftout.explain.bits import Bits, meet, n_words, of_mask, pack
-from leftout.explain.items import Condition, Cut, Items, Mask, cut
-from leftout.tables.columns import Column
+from leftout.checks import Refusal, check_count, check_left_out
+from leftout.explain.bits import Bits, meet, of_mask
+from leftout.explain.items import FINE, Cut, Items, cut, largest
+from leftout.explain.sentence import Condition, Mask, Sentence, joined
+from leftout.tables.columns import Column, columns_of
 
 Array = NDArray[np.float64]
 
@@ -28,50 +33,70 @@ Array = NDArray[np.float64]
 _GAIN, _GAIN_ROWS = 0.01, 4
 # What else makes a condition harder to read, in conditions.
 _SECOND_BOUND, _NEGATION = 0.5, 0.1
-# Cut points per column; columns, and categories of one: of more, those that tell most of the group.
-_BINS, _COLUMNS, _CATEGORIES = 16, 64, 40
+# Columns, and categories of one: of more, those that tell most of the group.
+_COLUMNS, _CATEGORIES = 64, 40
 # Single conditions that pairs are put beside, and the columns of those pairs.
 _OUTER, _TELLING = 6, 20
 # Descriptions from which longer ones are searched, and whose thresholds are refined.
 _BEAM, _REFINED, _ROUNDS = 100, 20, 10
 
 
-class Description(NamedTuple):
-    """Conditions and the words between them, read from the left, and what they cover.
+def describe(
+    table: Any,
+    labels: ArrayLike,
+    *,
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+    conditions: int = 3,
+) -> Sentence:
+    """The short description with the best F1 for the left-out rows.
 
-    ``score`` is F1 less what the conditions cost.
+    Parameters
+    ----------
+    table : raw table of m rows
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    categorical : names of columns of numbers that are codes
+    drop : names of columns to leave aside (the target, for example)
+    conditions : int, default=3
+        At most. A further condition must add 0.01 to F1 (and as much as four rows make),
+        a second bound of an interval half of that.
+
+    Returns
+    -------
+    Sentence
+
+    Notes
+    -----
+    All conditions and pairs of them are looked at on 16 cut points per column; three are searched
+    from the best. Of more than 64 columns, and of more than 40 categories of one, those take part
+    that tell most about the group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = np.column_stack([rng.integers(18, 80, 500), rng.integers(0, 3, 500)])
+    >>> old = (table[:, 0] >= 60) & (table[:, 1] == 2)
+    >>> describe(table, old).text
+    'x0 >= 60 and x1 = 2'
     """
-
-    score: float
-    conditions: tuple[Condition, ...]
-    words: tuple[str, ...]
-    covered: int
-    hits: int
+    check_count("conditions", conditions)
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    group = check_left_out(labels, len(columns[0]))
+    return best_sentence(columns, group, conditions)
 
 
-def best_by_length(columns: list[Column], group: Mask, conditions: int) -> list[Description]:
-    """The best description with one condition, with two, and so on."""
+def best_sentence(columns: list[Column], group: Mask, conditions: int = 3) -> Sentence:
+    """:func:`describe` on columns and a mask that are checked."""
     search = _Search(columns, group)
-    return [
-        max((search.refined(plan) for plan in leading[:_REFINED]), key=lambda found: found.score)
+    # with one condition, with two, and so on
+    found = [
+        max((search.refined(plan) for plan in leading[:_REFINED]), key=lambda scored: scored[0])
         for leading in search.by_length(conditions)
     ]
-
-
-def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]:
-    """The columns that tell most about the group, in their order; all, if there are no more."""
-    if len(columns) <= limit:
-        return columns
-    told = np.array([_information(c, group) for c in Items(columns, _BINS, group).cuts])
-    return [columns[place] for place in np.sort(np.argsort(-told, kind="stable")[:limit])]
-
-
-def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:
-    """Rows for which conditions hold that words join."""
-    result = masks[0]
-    for word, mask in zip(words, masks[1:], strict=True):
-        result = result & mask if word == "and" else result | mask
-    return result
+    best = int(np.argmax([score for score, _ in found]))
+    return replace(found[best][1], shorter=tuple(sentence for _, sentence in found[:best]))
 
 
 class _Span(NamedTuple):
@@ -122,55 +147,57 @@ class _Search:
     def __init__(self, columns: list[Column], group: Mask) -> None:
         self.group, self.size = group, int(group.sum())
         self.gain = max(_GAIN, 0.5 * _GAIN_ROWS / self.size)
-        cuts = [c for c in Items(columns, _BINS, group).cuts if c.n_bins > 1]
-        if not cuts:
+        items = Items(columns, FINE, group)
+        varying = np.array([place for place, c in enumerate(items.cuts) if c.n_bins > 1])
+        if not len(varying):
             raise Refusal(
                 "No column takes more than one value, so none can tell the left-out group from the "
                 "rest. Pass columns that vary."
             )
-        told = np.array([_information(c, group) for c in cuts])
-        kept = np.sort(np.argsort(-told, kind="stable")[:_COLUMNS])
-        self.telling = np.sort(np.argsort(-told[kept], kind="stable")[:_TELLING]).tolist()
-        everything = of_mask(np.ones(len(group), dtype=bool))
-        bits, self.pools, n_items = [everything], [], 1
-        for c in (cuts[place] for place in kept):
+        told = np.array([items.cuts[place].tells(group) for place in varying])
+        kept = largest(told, _COLUMNS)
+        self.telling = largest(told[kept], _TELLING).tolist()
+        self.pools: list[_Pool] = []
+        chosen: list[int] = []
+        for place in varying[kept]:
+            c = items.cuts[place]
             bins = _kept(c, group)
             spans = list(_spans(c, bins))
-            places = np.concatenate([[0], n_items + np.arange(len(bins))])
+            places = np.concatenate([[0], 1 + len(chosen) + np.arange(len(bins))])
             cost = self.gain * np.array([_cost(*span, c) for span in spans])
             self.pools.append(_Pool(c, spans, _membership(spans, bins), places, cost))
-            bits.append(_bits_of(c, bins))
-            n_items += len(bins)
-        self.bits, self.members = np.concatenate(bits), of_mask(group)
+            chosen += (items.starts[place] + bins).tolist()
+        everything = of_mask(np.ones(len(group), dtype=bool))
+        self.bits, self.members = np.concatenate([everything, items.bits(chosen)]), of_mask(group)
+        self.alone = [meet(self.bits, rows)[:, 0] for rows in (everything, self.members)]
         self.fine: dict[int, Cut] = {}
 
     def by_length(self, conditions: int) -> Iterator[list[_Plan]]:
         """The leading descriptions with one condition, with two, and so on."""
-        singles = self._singles()
-        yield [plan for _, plan in singles]
+        singles = beam = _leading(self._singles())
+        yield beam
         if conditions > 1:
             beam = _leading(self._pairs(range(len(self.pools)), self.bits[:1]))
-            yield [plan for _, plan in beam]
+            yield beam
         for length in range(3, conditions + 1):
-            found = self._longer([plan for _, plan in beam])
+            found = self._longer(beam)
             if length == 3:
-                for _, outer in singles[:_OUTER]:
+                for outer in singles[:_OUTER]:
                     found += self._around(outer)
             beam = _leading(found)
-            yield [plan for _, plan in beam]
+            yield beam
 
     def _f1(self, covered: Array, count: Array) -> Array:
         return 2.0 * count / (covered + self.size)
 
     def _singles(self) -> list[_Scored]:
-        total, within = meet(self.bits, self.bits[:1])[:, 0], meet(self.bits, self.members)[:, 0]
         found = []
         for place, pool in enumerate(self.pools):
-            covered, count = (pool.A @ counts[pool.items] for counts in (total, within))
+            covered, count = (pool.A @ counts[pool.items] for counts in self.alone)
             score = self._f1(covered, count) - pool.cost
             best = int(np.argmax(score))
             found.append((float(score[best]), _Plan((place,), (pool.spans[best],))))
-        return _leading(found)
+        return found
 
     def _pairs(
         self, places: Iterable[int], rows: Bits, outer: _Plan | None = None, word: str = ""
@@ -220,13 +247,12 @@ class _Search:
     def _longer(self, beam: list[_Plan]) -> list[_Scored]:
         """The best condition to add to every description of the beam, from every column."""
         D = np.concatenate([self._bits(plan) for plan in beam])
-        everywhere, inside = meet(D, self.bits), meet(D & self.members, self.bits)
-        total, within = meet(self.bits, self.bits[:1])[:, 0], meet(self.bits, self.members)[:, 0]
+        counted = meet(D, self.bits), meet(D & self.members, self.bits)
         spent = np.array([self._spent(p.spans, self._cuts(p)) for p in beam])[:, None] + self.gain
         found = []
         for place, pool in enumerate(self.pools):
             both, either = [], []
-            for C, alone in ((everywhere, total), (inside, within)):
+            for C, alone in zip(counted, self.alone, strict=True):
                 meeting = C[:, pool.items] @ pool.A.T
                 both.append(meeting)
                 either.append(C[:, :1] + pool.A @ alone[pool.items] - meeting)
@@ -246,14 +272,10 @@ class _Search:
         return [self.pools[place].cut for place in plan.columns]
 
     def _bits(self, plan: _Plan) -> Bits:
-        result = None
-        for place, span, word in zip(plan.columns, plan.spans, ("", *plan.words), strict=True):
-            bits = of_mask(_rows(self.pools[place].cut, span))
-            result = bits if result is None else result & bits if word == "and" else result | bits
-        assert result is not None
-        return result
+        rows = [_rows(c, span) for c, span in zip(self._cuts(plan), plan.spans, strict=True)]
+        return of_mask(joined(rows, plan.words))
 
-    def refined(self, plan: _Plan) -> Description:
+    def refined(self, plan: _Plan) -> tuple[float, Sentence]:
         """Move each threshold to its best place among the distinct values, the others held."""
         cuts, spans = [], []
         for place, span in zip(plan.columns, plan.spans, strict=True):
@@ -277,14 +299,15 @@ class _Search:
             if spans == before:
                 break
         covered = joined(masks, plan.words)
-        n_covered, count = int(covered.sum()), int((covered & self.group).sum())
-        return Description(
-            2.0 * count / (n_covered + self.size) - self._spent(spans, cuts),
-            tuple(span.condition(c) for span, c in zip(spans, cuts, strict=True)),
-            plan.words,
-            n_covered,
-            count,
+        sentence = Sentence(
+            conditions=tuple(span.condition(c) for span, c in zip(spans, cuts, strict=True)),
+            joined=plan.words,
+            covered=int(covered.sum()),
+            count=int((covered & self.group).sum()),
+            size=self.size,
+            n_rows=len(self.group),
         )
+        return sentence.f1 - self._spent(spans, cuts), sentence
 
     def _best_range(
         self, c: Cut, span: _Span, place: int, masks: list[Mask], words: tuple[str, ...]
@@ -322,9 +345,9 @@ def _cost(start: Any, stop: Any, all_but: bool, c: Cut) -> Any:
     return _SECOND_BOUND * ((start > 0) & (stop < c.n_known) & (stop - start > 1))
 
 
-def _leading(found: list[_Scored]) -> list[_Scored]:
+def _leading(found: list[_Scored]) -> list[_Plan]:
     order = np.argsort([-score for score, _ in found], kind="stable")[:_BEAM]
-    return [found[place] for place in order]
+    return [found[place][1] for place in order]
 
 
 def _rows(c: Cut, span: _Span) -> Mask:
@@ -332,22 +355,13 @@ def _rows(c: Cut, span: _Span) -> Mask:
     return ~rows if span.all_but else rows
 
 
-def _information(c: Cut, group: Mask) -> float:
-    """What a column's bins tell of the group, in nats per row, less what chance gives (Miller)."""
-    counts = [np.bincount(c.codes[side], minlength=c.n_bins) for side in (group, ~group)]
-    shares = np.stack(counts) / len(group)
-    independent = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
-    told = float(np.sum(xlogy(shares, shares) - xlogy(shares, independent)))
-    return told - (np.count_nonzero(shares.sum(axis=0)) - 1) / (2 * len(group))
-
-
 def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
     """The bins that conditions are made of: all, or of many categories the group's commonest."""
     if c.column.categories is None or c.n_bins <= _CATEGORIES:
         return np.arange(c.n_bins)
     inside = np.bincount(c.codes[group], minlength=c.n_bins)
-    common = np.argsort(-inside, kind="stable")[:_CATEGORIES]
-    return np.union1d(common, np.arange(c.n_known, c.n_bins))  # and what is missing
+    missing = np.arange(c.n_known, c.n_bins)
+    return np.union1d(largest(inside, _CATEGORIES), missing)
 
 
 def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[_Span]:
@@ -374,11 +388,3 @@ def _membership(spans: list[_Span], kept: NDArray[np.intp]) -> Array:
             A[row] *= -1.0
             A[row, 0] = 1.0
     return A
-
-
-def _bits_of(c: Cut, kept: NDArray[np.intp]) -> Bits:
-    place = np.full(c.n_bins, -1)
-    place[kept] = np.arange(len(kept))
-    bits = np.zeros((len(kept), n_words(len(c.codes))), dtype=np.uint64)
-    pack(c.codes, place, bits)
-    return bits

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import Refusal, check_count, check_left_out
 from leftout.core.losses import Array
-from leftout.explain.items import Mask
+from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, columns_of
