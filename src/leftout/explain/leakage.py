@@ -15,7 +15,7 @@ from leftout.explain.outcome import Outcome, outcomes
 from leftout.running import Steps
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.tables.columns import Column
-from leftout.tables.encoding import LEVELS, Words
+from leftout.tables.encoding import LEVELS, Words, coded
 from leftout.tables.targets import as_numbers
 
 ENCODINGS = ("cross-fitted", "target-free")
@@ -62,27 +62,19 @@ def other_encodings(
 def _cross_fitted(
     X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
 ) -> Array:
-    """A row's encoding never saw its own target: means, prior and scale are of the other folds.
-
-    By hand, since scikit-learn's encoder takes the prior from all rows.
-    """
+    """A row's encoding never saw its own target: means, prior and scale are of the other folds."""
     y = as_numbers(target, positive)
     fold = generator(random_state).permutation(len(y)) % _FOLDS
     result = X.copy()
     for place, column in places.items():
-        codes = column.codes()
+        codes = coded(column)[1]
         for held in range(_FOLDS):
-            seen, own = (fold != held) & np.isfinite(y), fold == held
-            count, total = (
-                np.bincount(codes[seen], weights, minlength=codes.max() + 1)
-                for weights in (None, y[seen])
-            )
-            # a category that the other folds lack has their overall mean
-            overall = y[seen].mean() if seen.any() else 0.0
-            means = (total + _PRIOR * overall) / (count + _PRIOR)
-            low, high = means.min(), means.max()
-            scaled = (means[codes[own]] - low) / (high - low) if high > low else 0.5
-            result[own, place] = np.clip(scaled, 0.0, 1.0)
+            own = fold == held
+            others = np.where(own, np.nan, y)
+            scaled = np.full(len(codes), 0.5)  # where the others' target does not vary
+            if len(np.unique(others[np.isfinite(others)])) > 1:
+                scaled = Words.by_target(column, others, _PRIOR).vectors[codes, 0]
+            result[own, place] = scaled[own]
     return result
 
 
