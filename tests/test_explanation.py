@@ -354,3 +354,12 @@ def test_cross_fitting_never_shows_a_row_its_own_target():
     y[0] = 1
     column = _cross_fitted(X, {1: column_of(town, "town")}, column_of(y, "y"), 1, 5)[:, 1]
     assert column[0] == column[:30].min()
+
+
+def test_categories_with_spaces_around_them_keep_their_columns():
+    from leftout.explain.leakage import _target_free
+    from leftout.tables.columns import column_of
+
+    town = np.array(["a ", " b", "c"] * 4)
+    free = _target_free(np.zeros((12, 1)), {0: column_of(town, "town")})
+    assert np.allclose(free, np.array([np.eye(3)[k % 3] for k in (1, 0, 2) * 4]) / np.sqrt(2))

@@ -81,5 +81,6 @@ def _cross_fitted(
 def _target_free(X: Array, places: dict[int, Column]) -> Array:
     parts = [np.delete(X, list(places), axis=1)]
     for column in places.values():
-        parts.append(Words.of(column, LEVELS).encode(column))
+        # by place: encode reads text as cleaned, and a raw column's may not be
+        parts.append(Words.of(column, LEVELS).vectors[coded(column)[1]])
     return np.column_stack(parts)
