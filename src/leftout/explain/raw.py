@@ -41,7 +41,7 @@ class Raw:
     ) -> Raw:
         columns = columns_of(table, categorical=categorical)
         features = names_of(X)
-        _check_rows(table, X, len(columns[0]))
+        check_rows(table, X, len(columns[0]))
         roles = assign(columns, target, sensitive, drop)
         hidden, aside = set(roles.sensitive), roles.targets | set(roles.dropped)
         for name in hidden & set(features if column_names(X) else ()):
@@ -71,7 +71,7 @@ class Raw:
         )
 
 
-def _check_rows(table: Any, X: Any, n_rows: int) -> None:
+def check_rows(table: Any, X: Any, n_rows: int) -> None:
     """One raw row for each row of ``X``, in the same order, as far as that can be told."""
     if n_rows != len(X):
         raise Refusal(

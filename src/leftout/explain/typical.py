@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import Refusal, check_count, check_left_out
+from leftout.checks import check_count, check_left_out
 from leftout.core.losses import Array
+from leftout.explain.raw import check_rows
 from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.search.partition import fitted_on
@@ -71,13 +72,11 @@ def typical_values(
 
 def typical_of(column: Column, group: Mask) -> Typical:
     """One column's line."""
-    if column.categories is None:
-        left_out, rest = (_median(column, side) for side in (group, ~group))
-        return Typical(column=column.name, kind="median", left_out=left_out, rest=rest)
-    (left_out, a), (rest, b) = (_most_frequent(column, side) for side in (group, ~group))
+    usual = _median if column.categories is None else _most_frequent
+    (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
     return Typical(
         column=column.name,
-        kind="most frequent",
+        kind="median" if column.categories is None else "most frequent",
         left_out=left_out,
         rest=rest,
         left_out_share=a,
@@ -85,13 +84,13 @@ def typical_of(column: Column, group: Mask) -> Typical:
     )
 
 
-def _median(column: Column, side: Mask) -> str:
+def _median(column: Column, side: Mask) -> tuple[str, None]:
     values = column.values[side & ~column.missing]
     if not len(values):
-        return MISSING
+        return MISSING, None
     with np.errstate(invalid="ignore", over="ignore"):  # between infinities
         middle = float(np.median(values))
-    return column.show(middle if column.dates else float(f"{middle:.10g}"))
+    return column.show(middle if column.dates else float(f"{middle:.10g}")), None
 
 
 def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
@@ -126,11 +125,7 @@ def example_rows(
     check_count("rows", rows)
     partition, matrix = fitted_on(found, X)
     columns = columns_of(X if table is None else table)
-    if len(columns[0]) != len(matrix):
-        raise Refusal(
-            f"The raw table has {len(columns[0]):,} rows, but X has {len(matrix):,}; one raw row "
-            "for each row of X is needed, in the same order."
-        )
+    check_rows(table, X, len(columns[0]))
     return rows_of(partition.left_out_.mask, partition.score_samples(X), matrix, columns, rows)
 
 
@@ -138,17 +133,14 @@ def rows_of(
     group: Mask, scores: Array, X: Array, columns: list[Column], rows: int
 ) -> dict[str, list[dict[str, Any]]]:
     """:func:`example_rows` with the values of given columns."""
-    depth = np.where(group, scores, -np.inf)
     distance = np.sum((X - X[~group].mean(axis=0)) ** 2, axis=1)
-    distance[group] = np.inf
-    deepest = np.argsort(-depth, kind="stable")[: min(rows, int(group.sum()))]
-    nearest = np.argsort(distance, kind="stable")[: min(rows, int((~group).sum()))]
+    sides = ("left_out", np.flatnonzero(group), -scores), ("rest", np.flatnonzero(~group), distance)
     return {
         name: [
             {"row": int(row), "values": {c.name: _cell(c, int(row)) for c in columns}}
-            for row in chosen
+            for row in inside[np.argsort(far[inside], kind="stable")[:rows]]
         ]
-        for name, chosen in (("left_out", deepest), ("rest", nearest))
+        for name, inside, far in sides
     }
 
 
