@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,8 +67,8 @@ class Alignment(Told):
     kind: str
     strength: float
     p_value: float
-    corrected: float
-    searched: bool
+    corrected: float = 1.0
+    searched: bool = True
     cramers_v: float | None = None
     difference: float | None = None
     ks: float | None = None
@@ -110,11 +110,8 @@ def align(
 
     Parameters
     ----------
-    table : raw table of m rows
-    labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
-    categorical : names of columns of numbers that are codes
-    drop : names of columns to leave aside
+    table, labels, categorical, drop
+        As for :func:`describe`.
     sensitive : names of columns that were kept out of the search
         Their p-values are tests; those of columns that the search saw are not.
 
@@ -140,52 +137,45 @@ def align(
 
 def aligned(columns: list[Column], group: Mask, sensitive: Collection[str]) -> list[Alignment]:
     """:func:`align` on columns and a mask that are checked."""
-    each = []
-    for column in columns:
-        searched = column.name not in sensitive
-        if column.categories is not None:
-            names = ("(missing)", *map(column.show, range(len(column.categories))))
-            codes = column.values + 1
-            each.append(_category(column.name, "category", codes, names, group, searched))
-            continue
-        each.append(_number(column, group, searched))
-        if column.missing.any():
-            codes = column.missing.astype(np.intp)
-            names = ("known", "missing")
-            each.append(_category(column.name, "missing", codes, names, group, searched))
     lines = []
     for searched in (False, True):  # tests are corrected among tests alone
-        alike = [line for line in each if line is not None and line.searched == searched]
+        chosen = [column for column in columns if (column.name not in sensitive) == searched]
+        alike = [line for column in chosen for line in _lines(column, group)]
         corrected = holm(np.array([line.p_value for line in alike]))
         lines += [
-            replace(line, corrected=float(p)) for line, p in zip(alike, corrected, strict=True)
+            replace(line, corrected=float(p), searched=searched)
+            for line, p in zip(alike, corrected, strict=True)
         ]
     return sorted(lines, key=lambda line: -line.strength)
 
 
+def _lines(column: Column, group: Mask) -> Iterator[Alignment]:
+    """A column's lines, not yet corrected; none where it never changes."""
+    if column.categories is not None:
+        names = ["(missing)", *map(column.show, range(len(column.categories)))]
+        yield from _category(column.name, "category", column.values + 1, names, group)
+        return
+    yield from _number(column, group)
+    if column.missing.any():
+        codes = column.missing.astype(np.intp)
+        yield from _category(column.name, "missing", codes, ["known", "missing"], group)
+
+
 def _category(
-    name: str,
-    kind: str,
-    codes: NDArray[Any],
-    names: tuple[str, ...],
-    group: Mask,
-    searched: bool,
-) -> Alignment | None:
+    name: str, kind: str, codes: NDArray[Any], names: list[str], group: Mask
+) -> Iterator[Alignment]:
     counts = _counts(codes, group, len(names))
     shares = counts / counts.sum(axis=1, keepdims=True)
     most = int(np.argmax(shares[1] - shares[0])) if kind == "category" else 1
-    counts = _occurring(counts)
+    counts = counts[:, counts.any(axis=0)]
     if counts.shape[1] < 2:
-        return None
+        return
     phi2 = _phi2(counts)
-    p = _p_value(counts)
-    return Alignment(
+    yield Alignment(
         column=name,
         kind=kind,
         strength=_strength(phi2, counts.shape[1], len(group)),
-        p_value=p,
-        corrected=p,
-        searched=searched,
+        p_value=_p_value(counts),
         cramers_v=float(np.sqrt(phi2)),
         contrast=names[most],
         left_out_share=float(shares[1, most]),
@@ -198,20 +188,17 @@ def _counts(codes: NDArray[Any], group: Mask, n: int) -> NDArray[np.int64]:
     return np.stack([np.bincount(codes[side], minlength=n) for side in (~group, group)])
 
 
-def _occurring(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return counts[:, counts.sum(axis=0) > 0]
-
-
 def _phi2(counts: NDArray[Any]) -> float:
     return float(stats.chi2_contingency(counts, correction=False)[0] / counts.sum())
 
 
-def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
+def _number(column: Column, group: Mask) -> Iterator[Alignment]:
     known = ~column.missing & np.isfinite(column.values)
     a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
-        return None
-    means = (float(a.mean()), float(b.mean())) if _can_average(a, b) else None
+        return
+    in_range = all(np.abs(side).max() < 1e300 / len(side) for side in (a, b))
+    means = (float(a.mean()), float(b.mean())) if in_range else None
     few = min(len(a), len(b)) <= _SMALL and max(len(a), len(b)) <= _SMALL**2
     test = stats.ks_2samp(a, b, method="exact" if few else "asymp")
     # Squares of huge or tiny values are out of range, ratios of them are not.
@@ -222,23 +209,17 @@ def _number(column: Column, group: Mask, searched: bool) -> Alignment | None:
     gap = a.mean() - b.mean()
     bins = cut(column, _BINS)
     # infinite values are in bins of their own, or not
-    counts = _occurring(_counts(bins.codes[known], group[known], bins.n_known))
-    return Alignment(
+    counts = _counts(bins.codes[known], group[known], bins.n_known)
+    counts = counts[:, counts.any(axis=0)]
+    yield Alignment(
         column=column.name,
         kind="number",
         strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
         p_value=float(min(1.0, max(0.0, test.pvalue))),
-        corrected=1.0,
-        searched=searched,
         difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
         ks=float(test.statistic),
         means=means,
     )
-
-
-def _can_average(*sides: NDArray[np.float64]) -> bool:
-    """Whether sums of the values stay in range."""
-    return all(np.abs(side).max() < 1e300 / len(side) for side in sides)
 
 
 def _strength(phi2: float, k: int, m: int) -> float:

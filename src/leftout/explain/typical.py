@@ -47,11 +47,8 @@ def typical_values(
 
     Parameters
     ----------
-    table : raw table of m rows
-    labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
-    categorical : names of columns of numbers that are codes
-    drop : names of columns to leave aside
+    table, labels, categorical, drop
+        As for :func:`describe`.
 
     Returns
     -------
