@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from leftout.wording import listed, unambiguous
 # Below this strength a column is not alike.
 _WEAK = 0.05
 _SHOWN = 3
+_SCORES = ("total", "left_out", "rest", "difference")
 _BINS, _SUPPORT, _TOP, _RULES, _RULE_COLUMNS = 5, 0.01, 10, 50, 200
 
 
@@ -168,9 +169,9 @@ class Explanation(Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
-        scores, parts, frequency = (
-            self.feature_scores, self.disparity_by_feature, self.rule_frequency,
-        )  # fmt: skip
+        scores, parts = self.feature_scores, self.disparity_by_feature
+        frequency = asdict(self.rule_frequency)
+        pairs = frequency.pop("pairs")
         return plain({
             "sentence": self.sentence,
             "disparity_by_feature": [
@@ -185,22 +186,13 @@ class Explanation(Told):
                 for i in np.argsort(-np.abs(parts), kind="stable")
             ],
             "feature_scores": [
-                {
-                    "feature": self.features[i],
-                    "total": scores.total[i],
-                    "left_out": scores.left_out[i],
-                    "rest": scores.rest[i],
-                    "difference": scores.difference[i],
-                }
+                {"feature": self.features[i]}
+                | {name: getattr(scores, name)[i] for name in _SCORES}
                 for i in np.argsort(-scores.total, kind="stable")
             ],
             "rules": list(self.rules),
-            "rule_frequency": {
-                "runs": frequency.runs,
-                "top": frequency.top,
-                "variables": frequency.variables,
-            },
-            "interactions": frequency.pairs,
+            "rule_frequency": frequency,
+            "interactions": pairs,
             "alignment": self.alignment,
             "outcome": self.outcome + self.other_outcomes,
             "typical": self.typical,
