@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,15 +131,10 @@ def align(
     """
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
-    names = [column.name for column in columns]
-    return aligned(columns, group, found(names, sensitive, "sensitive"))
-
-
-def aligned(columns: list[Column], group: Mask, sensitive: Collection[str]) -> list[Alignment]:
-    """:func:`align` on columns and a mask that are checked."""
+    hidden = found([column.name for column in columns], sensitive, "sensitive")
     lines = []
     for searched in (False, True):  # tests are corrected among tests alone
-        chosen = [column for column in columns if (column.name not in sensitive) == searched]
+        chosen = [column for column in columns if (column.name not in hidden) == searched]
         alike = [line for column in chosen for line in _lines(column, group)]
         corrected = holm(np.array([line.p_value for line in alike]))
         lines += [

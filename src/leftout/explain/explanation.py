@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import Refusal, check_runs, check_whole
 from leftout.core.losses import Array
-from leftout.explain.alignment import Alignment, aligned
-from leftout.explain.items import Items, most_telling
+from leftout.explain.alignment import Alignment, align
+from leftout.explain.items import most_telling
 from leftout.explain.leakage import ENCODINGS, other_encodings
-from leftout.explain.mining import Floors, Rules, mine
+from leftout.explain.mining import Rules
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
-from leftout.explain.rules import Frequency, tally
+from leftout.explain.rules import Frequency, find_rules, rule_frequency
 from leftout.explain.scores import FeatureScores, feature_scores, split_losses
 from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import best_sentence
-from leftout.explain.typical import Typical, rows_of, typical_of
+from leftout.explain.sentence_search import describe
+from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
@@ -34,7 +34,8 @@ from leftout.wording import listed, unambiguous
 _WEAK = 0.05
 _SHOWN = 3
 _SCORES = ("total", "left_out", "rest", "difference")
-_BINS, _SUPPORT, _TOP, _RULES, _RULE_COLUMNS = 5, 0.01, 10, 50, 200
+# Rules of each group, and columns that they may use.
+_RULES, _RULE_COLUMNS = 50, 200
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -305,15 +306,13 @@ def group(
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)
     telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
-    items = Items(telling, _BINS)
-    floors = Floors(_SUPPORT, None)
-    rules = mine(items, left_out[None], floors, limit=_RULES)[0].leading(_RULES)
-    frequency = tally(mine(items, runs, floors, limit=_TOP), _TOP)
+    rules = find_rules(telling, left_out, limit=_RULES)
+    frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
-    varies = any(cut.n_bins > 1 for cut in items.cuts)
-    sentence = best_sentence(raw.described, left_out) if varies else None
+    varies = any(column.codes().max() > 0 for column in telling)
+    sentence = describe(raw.described, left_out) if varies else None
     steps.tell("alignment", 1)
-    alignment = aligned(raw.columns, left_out, raw.hidden)
+    alignment = align(raw.columns, left_out, sensitive=raw.hidden)
     by_name = {column.name: column for column in raw.columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
     outcome = [] if raw.target is None else outcomes(raw.target, left_out, positive)
@@ -322,9 +321,6 @@ def group(
     if encoded and raw.target is not None:
         others = other_encodings(partition, matrix, encoded, raw.target, positive, steps)
     leading = list(by_source(parts, raw.sources))[:n_leading]
-    examples = None
-    if rows:
-        examples = rows_of(left_out, partition.score_samples(X), matrix, raw.described, rows)
     return Explanation(
         sentence=sentence,
         features=features,
@@ -337,9 +333,9 @@ def group(
         alignment=alignment,
         outcome=outcome,
         other_outcomes=others,
-        typical=[typical_of(by_name[name], left_out) for name in order],
+        typical=typical_values([by_name[name] for name in order], left_out),
         what_if=search_without(partition, matrix, raw.sources, leading, shuffles, steps),
-        rows=examples,
+        rows=example_rows(partition, X, raw.described, rows=rows) if rows else None,
         notes=_notes(raw, encoded, len(telling)),
     )
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.checks import check_floor
 from leftout.explain.bits import Bits, meet, of_mask, repeats
 from leftout.explain.items import Counts, Items
 from leftout.explain.sentence import Condition, Mask
@@ -159,13 +158,6 @@ class Floors(NamedTuple):
 
     support: float
     confidence: float | None
-
-    @classmethod
-    def checked(cls, support: Any, confidence: Any) -> Floors:
-        check_floor("min_support", support)
-        if confidence is not None:
-            check_floor("min_confidence", confidence)
-        return cls(support, confidence)
 
     def met(self, rules: Rules) -> Mask:
         floor = rules.share if self.confidence is None else self.confidence

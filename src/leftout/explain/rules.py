@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import Refusal, check_count, check_left_out, check_runs
+from leftout.checks import Refusal, check_count, check_floor, check_left_out, check_runs
 from leftout.explain.items import Items
 from leftout.explain.mining import GROUPS, LEFT_OUT, REST, Floors, Rules, mine
 from leftout.tables.columns import columns_of
+
+# Intervals that a column of numbers is cut into at most.
+_BINS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,7 @@ def find_rules(
     *,
     categorical: Iterable[Any] | None = (),
     drop: Iterable[Any] | None = (),
-    bins: int = 5,
+    bins: int = _BINS,
     min_support: float = 0.01,
     min_confidence: float | None = None,
     antecedents: int = 2,
@@ -103,7 +106,12 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    _check_bins(bins)
+    check_count("bins", bins)
+    if bins < 2:
+        raise Refusal("bins=1 cuts nothing; give at least 2.")
+    check_floor("min_support", min_support)
+    if min_confidence is not None:
+        check_floor("min_confidence", min_confidence)
     if limit is not None:
         check_count("limit", limit)
     if antecedents not in (1, 2):
@@ -112,7 +120,7 @@ def find_rules(
         raise Refusal(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
     items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
     mask = check_left_out(labels, items.n_rows)
-    floors = Floors.checked(min_support, min_confidence)
+    floors = Floors(min_support, min_confidence)
     groups = (REST, LEFT_OUT) if group is None else (group,)
     (found,) = mine(items, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit)
     return found if limit is None else found.leading(limit)
@@ -124,9 +132,7 @@ def rule_frequency(
     *,
     categorical: Iterable[Any] | None = (),
     drop: Iterable[Any] | None = (),
-    bins: int = 5,
     min_support: float = 0.01,
-    min_confidence: float | None = None,
     top: int = 10,
 ) -> Frequency:
     """Count how often columns lead the rules of several runs: the paper's two tables.
@@ -139,7 +145,7 @@ def rule_frequency(
     table : raw table of m rows
     runs : array of shape (n_runs, m)
         The labels of each run, for example ``found.stability.labels``.
-    categorical, drop, bins, min_support, min_confidence
+    categorical, drop, min_support
         As for :func:`find_rules`.
     top : int, default=10
 
@@ -147,24 +153,12 @@ def rule_frequency(
     -------
     Frequency
     """
-    _check_bins(bins)
     check_count("top", top)
-    items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
-    masks = check_runs(runs, items.n_rows)
-    floors = Floors.checked(min_support, min_confidence)
-    return tally(mine(items, masks, floors, limit=top), top)
-
-
-def _check_bins(bins: Any) -> None:
-    check_count("bins", bins)
-    if bins < 2:
-        raise Refusal("bins=1 cuts nothing; give at least 2.")
-
-
-def tally(found: list[Rules], top: int) -> Frequency:
-    """The frequency tables of the rules of several runs."""
+    check_floor("min_support", min_support)
+    items = Items(columns_of(table, categorical=categorical, drop=drop), _BINS)
+    found = mine(items, check_runs(runs, items.n_rows), Floors(min_support, None), limit=top)
     # by group and columns, one or two: in how many runs they lead, and with which lifts
-    runs: Counter[tuple[int, tuple[str, ...]]] = Counter()
+    times: Counter[tuple[int, tuple[str, ...]]] = Counter()
     lifts = defaultdict(list)
     for run in found:
         for group in (REST, LEFT_OUT):
@@ -174,22 +168,22 @@ def tally(found: list[Rules], top: int) -> Frequency:
             keys = [(group, of_group.variables(place)) for part in leading for place in part]
             for key, value in zip(keys, lift[np.concatenate(leading)].tolist(), strict=True):
                 lifts[key].append(value)
-            runs.update(set(keys))
-    names = {columns for _, columns in runs if len(columns) == 1}
-    pairs = [key for key in runs if len(key[1]) == 2]
+            times.update(set(keys))
+    names = {columns for _, columns in times if len(columns) == 1}
+    pairs = [key for key in times if len(key[1]) == 2]
     return Frequency(
         variables=[
-            {"variable": name[0], "left_out_runs": -few, "rest_runs": -most}
-            for few, most, name in sorted((-runs[LEFT_OUT, n], -runs[REST, n], n) for n in names)
+            {"variable": n[0], "left_out_runs": times[LEFT_OUT, n], "rest_runs": times[REST, n]}
+            for n in sorted(names, key=lambda n: (-times[LEFT_OUT, n], -times[REST, n], n))
         ],
         pairs=[
             {
                 "group": GROUPS[key[0]],
                 "pair": list(key[1]),
-                "runs": runs[key],
+                "runs": times[key],
                 "lift": [min(lifts[key]), max(lifts[key])],
             }
-            for key in sorted(pairs, key=lambda key: (-key[0], -runs[key], key[1]))
+            for key in sorted(pairs, key=lambda key: (-key[0], -times[key], key[1]))
         ],
         runs=len(found),
         top=top,

@@ -84,11 +84,6 @@ def describe(
     check_count("conditions", conditions)
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
-    return best_sentence(columns, group, conditions)
-
-
-def best_sentence(columns: list[Column], group: Mask, conditions: int = 3) -> Sentence:
-    """:func:`describe` on columns and a mask that are checked."""
     search = _Search(columns, group)
     # with one condition, with two, and so on
     found = [
@@ -381,10 +376,6 @@ def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[_Span]:
 
 
 def _membership(spans: list[_Span], kept: NDArray[np.intp]) -> Array:
-    A = np.zeros((len(spans), 1 + len(kept)))
-    for row, span in enumerate(spans):
-        A[row, 1:] = (kept >= span.start) & (kept < span.stop)
-        if span.all_but:
-            A[row] *= -1.0
-            A[row, 0] = 1.0
-    return A
+    start, stop, all_but = np.array(spans).T
+    inside = (kept >= start[:, None]) & (kept < stop[:, None])
+    return np.column_stack([all_but, inside * np.where(all_but, -1.0, 1.0)[:, None]])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_left_out
-from leftout.core.losses import Array
 from leftout.explain.raw import check_rows
 from leftout.explain.sentence import Mask
 from leftout.files import Told
@@ -64,11 +63,10 @@ def typical_values(
     """
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
-    return [typical_of(column, group) for column in columns]
+    return [_typical(column, group) for column in columns]
 
 
-def typical_of(column: Column, group: Mask) -> Typical:
-    """One column's line."""
+def _typical(column: Column, group: Mask) -> Typical:
     usual = _median if column.categories is None else _most_frequent
     (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
     return Typical(
@@ -123,14 +121,8 @@ def example_rows(
     partition, matrix = fitted_on(found, X)
     columns = columns_of(X if table is None else table)
     check_rows(table, X, len(columns[0]))
-    return rows_of(partition.left_out_.mask, partition.score_samples(X), matrix, columns, rows)
-
-
-def rows_of(
-    group: Mask, scores: Array, X: Array, columns: list[Column], rows: int
-) -> dict[str, list[dict[str, Any]]]:
-    """:func:`example_rows` with the values of given columns."""
-    distance = np.sum((X - X[~group].mean(axis=0)) ** 2, axis=1)
+    group, scores = partition.left_out_.mask, partition.score_samples(X)
+    distance = np.sum((matrix - matrix[~group].mean(axis=0)) ** 2, axis=1)
     sides = ("left_out", np.flatnonzero(group), -scores), ("rest", np.flatnonzero(~group), distance)
     return {
         name: [
