@@ -88,13 +88,9 @@ def mended(name: str, part: str, side: int, m: Measured) -> Array:
     return np.array([getattr(m.mended[name], part)[side]], dtype=np.float64)
 
 
-def score(kind: str, feature: int, m: Measured) -> Array:
-    """A feature's score, averaged over runs as in the paper."""
+def score(kind: str, feature: int | slice, m: Measured) -> Array:
+    """A feature's score, or that of some, averaged over runs as in the paper."""
     return np.array([np.mean([getattr(scores, kind)[feature] for scores in m.scores])])
-
-
-def mean_score(kind: str, m: Measured) -> Array:
-    return np.array([np.mean([getattr(scores, kind).mean() for scores in m.scores])])
 
 
 def rule_runs(group: str, column: str, m: Measured) -> Array:
@@ -265,7 +261,7 @@ def _scores(results: Results) -> Iterator[Line]:
         feature = STUDENTS.features.index(same_column(row["feature"], STUDENTS))
         for kind, called in SCORES.items():
             mean = float(np.mean([each[kind] for each in rows]))
-            than = ("the average over features", mean, partial(mean_score, called))
+            than = ("the average over features", mean, partial(score, called, slice(None)))
             if kind in _OTHER:
                 other = _OTHER[kind]
                 than = (f"its {other} score", row[other], partial(score, SCORES[other], feature))

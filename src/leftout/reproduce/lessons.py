@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import product
 from typing import Any
 
@@ -25,6 +24,7 @@ from leftout.reproduce.measure import (
     sorted_rows,
 )
 from leftout.reproduce.tables import Prepared, Sample
+from leftout.running import collected_notes
 from leftout.wording import counted
 
 Data = dict[str, Any]
@@ -177,8 +177,7 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
 def believed(known: Known, first: Sampled, chance: int, n_jobs: int | None, progress: Any) -> Data:
     """The definition's group at the size with the most evidence, and whether it is real."""
     search = DEFINITION.search(first.d, "alternating", first.seed, n_jobs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a smallest size above a quarter of few rows
+    with collected_notes():  # of a smallest size above a quarter of few rows
         found: Trust = trust(
             search, first.X, group_size="evidence", chance=chance, kinds="copula", runs=0,
             progress=progress,

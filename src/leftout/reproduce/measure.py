@@ -6,7 +6,6 @@ definition that the paper states.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from leftout.explain import FeatureScores, Frequency, feature_scores, rule_frequ
 from leftout.reproduce.correction import corrected
 from leftout.reproduce.known import STUDENTS, Known
 from leftout.reproduce.tables import Sample
-from leftout.running import Report
+from leftout.running import Report, collected_notes
 from leftout.solvers import Annealing, Greedy, Sorting
 
 Array = NDArray[np.float64]
@@ -129,8 +128,7 @@ def searched(
     X: Array, d: int, formula: Formula, solver: Any, runs: int, seed: int, n_jobs: int | None
 ) -> Found:
     """Run a solver with several seeds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a smallest size above a quarter of few rows
+    with collected_notes():  # of a smallest size above a quarter of few rows
         stability = agreement(formula.search(d, solver, seed, n_jobs), X, runs=runs)
     losses = [group_losses(X, labels, d, **formula.options) for labels in stability.labels]
     return Found(stability, np.array(losses))
@@ -154,8 +152,7 @@ def sorted_rows(X: Array, d: int, formula: Formula, split: str, size: int | None
     With ``size``, the first side has that many rows (of either end of the order, whichever gives
     the larger gap).
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a matched group may lose less than the rest
+    with collected_notes():  # of a matched group that loses less than the rest
         search = formula.search(d, Sorting(split=split), 0, 1).set_params(group_size=size).fit(X)
     first = search.labels_ == 1
     if size is None:
@@ -170,14 +167,12 @@ def residuals(X: Array, d: int, formula: Formula) -> Array:
     centred: Array = X - X.mean(axis=0)
     V = np.linalg.svd(centred, full_matrices=False)[2][:d]
     rows = X if formula is PAPER else centred
-    errors: Array = np.sum((rows - rows @ V.T @ V) ** 2, axis=1)
-    return errors
+    return np.sum((rows - rows @ V.T @ V) ** 2, axis=1)
 
 
 def cumulative_variance(X: Array) -> Array:
     energy = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
-    shares: Array = np.cumsum(energy) / energy.sum()
-    return shares
+    return np.cumsum(energy) / energy.sum()
 
 
 def components(cumulative: Array) -> int:
