@@ -24,7 +24,7 @@ from leftout.reproduce.verdicts import Against, Line, Ours, by_pointer, publishe
 from leftout.wording import counted
 
 Quantity = Callable[[Measured], Array]
-Than = tuple[str, float, Quantity | float]  # a counterpart: its name, as published, and ours
+Than = tuple[str, float, Quantity]  # a counterpart: its name, as published, and ours
 Both = dict[str, Ours]  # by formula
 
 OF = 30  # runs that published counts are out of
@@ -141,16 +141,13 @@ class Results:
                 over = f"{len(values):,} values on {over}"
             if absent and not values.any():
                 values = np.empty(0)
-            against = than and Against(than[0], than[1], _median(than[2], every))
+            against = None
+            if than is not None:
+                rivals = np.concatenate([than[2](m) for m in every])
+                middle = float(np.median(rivals)) if len(rivals) else np.nan
+                against = Against(than[0], than[1], middle)
             found[formula.key] = Ours(values, over, against, absent)
         return found
-
-
-def _median(quantity: Quantity | float, every: list[Measured]) -> float:
-    if isinstance(quantity, float):
-        return quantity
-    values = np.concatenate([quantity(m) for m in every])
-    return float(np.median(values)) if len(values) else np.nan
 
 
 def compared(results: Results) -> list[Line]:
@@ -289,7 +286,7 @@ def _pairs(results: Results) -> Iterator[Line]:
     ]
     for place, (row, pair) in enumerate(zip(rows, pairs, strict=True)):
         at, called = f"/interaction_rules_of_30/{place}", f"{' and '.join(row['pair'])} ({pair[0]})"
-        half = ("half of the runs", OF / 2, OF / 2)
+        half = ("half of the runs", OF / 2, lambda _: np.array([OF / 2]))
         ours = results.of("students", partial(pair_runs, pair), half, absent)
         yield _line(f"{at}/runs", f"runs of {OF} with {called}", ours)
         others = [i for i, other in enumerate(pairs) if other[0] != pair[0]]

@@ -27,7 +27,7 @@ def corrected(X: Array, groups: NDArray[np.integer], d: int) -> Array:
     second = [G.T @ G / len(G) for G in parts]
     bases = [_components(rows, d) for rows in (X, *parts)]
     own = [V @ V.T for V in bases[1:]]
-    tried = (_losses(_descend(start, second, own), second, own) for start in bases)
+    tried = (_losses(_descend(start, second, own), second, own)[0] for start in bases)
     return min(tried, key=lambda losses: float(losses.max()))
 
 
@@ -35,9 +35,10 @@ def _components(rows: Array, d: int) -> Array:
     return np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:d].T
 
 
-def _losses(V: Array, second: Sequence[Array], own: Sequence[Array]) -> Array:
-    P = V @ V.T
-    return np.array([np.sum(S * ((P - Q) @ (P - Q))) for S, Q in zip(second, own, strict=True)])
+def _losses(V: Array, second: Sequence[Array], own: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """The groups' losses, and how far their own projections are from this one."""
+    apart = [V @ V.T - Q for Q in own]
+    return np.array([np.sum(S * (D @ D)) for S, D in zip(second, apart, strict=True)]), apart
 
 
 def _descend(start: Array, second: Sequence[Array], own: Sequence[Array]) -> Array:
@@ -45,9 +46,7 @@ def _descend(start: Array, second: Sequence[Array], own: Sequence[Array]) -> Arr
 
     def value(flat: Array, sharpness: float) -> tuple[float, Array]:
         V, R = np.linalg.qr(flat.reshape(shape))
-        P = V @ V.T
-        apart = [P - Q for Q in own]
-        losses = np.array([np.sum(S * (D @ D)) for S, D in zip(second, apart, strict=True)])
+        losses, apart = _losses(V, second, own)
         top = losses.max()
         weights = np.exp(sharpness * (losses - top))
         smooth = top + np.log(weights.sum()) / sharpness

@@ -70,23 +70,17 @@ class Reproduction:
     def __repr__(self) -> str:
         return f"<Reproduction of {listed(list(self.data['datasets']))}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        return self.data
-
-    def json(self) -> str:
-        return json.dumps(self.data, indent=1) + "\n"
-
-    def html(self) -> str:
-        """One page with all that it needs."""
-        return report.reproduction(self.data, self.drawings)
-
     def files(self) -> dict[str, str]:
         """All files, by their path in a folder."""
         figures = {
             f"figures/{name}.svg": report.standalone(each.draw)
             for name, each in self.drawings.items()
         }
-        return {"reproduction.html": self.html(), "reproduction.json": self.json(), **figures}
+        return {
+            "reproduction.html": report.reproduction(self.data, self.drawings),
+            "reproduction.json": json.dumps(self.data, indent=1) + "\n",
+            **figures,
+        }
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the page, the data and the figures to a folder; all of them, or none changes."""
