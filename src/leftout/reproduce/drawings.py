@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 class Drawing(NamedTuple):
     """A figure: how it is drawn, what it is, and what it shows in words."""
 
-    draw: Callable[[Axes], Any]
+    draw: Callable[[Axes], None]
     caption: str
     alternative: str
 
 
-def variance(shares: Array, d: int, title: str, ax: Axes) -> Axes:
+def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
     """Cumulative share of the variance by number of components."""
     numbers = np.arange(1, len(shares) + 1)
     ax.plot(numbers, 100 * shares, color=plots.REST, lw=2, marker="o", ms=3)
@@ -42,25 +42,22 @@ def variance(shares: Array, d: int, title: str, ax: Axes) -> Axes:
     ax.axvline(d, color=plots.LEFT_OUT, lw=1, ls=":")
     ax.set(ylim=(0, 102), xlabel="components", ylabel="share of the variance, %")
     ax.set_title(f"{title}: {d} components keep {100 * shares[d - 1]:.1f} % of the variance")
-    return ax
 
 
-def epochs(found: Found, title: str, ax: Axes) -> Axes:
+def epochs(found: Found, title: str, ax: Axes) -> None:
     plots.epochs(found.stability, ax).set_title(title)
-    return ax
 
 
-def matrix(found: Found, title: str, ax: Axes) -> Axes:
+def matrix(found: Found, title: str, ax: Axes) -> None:
     """How far every two runs agree: the largest Jaccard of the four pairings of their sides."""
     values = sides_agree(found.labels)
     image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, label="Jaccard", fraction=0.046, pad=0.04)
     ax.locator_params(integer=True)
     ax.set(xlabel="run", ylabel="run", title=title)
-    return ax
 
 
-def within(found: Found, title: str, ax: Axes) -> Axes:
+def within(found: Found, title: str, ax: Axes) -> None:
     """Agreement of adjacent epochs, one line per run; dots: of the first and the last epoch."""
     for run in found.within():
         ax.plot(np.arange(2, len(run) + 1), run[:-1], color=plots.QUIET, lw=1)
@@ -70,10 +67,9 @@ def within(found: Found, title: str, ax: Axes) -> Axes:
     ax.locator_params(axis="x", integer=True)
     ax.set(ylim=(0.0, 1.02), xlabel="epoch", ylabel="Jaccard", title=title)
     ax.legend(frameon=False, loc="lower right")
-    return ax
 
 
-def fair(lines: list[Mended], names: tuple[str, str], d: int, title: str, ax: Axes) -> Axes:
+def fair(lines: list[Mended], names: tuple[str, str], d: int, title: str, ax: Axes) -> None:
     """Losses of two groups by number of components: ordinary PCA dashed, Fair PCA solid."""
     numbers = np.arange(1, len(lines) + 1)
     for side, colour in enumerate((plots.REST, plots.LEFT_OUT)):
@@ -85,7 +81,6 @@ def fair(lines: list[Mended], names: tuple[str, str], d: int, title: str, ax: Ax
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="components", ylabel="average loss", title=title)
     ax.legend(frameon=False)
-    return ax
 
 
 def of_sample(key: str, first: Sampled) -> dict[str, Drawing]:
