@@ -222,8 +222,6 @@ def _strength(phi2: float, k: int, m: int) -> float:
 
     Without the correction, a column whose every value is unique agrees with any group.
     """
-    if m < 2:
-        return 0.0
     free = max(0.0, phi2 - (k - 1) / (m - 1))
     levels = min(k - (k - 1) ** 2 / (m - 1), 2 - 1 / (m - 1)) - 1
     return float(np.sqrt(min(1.0, free / levels))) if levels > 0.0 else 0.0

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
+from sklearn.metrics import mutual_info_score
 
 from leftout.compiling import kernel
 from leftout.explain.bits import Bits, n_words, pack
@@ -63,7 +63,13 @@ class Cut:
             return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
         low = self._threshold(start) if start else None
         high = self._threshold(stop) if stop < self.n_known else None
-        return interval(column, low, high)
+        if low is None:
+            text = f"{name} < {column.show(high)}"
+        elif high is None:
+            text = f"{name} >= {column.show(low)}"
+        else:
+            text = f"{column.show(low)} <= {name} < {column.show(high)}"
+        return Condition(column.name, "range", text, low=low, high=high, dates=column.dates)
 
     def other_than(self, code: int) -> Condition:
         """What holds for all rows but a category's, or a single value's."""
@@ -77,27 +83,11 @@ class Cut:
     def tells(self, group: Mask) -> float:
         """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
         counts = [np.bincount(self.codes[side], minlength=self.n_bins) for side in (group, ~group)]
-        shares = np.stack(counts) / len(group)
-        independent = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
-        told = float(np.sum(xlogy(shares, shares) - xlogy(shares, independent)))
-        return told - (np.count_nonzero(shares.sum(axis=0)) - 1) / (2 * len(group))
+        told = mutual_info_score(None, None, contingency=np.stack(counts))
+        return float(told) - (np.count_nonzero(np.sum(counts, axis=0)) - 1) / (2 * len(group))
 
     def _threshold(self, code: int) -> float:
         return between(float(self.lasts[code - 1]), float(self.firsts[code]))
-
-
-def interval(column: Column, low: float | None, high: float | None) -> Condition:
-    """The condition ``low <= x < high``, in words."""
-    name = unambiguous(column.name)
-    below = None if high is None else column.show(high)
-    above = None if low is None else column.show(low)
-    if above is None:
-        text = f"{name} < {below}"
-    elif below is None:
-        text = f"{name} >= {above}"
-    else:
-        text = f"{above} <= {name} < {below}"
-    return Condition(column.name, "range", text, low=low, high=high, dates=column.dates)
 
 
 def between(low: float, high: float) -> float:
@@ -133,7 +123,8 @@ def cut(column: Column, n_bins: int, group: Mask | None = None) -> Cut:
         if n > n_bins:
             weights = counts / counts.sum()
             if group is not None:
-                weights += _shares(place[group], len(counts))
+                inside = np.bincount(place[group & (place >= 0)], minlength=n)
+                weights += inside / max(1, int(inside.sum()))
             starts = _starts(weights, n_bins)
             stops = np.append(starts[1:], n)
             n, firsts, lasts = len(starts), distinct[starts], distinct[stops - 1]
@@ -142,11 +133,6 @@ def cut(column: Column, n_bins: int, group: Mask | None = None) -> Cut:
     if has_missing:
         place = np.where(place < 0, n, place)
     return Cut(column, place.astype(np.int32, copy=False), n, has_missing, firsts, lasts)
-
-
-def _shares(place: NDArray[np.int32], n: int) -> NDArray[np.float64]:
-    counts = np.bincount(place[place >= 0], minlength=n)
-    return counts / max(1, int(counts.sum()))
 
 
 @kernel
