@@ -55,7 +55,7 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
-    if labels.dtype.kind in "iu" and len(labels):
+    if labels.dtype.kind in "biu" and len(labels):
         lowest, highest = int(labels.min()), int(labels.max())
         if highest - lowest < len(labels) and max(-lowest, highest) < _CODE:  # nothing to sort
             offset = labels.astype(np.intp) - lowest
