@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import Refusal, check_runs, check_whole
+from leftout.checks import Refusal, check_whole
 from leftout.core.losses import Array
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.items import most_telling
@@ -283,7 +283,6 @@ def group(
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     if runs is None:
         runs = partition.labels_ if stability is None else stability.labels
-    runs = check_runs(runs, len(matrix))
     encoded = encoded_places(X, raw, target_encoded, positive)
     features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 else 0

@@ -171,8 +171,6 @@ def _again(
 
 def _rank(X: Array, centering: str) -> int:
     """Dimensions that the table varies in."""
-    if X.shape[1] < 2:
-        return X.shape[1]
     moments = summarise(X, "global" if centering == "paper" else centering).moments
     values = np.linalg.eigvalsh(moments.second[0])
     return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))
