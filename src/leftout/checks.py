@@ -1,7 +1,5 @@
 """What users pass in, checked once: refusals say what was found, needed, and to do."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from difflib import get_close_matches
 from numbers import Integral, Real

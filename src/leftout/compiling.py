@@ -1,7 +1,5 @@
 """Kernels: functions that Numba compiles, and keeps on disk where it finds a folder for that."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

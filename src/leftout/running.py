@@ -4,8 +4,6 @@ BLAS keeps to one thread where its products are too small to share: the threads 
 SciPy's copies wait for work by spinning, and that made whole searches three times slower.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator

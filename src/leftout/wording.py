@@ -1,7 +1,5 @@
 """Names, values and numbers as text that says what they are, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

@@ -5,8 +5,6 @@ what to do. Details are worded where the result is (``told``), so that the parag
 the report, the terminal and every ``summary()`` say the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from leftout.evidence.profiles import LEVEL, can_tell

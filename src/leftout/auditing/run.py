@@ -3,8 +3,6 @@
 The function is ``leftout.audit``; a module of that name would hide it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

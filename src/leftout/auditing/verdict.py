@@ -1,7 +1,5 @@
 """The verdict of an audit in a sentence, and the whole in a paragraph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from leftout.auditing.findings import FOUND, NOT_APPLICABLE, NOT_FOUND, Finding

@@ -1,7 +1,5 @@
 """The command ``leftout``."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from typing import Any

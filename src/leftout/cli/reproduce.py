@@ -1,7 +1,5 @@
 """``leftout reproduce``: the paper's tables and figures, ours beside theirs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 

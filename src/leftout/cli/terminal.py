@@ -4,8 +4,6 @@ Names and values come from tables that anybody may have made: they are printed a
 markup or as commands to the terminal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

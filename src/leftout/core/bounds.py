@@ -33,8 +33,6 @@ Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in pl
 matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How many components the shared PCA has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Moments of groups of rows: all that a loss may know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -15,8 +15,6 @@ Gu, Eisenstat (1994), A stable and efficient algorithm for the rank-one modifica
 symmetric eigenproblem.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -140,15 +138,10 @@ def secular_root(
 @kernel
 def _normal_form(values: Array, z: Array, sign: float, poles: Array, w: Array) -> None:
     """Write ``diag(values) + sign z z'`` (``values`` ascending) as poles and ``w``, in place."""
-    n = values.size
     if sign > 0:
-        for j in range(n):
-            poles[j] = values[j]
-            w[j] = z[j]
+        poles[:], w[:] = values, z
     else:
-        for j in range(n):
-            poles[j] = -values[n - 1 - j]
-            w[j] = z[n - 1 - j]
+        poles[:], w[:] = -values[::-1], z[::-1]
 
 
 @kernel
@@ -301,17 +294,11 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
     n = values.size
     poles, w = np.empty(n), np.empty(n)
     _normal_form(values, z, sign, poles, w)
-    basis = np.empty((n, n))
-    for i in range(n):
-        source = i if sign > 0 else n - 1 - i
-        for j in range(n):
-            basis[i, j] = vectors[source, j]
+    basis = vectors.copy() if sign > 0 else vectors[::-1].copy()
     active = np.empty(n, dtype=np.int64)
     count = _deflate(poles, w, basis, active)
     if count == n:
-        roots, inner = _moved_pairs(poles, w)
-        for i in range(n):
-            poles[i] = roots[i]
+        poles[:], inner = _moved_pairs(poles, w)
         moved = inner @ basis
     else:
         moved = _moved_some(poles, w, basis, active[:count])

@@ -3,8 +3,6 @@
 A move of one row costs two secular equations instead of two PCAs, and gives the same number.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -124,9 +122,7 @@ def loss_after(
             own += values[j]
         return (own - kept) / count
     values, vectors = rank_one(values, sides.vectors[group], z, sign)
-    total = sides.total[group].copy()
-    for j in range(n):
-        total[j] += sign * x[j]
+    total = sides.total[group] + sign * x
     return _loss(loss, count, total, kept, values, vectors, V)
 
 
@@ -135,14 +131,10 @@ def move(loss: Loss, sides: Sides, group: int, x: Array, kept: float, sign: floa
     """Let ``x`` join or leave (sign) a group, in place."""
     z = _in_eigenbasis(loss, sides, group, x, sign)
     values, vectors = rank_one(sides.values[group], sides.vectors[group], z, sign)
-    for i in range(x.size):
-        sides.values[group, i] = values[i]
-        for j in range(x.size):
-            sides.vectors[group, i, j] = vectors[i, j]
+    sides.values[group], sides.vectors[group] = values, vectors
     sides.count[group] += sign
     sides.kept[group] += sign * kept
-    for j in range(x.size):
-        sides.total[group, j] += sign * x[j]
+    sides.total[group] += sign * x
 
 
 @kernel

@@ -9,8 +9,6 @@ rare values in one column returns there too, and a small side fits its own PCA e
 is done on surrogate tables.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a profile over sizes holds, and the p-values that follow from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

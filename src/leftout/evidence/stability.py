@@ -1,7 +1,5 @@
 """Does the group come back when the search is run again?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,12 +86,9 @@ class Stability:
 
     @property
     def adjacent(self) -> Array | None:
-        J = self._by_epoch
-        return (
-            None
-            if J is None
-            else np.array([np.diag(j, 1).mean() if len(j) > 1 else 1.0 for j in J])
-        )
+        if self._by_epoch is None:
+            return None
+        return np.array([np.diag(J, 1).mean() if len(J) > 1 else 1.0 for J in self._by_epoch])
 
     @property
     def first_to_last(self) -> Array | None:

@@ -1,7 +1,5 @@
 """Should you believe the group? The estimator's companion: find it, and weigh the evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

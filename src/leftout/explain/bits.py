@@ -1,7 +1,5 @@
 """Sets of rows as bits, 64 to a word: how many rows two sets share is a count of ones."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

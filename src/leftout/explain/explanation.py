@@ -1,7 +1,5 @@
 """The whole explanation of a left-out group: who they are, in words and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

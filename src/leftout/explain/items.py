@@ -5,8 +5,6 @@ own, so that every row has exactly one item of every column. The rows of an item
 rules and descriptions count how many rows sets of items share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal

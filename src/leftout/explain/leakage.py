@@ -1,7 +1,5 @@
 """Did the target reach the search? The outcome's gap under encodings that know less of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rules: conditions on one or two raw columns under which rows are left out, or not."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

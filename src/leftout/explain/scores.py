@@ -1,7 +1,5 @@
 """Which features: exact shares of a disparity, and the paper's scores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is typical of the left-out group and of the rest, and single rows on request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

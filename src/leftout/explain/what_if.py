@@ -1,7 +1,5 @@
 """What if a feature were not there? Sensitivity of the disparity, not causes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

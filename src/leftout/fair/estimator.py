@@ -1,7 +1,5 @@
 """The transformer: PCA for the group that fares worst."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, Self
 

@@ -10,8 +10,6 @@ eigendecomposition. Newton's method follows its maximum as ``mu`` goes to zero, 
 eigenvalues cross on the way; :mod:`leftout.fair.faces` then makes an exact answer of it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from leftout.core.losses import Array

@@ -5,8 +5,6 @@ smoothly except where the d-th and the (d+1)-th eigenvalue cross: there it jumps
 a mixture of the two subspaces on either side of the jump.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import NamedTuple
 

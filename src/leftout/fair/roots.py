@@ -4,8 +4,6 @@ SciPy's solvers leave a reference cycle for every call, and collecting these too
 eigenvalues of a small matrix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from leftout.checks import Refusal

@@ -4,8 +4,6 @@ There is no certificate for it but the relaxation's own bound: the problem with 
 dimensions is not convex. A local search from two starts is what can be done.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

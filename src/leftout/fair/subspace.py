@@ -6,8 +6,6 @@ they are not enough, the eigenvectors found at the solution's weights join them,
 exact at one more point: each round about squares the error.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

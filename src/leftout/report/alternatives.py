@@ -1,7 +1,5 @@
 """What each figure shows, in words, for those who do not see it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures as SVG inside a page: text stays text, and colours follow the page's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from io import StringIO

@@ -1,7 +1,5 @@
 """For every published number, the same quantity as we measured it, over runs and samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

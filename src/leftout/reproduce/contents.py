@@ -1,7 +1,5 @@
 """From what was measured to plain data: every table of the paper, ours beside theirs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

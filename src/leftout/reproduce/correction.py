@@ -6,8 +6,6 @@ reaches under the definition with the losses before. A projection that minimises
 has losses of that size. There is no dual here, so no certificate: a local search from a few starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

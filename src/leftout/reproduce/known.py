@@ -1,7 +1,5 @@
 """The paper's three tables: their names, columns and targets."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

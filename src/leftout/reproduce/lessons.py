@@ -1,7 +1,5 @@
 """What a run teaches beyond the published numbers: measurements, and the sentences about them."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -4,8 +4,6 @@ They are the two columns of every table: the formula that the published figures 
 definition that the paper states.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The whole reproduction: every table and figure of the paper, ours beside theirs."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -9,8 +9,6 @@
 - ``not run``: nothing was measured that it could be compared with.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Losses of groups that are known already."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

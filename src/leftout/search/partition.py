@@ -1,7 +1,5 @@
 """The estimator: a loss, a solver, and what people want to know of the partition found."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Self
 

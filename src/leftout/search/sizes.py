@@ -1,7 +1,5 @@
 """How many rows a group may have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

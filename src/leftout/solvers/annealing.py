@@ -1,7 +1,5 @@
 """The paper's Algorithm 3: simulated annealing from the greedy allocation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

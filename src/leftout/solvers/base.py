@@ -1,7 +1,5 @@
 """What every solver is given and what it returns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -6,8 +6,6 @@ iteration instead of being computed afresh, and rows are passed over whose reach
 cannot be among the best.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -208,10 +206,7 @@ def _regroup(
             signed[i, j] = sign * rows[i, j]
             total[1, j] += signed[i, j]
     second[1] += rows.T @ signed
-    for j in range(n):
-        total[0, j] = slope.total[j] - total[1, j]
-        for k in range(n):
-            second[0, j, k] = slope.second[j, k] - second[1, j, k]
+    total[0], second[0] = slope.total - total[1], slope.second - second[1]
 
 
 @kernel

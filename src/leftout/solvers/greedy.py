@@ -1,7 +1,5 @@
 """The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

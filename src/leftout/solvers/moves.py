@@ -1,7 +1,5 @@
 """Single moves that raise the disparity: what greedy, annealing, sorting and alternating share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from leftout.compiling import kernel

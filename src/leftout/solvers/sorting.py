@@ -1,7 +1,5 @@
 """The paper's Algorithm 2: sort the rows by their residual and cut."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

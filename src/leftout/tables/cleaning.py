@@ -4,8 +4,6 @@ Everything is decided on a column's distinct values, so that a million rows cost
 values they take. How a column was written is kept, so that new rows are read the same way.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

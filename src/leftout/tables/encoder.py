@@ -1,7 +1,5 @@
 """Any table in, a matrix in [0, 1] out: a scikit-learn transformer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Self
@@ -193,7 +191,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
         means = [line for line in lines if target is not None and line.kind == "category"]
-        self.target_encoded_ = [feature for line in means for feature in line.features]
+        self.target_encoded_: list[str] = [feature for line in means for feature in line.features]
 
     def _encode(self, columns: list[Column]) -> Floats:
         """Numbers of a table with the same columns, all in [0, 1]."""

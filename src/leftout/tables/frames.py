@@ -1,7 +1,5 @@
 """Any table in, a matrix of numbers out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A table taken in for an audit: read, its columns given their parts, sampled, encoded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Any table as a matrix of numbers, checked once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

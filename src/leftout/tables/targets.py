@@ -1,7 +1,5 @@
 """A target: which of its values counts, and what it is as numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
