@@ -140,7 +140,7 @@ def show_fair(
     _say(
         console,
         "",
-        "Loss: squared error a row, beyond what the group's own PCA would leave. Kept: share of "
+        "Loss: squared error per row, beyond what the group's own PCA would leave. Kept: share of "
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
         "share of the table's variance that ordinary PCA would keep beyond Fair PCA.",
     )

@@ -44,7 +44,7 @@ class Problem:
     pooled: Moments  # of all rows, about the origin of the centring
     min_size: int
     group_size: int | None = None
-    # where coordinates are principal axes: so many of them hold nearly all that there is to lose
+    # where coordinates are principal axes: how many of them hold nearly all there is to lose
     leading: int | None = None
 
     @property
@@ -69,7 +69,7 @@ class Problem:
         return replace(self, X=self.rows(index), pooled=pooled)
 
     def narrow(self) -> Problem:
-        """The problem in its leading axes alone; itself where coordinates are no principal axes."""
+        """The problem in its leading axes alone; itself where the axes are others."""
         q = self.leading
         if q is None:
             return self

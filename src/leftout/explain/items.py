@@ -198,5 +198,5 @@ def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]
 
 
 def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
-    """Places of so many of the largest values, in rising order."""
+    """Places of the ``limit`` largest values, in rising order."""
     return np.sort(np.argsort(-values, kind="stable")[:limit])

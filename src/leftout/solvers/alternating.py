@@ -52,8 +52,8 @@ class Alternating:
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them; on tables of more than four million values after ``"max_passes"``, settled or not.
 
-    A wide table is searched in its leading axes (:meth:`leftout.problem.Problem.narrow`), where
-    climbs are cheap and so many more; passes with exact eigenpairs in all axes end the search.
+    A wide table is searched in its leading axes (:meth:`leftout.core.problem.Problem.narrow`):
+    climbs are cheap there, and can be more; passes with exact eigenpairs in all axes end it.
 
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
     table we met) and goes up, until the certified bound shows that no larger group can win.
