@@ -124,7 +124,8 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
 def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Axes:
     """Average loss of each group by the number of components: ordinary PCA dashed, fair solid.
 
-    Of more than ``top`` groups, those with the largest losses. Two groups' fair losses are equal.
+    Of more than ``top`` groups, those with the largest losses under the components asked for. Two
+    groups' fair losses are equal.
     """
     if not found.by_dimension:
         raise Refusal(
@@ -135,7 +136,8 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     before = np.array([line.losses_before for line in found.by_dimension])
     after = np.array([line.losses_after for line in found.by_dimension])
     names = found.names()
-    chosen = np.argsort(-before.max(axis=0), kind="stable")[:top]
+    # with the components asked for the worst off comes first: of an audit, the left-out group
+    chosen = np.argsort(-found.here.losses_before, kind="stable")[:top]
     style: dict[str, Any] = {"lw": 1.5, "ls": "--", "marker": "o", "ms": 3}
     for color, group in zip(_SERIES, chosen, strict=False):
         label = f"ordinary PCA: {drawable(names[group], 30)}"
