@@ -1,0 +1,367 @@
+"""What people read, all of it, with known numbers: each in its cell, its unit and its words.
+
+Page, terminal, sentences, figures and data of the results in :mod:`known` are compared as a whole
+with the files in ``read``, where every cell stands beside the name of its column. Who changes what
+people read changes the file by hand: what is new there has to be true of the numbers in
+:mod:`known`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+
+import cells
+import known
+from leftout import MaxDisparityPartition, __version__, plots, report
+from leftout.cli import terminal
+from leftout.explain.outcome import Interval
+from leftout.report.alternatives import ALTERNATIVES
+from leftout.report.figures import drawn
+
+READ = Path(__file__).parent / "read"
+MEANINGS = {"town": "where they live", "age": "in years"}
+
+
+def same(name, lines):
+    """Compare line by line with a file: the difference shows which cell is another."""
+    expected = (READ / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.rstrip() for line in lines] == expected
+
+
+def nothing(ax):
+    ax.axis("off")
+
+
+def page_of(found):
+    data = found.to_dict()
+    told = {"pca", "explanation", "mitigation"} | {key for key in data if data[key]}
+    needs = {"profile": "profile", "agreement": "stability", "consensus": "stability"}
+    names = [name for name in ALTERNATIVES if needs.get(name, "pca") in told]
+    if not data["explanation"]["alignment"]:
+        names.remove("alignment")
+    return report.page(data | {"versions": {"python": "0.0"}}, dict.fromkeys(names, nothing))
+
+
+def versionless(text):
+    return text.replace(f"leftout {__version__}", "leftout VERSION")
+
+
+FOUND = {"full": known.audit, "bare": known.bare}
+
+
+@pytest.mark.parametrize("which", FOUND)
+def test_the_page(which):
+    same(f"page_{which}", map(versionless, cells.Page(page_of(FOUND[which]())).lines))
+
+
+@pytest.mark.parametrize("which", FOUND)
+def test_cells_sort_by_the_number_they_show(which):
+    numbers = cells.Page(page_of(FOUND[which]())).numbers
+    assert len(numbers) > 40
+    for shown, value in numbers:
+        bare = shown.split(" (")[0].replace("\u00a0", " ").replace(",", "").removeprefix("< ")
+        if value == "" or "less than" in shown:
+            assert bare in ("\u2013", "") if value == "" else float(value) < 1e-12
+            continue
+        number, *unit = bare.split()
+        scale = 100.0 if unit in (["%"], ["points"]) else 1.0
+        digits = len(number.partition(".")[2])
+        close = max(0.51 * 10.0**-digits, 0.06 * abs(float(number)) * ("e" in number))
+        if "0.0001" in shown:
+            assert float(value) < 1e-4
+        else:
+            assert math.isclose(scale * float(value), float(number), abs_tol=close), (shown, value)
+
+
+@pytest.mark.parametrize("which", FOUND)
+def test_the_note_for_notebooks(which):
+    same(f"note_{which}", cells.Page(FOUND[which]()._repr_html_()).lines)
+
+
+def leaves(data, path=""):
+    """Plain data as lines, one a leaf; lists of numbers or words are leaves."""
+    if isinstance(data, dict) and data:
+        for key, value in data.items():
+            yield from leaves(value, f"{path}.{key}" if path else key)
+    elif isinstance(data, list) and any(isinstance(each, dict | list) for each in data):
+        for place, value in enumerate(data):
+            yield from leaves(value, f"{path}[{place}]")
+    else:
+        yield f"{path} = {json.dumps(rounded(data))}"
+
+
+def rounded(data):
+    if isinstance(data, list):
+        return [rounded(value) for value in data]
+    return float(f"{data:.9g}") if isinstance(data, float) else data
+
+
+@pytest.mark.parametrize("which", FOUND)
+def test_the_data(which):
+    data = json.loads(FOUND[which]().json())
+    aside = ("versions", "leftout_version")
+    same(f"data_{which}", leaves({key: data[key] for key in data if key not in aside}))
+
+
+def test_the_short_data():
+    found = known.audit()
+    whole, brief = json.loads(found.json()), json.loads(json.dumps(found.brief()))
+    for key, value in brief.items():
+        where = {"p_value": "trust", "beyond_chance": "trust", "sentence": "explanation"}
+        where |= {"outcome": "explanation"}
+        full = whole[where[key]][key] if key in where else whole[key]
+        assert value == (
+            full if key not in ("table", "mitigation") else {k: full[k] for k in value}
+        )
+    assert brief.keys() > {"partition", "findings", "p_value", "outcome", "headline", "notes"}
+
+
+def test_the_rows():
+    found = known.audit(
+        partition=known.partition(3, 2, labels_=np.array([0, 1, 0, 1, 0])),
+        intake=known.intake(rows=np.array([4, 8, 15, 16, 23])),
+        scores=np.array([-0.5, 1.5, -0.25, 2.5, 0.125]),
+    )
+    assert found.csv() == (
+        "row,group,score\n4,rest,-0.5\n8,left out,1.5\n15,rest,-0.25\n16,left out,2.5\n"
+        "23,rest,0.125\n"
+    )
+
+
+def on_terminal(show, *given):
+    console = Console(file=io.StringIO(), width=140, legacy_windows=False)
+    show(console, *given)
+    return console.file.getvalue().splitlines()
+
+
+REPRODUCED = {
+    "headline": "11 of 16 numbers came out.",
+    "counts": {
+        "parts": {
+            "table 1": {
+                "paper": {
+                    "reproduced": 11, "same direction": 12, "not reproduced": 13, "not run": 14,
+                },
+                "definition": {
+                    "reproduced": 21, "same direction": 22, "not reproduced": 23, "not run": 24,
+                },
+            }
+        }
+    },
+    "datasets": {
+        "students": {
+            "partitions": [
+                {
+                    "words": "greedy",
+                    "published": {"delta": 3.25},
+                    "paper": {"disparity": 3.5, "on_all_samples": {"low": 2.5, "high": 4.5}},
+                    "definition": {"disparity": 1.5, "on_all_samples": {"low": 0.5, "high": 1.75}},
+                },
+                {
+                    "words": "ours",
+                    "published": None,
+                    "paper": {"disparity": 5.5, "on_all_samples": {"low": 5.25, "high": 5.75}},
+                    "definition": {"disparity": 2.5, "on_all_samples": {"low": 2.25, "high": 2.75}},
+                },
+            ],
+            "lessons": ["Sizes: they differ."],
+        }
+    },
+}  # fmt: skip
+
+ON_TERMINAL = {
+    "full": lambda: on_terminal(terminal.show_audit, known.audit(), MEANINGS),
+    "bare": lambda: on_terminal(terminal.show_audit, known.bare()),
+    "fair": lambda: on_terminal(terminal.show_fair, known.mitigation(), known.columns(), ["side"]),
+    "fair_three": lambda: on_terminal(
+        terminal.show_fair, known.three_groups(), known.columns()[:1], ["sex", "town"]
+    ),
+    "reproduction": lambda: on_terminal(terminal.show_reproduction, REPRODUCED),
+}
+
+
+@pytest.mark.parametrize("which", ON_TERMINAL)
+def test_the_terminal(which):
+    same(f"terminal_{which}", ON_TERMINAL[which]())
+
+
+def sentences():
+    """Results that word themselves, in every way that they have."""
+    few = known.profile(chance={"copula": known.chance(tables=18)})
+    none = known.profile(chance={}, evidence_size=None)
+    flat = {"copula": known.chance(means=(0.9, 0.8, 0.7))}
+    gaussian = {"gaussian": known.chance("gaussian", means=(0.9, 0.1, 0.1))}
+    trusts = {
+        "by the evidence": known.trust(),
+        "given": known.trust(chosen="given", of_rows=None, held_out=None, notes=[]),
+        "of all rows": known.trust(of_rows=5_000, p_value=0.05, stability=None),
+        "may be chance": known.trust(p_value=0.051, profile=known.profile(chance=flat)),
+        "may be gaussian chance": known.trust(p_value=0.3, profile=known.profile(chance=gaussian)),
+        "few tables": known.trust(profile=few, p_value=0.0526),
+        "no tables": known.trust(profile=none, p_value=None, chosen="given"),
+    }
+    for name, found in trusts.items():
+        yield f"trust, {name}", found.summary()
+    yield "held out", known.held_out().told
+    yield "held out, nothing", known.held_out((-0.3, 0.1, 0.4)).told
+    yield "held out, one split", known.held_out((0.46,)).told
+    yield "held out, few tables", known.held_out(chance=[0.1] * 18).told
+    for name, runs in (
+        ("several", known.stability()),
+        ("one", known.stability(5, 0.55, (0.59, 0.41))),
+    ):
+        yield f"stability, {name}", f"{runs.told} {runs.told_several}"
+    yield "left out", known.partition().left_out_.told
+    group = known.partition().left_out_
+    yield "left out, numbers", f"{group.size} of {group.n_rows}, {group.share:.6f}"
+    yield "explanation", known.explanation().summary()
+    yield "explanation, bare", known.bare().explanation.summary()
+    outcomes = [known.outcome((gap, gap - 0.1, gap + 0.1)) for gap in (0.1, -0.5, 0.2, 0.05, -0.3)]
+    hidden = [known.hidden(0.01 * i, f"h{i}") for i in range(1, 6)]
+    many = known.explanation(outcome=outcomes, alignment=hidden)
+    yield "explanation, many", many.summary()
+    yield "explanation, repr", repr(many)
+    yield "sentence", known.sentence().told
+    yield "sentence, no description", known.sentence(count=600).told
+    conditions = known.sentence().conditions
+    three = known.sentence(conditions=(*conditions, conditions[0]), joined=("and", "or"))
+    yield "sentence, mixed", f"{three}"
+    unknown = Interval(math.nan, math.nan, math.nan)
+    lonely = Interval(0.25, math.nan, math.nan)
+    for name, outcome in {
+        "rate": known.outcome(),
+        "positive gap": known.outcome((0.46, 0.42, 0.49)),
+        "mean": known.mean_outcome(),
+        "unknown": known.outcome(unknown, left_out=unknown),
+        "few": known.outcome(lonely),
+    }.items():
+        yield f"outcome, {name}", f"{outcome}; {outcome.shown}; {outcome.sides()}"
+    for line in known.alignment()[:6]:
+        yield "alignment", line.tested
+    yield "rules", str(known.rules())
+    two, three = known.mitigation(), known.three_groups()
+    even = known.dimension(after=(0.2617, 0.2617))
+    names = np.array(list("abcdefgh"))
+    falls, rises = (0.9, *(0.1,) * 7), (0.5, *(0.2,) * 7)
+    eight = known.fair(groups_=names, sizes_=np.arange(25, 33))
+    for name, found in {
+        "two": two,
+        "two alike": replace(two, here=even),
+        "two alike, at a gain": replace(two, here=replace(even, kept_after=0.76)),
+        "paper": replace(two, fair=known.fair(centering="paper")),
+        "paper, at a gain": replace(
+            two,
+            here=replace(even, kept_after=0.76),
+            fair=known.fair(centering="paper"),
+        ),
+        "three": three,
+        "eight": replace(two, fair=eight, here=known.dimension(1, falls, rises)),
+        "one": replace(two, fair=known.fair(groups_=np.array(["everybody"]))),
+        "nothing": replace(two, here=known.dimension(before=(0.0, 1e-14))),
+        "loosely": replace(two, fair=known.fair(gap_=0.05)),
+        "not proved": replace(two, fair=known.fair(gap_=0.3)),
+        "to zero": replace(two, fair=known.fair(max_loss_=0.0, gap_=0.0)),
+        "to zero, not proved": replace(two, fair=known.fair(max_loss_=0.0, gap_=0.1)),
+    }.items():
+        yield f"mitigation, {name}", found.summary()
+    yield "audit", str(known.audit())
+    yield "audit, repr", repr(known.audit())
+    yield "audit, bare", known.bare().summary()
+
+
+def test_the_sentences():
+    lines = []
+    for name, text in sentences():
+        lines += [f"# {name}", *text.splitlines()]
+    same("sentences", lines)
+
+
+def plane():
+    """Two sides in a plane: the rest along the first axis, the group along the second as well."""
+    X = np.array([[4.0, 0, 0], [-4.0, 0, 0], [3.0, 0, 0], [1.0, 2, 0], [-1.0, -2, 0], [1.0, 0, 1]])
+    found = MaxDisparityPartition(1, group_size=2, min_group_size=1, random_state=0).fit(X)
+    return found, X
+
+
+def figures():
+    told, runs = known.explanation(), known.stability()
+    swept = replace(runs, epochs=[np.array([0.1, 0.2 + i / 100]) for i in range(6)])
+    alone = known.profile(chance={}, evidence_size=None)
+    found, X = plane()
+    yield "scree", plots.scree, ([0.41, 0.22, 0.12, 0.09], 3), {}
+    yield "scree, top", plots.scree, ([0.41, 0.22, 0.12, 0.09], 2), {"top": 3}
+    yield "profile", plots.profile, (known.profile(),), {}
+    yield "profile, alone", plots.profile, (alone,), {}
+    yield "jaccard", plots.jaccard, (runs,), {}
+    yield "consensus", plots.consensus, (runs,), {}
+    yield "epochs", plots.epochs, (swept,), {}
+    yield "mitigation", plots.mitigation, (known.mitigation(),), {}
+    yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}
+    yield "features", plots.disparity_by_feature, (told,), {"top": 4}
+    yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
+    yield "scores", plots.feature_scores, (told,), {"top": 3}
+    yield "alignment", plots.alignment, (told,), {}
+    yield "rules", plots.rules, (told,), {}
+    yield "plane", plots.plane, (found, X), {}
+
+
+def test_the_figures():
+    lines = []
+    for name, draw, given, options in figures():
+        ax = draw(*given, Figure().subplots(), **options)
+        lines += [f"# {name}", *cells.drawn(ax)]
+    same("figures", lines)
+
+
+def test_figures_of_the_page_are_the_figures():
+    """Each name of the page draws what it says."""
+    drawing = known.audit()._figures()
+    assert drawing.keys() == ALTERNATIVES.keys()
+    titles = {name: draw(Figure().subplots()).get_title() for name, draw in drawing.items()}
+    assert titles == {
+        "scree": "3 components keep 75 % of the variance",
+        "profile": "Best disparity found, beside chance",
+        "agreement": "Agreement of 6 runs, mean 0.72",
+        "consensus": "3 rows in every run, 2 in none",
+        "features": "A disparity of 0.584, by feature",
+        "scores": "The paper's scores (mean of 6 runs)",
+        "alignment": "Which columns the group looks like",
+        "mitigation": "Losses before and after, by number of components",
+    }
+
+
+@pytest.mark.parametrize(
+    ("colour", "name"),
+    [
+        (plots.LEFT_OUT, "var(--left)"),
+        (plots.REST, "var(--rest)"),
+        (plots.GREY, "var(--grey)"),
+        (plots.QUIET, "var(--line)"),
+        (plots.FAIR, "var(--fair)"),
+    ],
+)
+def test_colours_of_figures_are_the_pages(colour, name):
+    def draw(ax):
+        nothing(ax)
+        ax.barh([0], [1], color=colour)
+
+    svg = str(drawn("x", draw, "A bar."))
+    assert f"fill: {name}" in svg and svg.count("fill: var(") == 1
+
+
+def test_groups_csv_is_read_back_as_it_is():
+    found = known.audit()
+    read = pd.read_csv(io.StringIO(found.csv()))
+    counts = read["group"].value_counts()
+    assert (counts["left out"], counts["rest"]) == (known.GROUP, known.REST)
+    assert read["row"].tolist() == found.intake.rows.tolist()
