@@ -1,0 +1,258 @@
+"""Every answer of an audit on both sides of where it turns, and what is said of it there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import known
+from leftout.auditing.findings import STATUSES, Finding, findings
+from leftout.auditing.verdict import headline, paragraph
+from leftout.evidence.trusting import _doubts
+from leftout.explain.outcome import Interval
+from test_reading import same
+
+YES, NO, NOT_APPLICABLE, NOT_RUN = "found", "not found", "not applicable", "not run"
+
+
+def searched(**changed):
+    return {"partition": known.partition(**changed)}
+
+
+def trusted(**changed):
+    return {"trust": known.trust(**changed)}
+
+
+def at_chance(tables, p):
+    return trusted(profile=known.profile(chance={"copula": known.chance(tables=tables)}), p_value=p)
+
+
+def held(disparities=(0.44, 0.46, 0.49), reached=0, tables=39):
+    """On so many chance tables, so many of which keep more."""
+    chance = [0.9] * reached + [0.1] * (tables - reached)
+    return trusted(held_out=known.held_out(disparities, chance))
+
+
+def runs(number=5, agree=None, disparities=(0.5,)):
+    found = known.stability(number, disparities=disparities)
+    if agree is not None:
+        found = replace(found, jaccard=np.full((number, number), agree))
+    return {"stability": found}
+
+
+def told(**changed):
+    return {"explanation": known.explanation(**changed)}
+
+
+def described(count, covered, size, n_rows):
+    sizes = {"count": count, "covered": covered, "size": size, "n_rows": n_rows}
+    return told(sentence=known.sentence(**sizes))
+
+
+def hidden(*corrected):
+    return told(alignment=[known.hidden(p, f"h{i}") for i, p in enumerate(corrected)])
+
+
+def gap(value, low, high):
+    return told(outcome=[known.outcome((value, low, high))])
+
+
+def free(gap, overlap, ours=(-0.46, -0.49, -0.42)):
+    other = known.outcome(gap, encoding="target-free", overlap=overlap)
+    crossed = known.outcome((0.9, 0.8, 1.0), encoding="cross-fitted", overlap=0.99)
+    return told(outcome=[known.outcome(ours)], other_outcomes=[crossed, other])
+
+
+CROSSED = told(other_outcomes=[known.outcome(encoding="cross-fitted", overlap=0.9)])
+
+
+def mended(after, gap=3e-10, kept=(0.75, 0.714)):
+    here = known.dimension(after=after, gap=gap, kept=kept)
+    return {"mitigation": replace(known.mitigation(), here=here)}
+
+
+NONE = {"chance": {}, "evidence_size": None}
+UNJUDGED = ["Another note.", "Held-out rows: could not be judged. Half of the rows are too few."]
+# the code, the answer, when, and what of a known audit is different then
+CASES = [
+    ("D001", YES, "the group loses more by a hair", searched(losses=(0.3, 0.3 + 1e-9))),
+    ("D001", NO, "both lose the same", searched(losses=(0.3, 0.3))),
+    ("D001", NO, "the rest loses more", searched(losses=(0.323, 0.317))),
+    ("D001", YES, "one component", searched(n_components_=1)),
+    ("C001", YES, "p is the level", at_chance(39, 0.05)),
+    ("C001", NO, "p is above the level", at_chance(39, 0.0501)),
+    ("C001", YES, "19 tables", at_chance(19, 0.05)),
+    ("C001", NOT_RUN, "18 tables", at_chance(18, 0.02)),
+    ("C001", NOT_RUN, "no tables", trusted(profile=known.profile(**NONE), p_value=None)),
+    ("C001", NOT_APPLICABLE, "the paper's preset", {"trust": None}),
+    ("H001", YES, "1 of 39 chance tables keeps more", held(reached=1)),
+    ("H001", NO, "2 of 39 chance tables keep more", held(reached=2)),
+    ("H001", NO, "the interval holds zero", held((0.2, 0.6))),
+    ("H001", YES, "the interval begins above zero", held((0.44, 0.46))),
+    ("H001", NO, "below zero", held((-0.46, -0.44), 39)),
+    ("H001", YES, "19 chance tables", held(tables=19)),
+    ("H001", NOT_RUN, "18 chance tables", held(tables=18)),
+    ("H001", NOT_RUN, "one split", held((0.46,))),
+    ("H001", NOT_RUN, "no chance tables", held(tables=0)),
+    ("H001", NOT_RUN, "no splits", trusted(held_out=None, notes=["Another note."])),
+    ("H001", NOT_RUN, "not judged", trusted(held_out=None, notes=UNJUDGED)),
+    ("H001", NOT_APPLICABLE, "the paper's preset", {"trust": None}),
+    ("S001", YES, "half agreed", runs(agree=0.5)),
+    ("S001", NO, "less than half agreed", runs(agree=0.4999)),
+    ("S001", NOT_RUN, "4 runs", runs(4)),
+    ("S001", NOT_RUN, "no runs", {"stability": None}),
+    ("S002", YES, "a second group within 5 %", runs(disparities=(1.0, 0.95, 0.5))),
+    ("S002", NO, "a second group further off", runs(disparities=(1.0, 0.949))),
+    ("S002", NOT_RUN, "4 runs", runs(4)),
+    ("S002", NOT_RUN, "no runs", {"stability": None}),
+    ("E001", YES, "F1 is a half", described(50, 100, 100, 1_000)),
+    ("E001", NO, "F1 is below a half", described(49, 100, 100, 1_000)),
+    ("E001", YES, "it tells just enough of a large group", described(250, 400, 500, 1_000)),
+    ("E001", NO, "it tells too little of a large group", described(249, 400, 500, 1_000)),
+    ("E001", NOT_APPLICABLE, "no column varies", told(sentence=None)),
+    ("A001", YES, "p is the level", hidden(0.05, 0.0501)),
+    ("A001", NO, "p is above the level", hidden(0.0501, 0.2)),
+    ("A001", YES, "many are alike", hidden(0.01, 0.02, 0.03, 0.04, 0.045, 0.2)),
+    ("A001", NO, "many are not", hidden(0.1, 0.2, 0.3, 0.4)),
+    ("A001", NOT_APPLICABLE, "none was named", {"sensitive": []}),
+    ("A001", NOT_APPLICABLE, "none varies", told(alignment=known.alignment()[:4])),
+    ("O001", YES, "the interval begins above zero", gap(0.1, 1e-9, 0.2)),
+    ("O001", NO, "the interval begins at zero", gap(0.1, 0.0, 0.2)),
+    ("O001", YES, "the interval ends below zero", gap(-0.1, -0.2, -1e-9)),
+    ("O001", NO, "the interval ends at zero", gap(-0.1, -0.2, 0.0)),
+    ("O001", NOT_RUN, "too few rows", gap(0.1, math.nan, math.nan)),
+    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], other_outcomes=[])),
+    ("O002", YES, "the gap remains", free((-0.2, -0.3, -0.1), 0.5)),
+    ("O002", NO, "the gap is not clear", free((-0.2, -0.3, 0.1), 0.6)),
+    ("O002", NO, "the gap is reversed", free((0.2, 0.1, 0.3), 0.6)),
+    ("O002", YES, "another group", free((-0.2, -0.3, -0.1), 0.4999)),
+    ("O002", YES, "both above zero", free((0.2, 0.1, 0.3), 0.6, (0.3, 0.2, 0.4))),
+    ("O002", NOT_APPLICABLE, "no gap to begin with", free((0.2, 0.1, 0.3), 0.6, (0.0, -0.1, 0.1))),
+    ("O002", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
+    ("O002", NOT_APPLICABLE, "only cross-fitted", CROSSED),
+    ("S003", YES, "half is shared", free((-0.2, -0.3, -0.1), 0.5)),
+    ("S003", NO, "less than half is shared", free((-0.2, -0.3, -0.1), 0.4999)),
+    ("S003", NO, "nothing is shared", free((-0.2, -0.3, -0.1), None)),
+    ("S003", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
+    ("M001", YES, "the larger loss falls", mended((0.623, 0.626))),
+    ("M001", NO, "the larger loss stays", mended((0.043, 0.627))),
+    ("M001", NO, "the other one takes its place", mended((0.633, 0.257))),
+    ("M001", YES, "exactly, and at no price", mended((0.263, 0.257), 1e-13, (0.75, 0.76))),
+]  # fmt: skip
+
+
+def answers(**changed):
+    found = known.audit()
+    names = ("partition", "trust", "stability", "explanation", "mitigation")
+    parts = {name: getattr(found, name) for name in names} | {"sensitive": ["sex"]} | changed
+    return {each.code: each for each in findings(*(parts[name] for name in (*names, "sensitive")))}
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "changed"),
+    [pytest.param(*case[:2], case[3], id=f"{case[0]}, {case[2]}") for case in CASES],
+)
+def test_each_answer_turns_where_it_says(code, status, changed):
+    found = answers(**changed)
+    assert found[code].status == status
+    # and its detail is worded by the same result
+    others = {other: each for other, each in answers().items() if other != code}
+    same_part = {"O002": {"O001", "S003"}, "S003": {"O001", "O002"}, "O001": {"O002", "S003"}}
+    same_part |= {"C001": {"H001"}, "H001": {"C001"}, "S001": {"S002"}, "S002": {"S001"}}
+    for other, usual in others.items():
+        if other not in same_part.get(code, ()):
+            assert found[other] == usual
+
+
+def test_every_code_has_every_answer_that_it_can_give():
+    given = {code: {case[1] for case in CASES if case[0] == code} for code in answers()}
+    always = ("D001", "M001")
+    for code, statuses in given.items():
+        assert {YES, NO} <= statuses and (code in always or len(statuses) > 2)
+
+
+def test_details_say_which_way():
+    lines = []
+    for code, _, when, changed in CASES:
+        found = answers(**changed)[code]
+        lines += [f"# {code}, {when}", f"{found.status}: {found.detail}"]
+    same("answers", lines)
+
+
+ROWS = "1,267 of 10,010 rows"
+LEFT_OUT = f"{ROWS} are left out: chance tables rarely show as much"
+UNTESTED = f"{ROWS} are represented worst; whether by more than chance was not tested."
+CHANCE = (
+    f"No left-out group beyond chance: the {ROWS} that are represented worst lose no more than "
+    "chance gives."
+)
+GONE = f"{LEFT_OUT}, but on rows the search had not seen it is no more than chance."
+
+
+@pytest.mark.parametrize(
+    ("trust", "text"),
+    [
+        (held(), f"{LEFT_OUT}, and it holds on rows the search had not seen."),
+        (held(reached=2), GONE),
+        (held((0.46,)), f"{LEFT_OUT}."),
+        (trusted(held_out=None), f"{LEFT_OUT}."),
+        (at_chance(39, 0.0501), CHANCE),
+        (at_chance(18, 0.01), UNTESTED),
+        ({"trust": None}, UNTESTED),
+    ],
+)
+def test_the_headline_says_no_more_than_was_tested(trust, text):
+    group = known.partition().left_out_
+    assert headline(group, trust["trust"]) == text
+    sampled = text.replace("10,010 rows", "10,010 sampled rows")
+    assert headline(group, trust["trust"], True) == sampled
+    for losses in ((0.3, 0.3), (0.323, 0.317)):
+        group = known.partition(losses=losses).left_out_
+        nobody = f"No group of {ROWS} loses more than the rest."
+        assert headline(group, trust["trust"]) == nobody
+
+
+SAID = {
+    "D001": {YES, NO, NOT_RUN},
+    "E001": {YES, NO, NOT_RUN},
+    "C001": {YES, NO, NOT_RUN},
+    "O001": {YES, NO},
+    "S003": {NO},
+    "M001": {YES},
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_paragraph_has_what_people_ask_first(status):
+    every = [Finding(code, status, "A title", f"{code} said.") for code in answers()]
+    said = [f"{code} said." for code, statuses in SAID.items() if status in statuses]
+    assert paragraph("Head.", every) == " ".join(["Head.", *said])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sign"),
+    [(0.1, 0.2, 1), (-0.2, -0.1, -1), (-0.1, 0.1, 0), (0.0, 0.1, 0), (-0.1, 0.0, 0)],
+)
+def test_a_gap_is_clear_where_its_interval_leaves_zero(low, high, sign):
+    assert Interval(0.0, low, high).clear == sign
+
+
+@pytest.mark.parametrize(
+    ("miss", "residual", "said"),
+    [(0.1, 1.0999, []), (0.1001, 1.0, ["correlation"]), (0.0, 1.1001, ["variance"]),
+     (0.0, 0.8999, ["variance"]), (0.0, 0.9001, []), (0.2, 0.5, ["correlation", "variance"])],
+)  # fmt: skip
+def test_chance_tables_are_doubted_where_they_are_far_off(miss, residual, said):
+    profile = known.profile(chance={"copula": known.chance(miss=miss, residual=residual)})
+    notes = _doubts(profile)
+    assert len(notes) == len(said) and all(w in n for w, n in zip(said, notes, strict=True))
+    if len(notes) == 2:
+        assert notes == [
+            "Chance tables: a correlation is off by 0.20 on average, so read the p-value with "
+            "care.",
+            "Chance tables: 3 components leave 0.50 times the variance that they leave of the "
+            "table, so read the p-value with care.",
+        ]
