@@ -1,0 +1,351 @@
+"""What an audit writes, leaf by leaf, against the raw table: counted, averaged, projected anew.
+
+Sides are told apart by groups.csv alone, and every figure is computed from the table in the slow,
+obvious way. The audit draws a sample, so that a row's number is not its place.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import naive
+from leftout import audit, datasets
+from leftout.explain.leakage import _cross_fitted
+from leftout.tables.columns import column_of
+
+SIDES = {"left_out": 1, "rest": 0}
+
+
+def planted_table(m=300, size=80, seed=0):
+    """Numbers with a planted group, and columns of other kinds."""
+    X, group = datasets.make_planted(m, 6, 2, size, random_state=seed)
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(X, columns=[f"score {i}" for i in range(6)])
+    table["town"] = np.where(group == 1, "Beeley", rng.choice(["Ayton", "Corby", "Dale"], m))
+    table["sex"] = rng.choice(["f", "m"], m)
+    table["pay"] = np.round(1000 + 300 * rng.standard_normal(m) + 500 * group)
+    table["paid"] = np.where(rng.random(m) < 0.15 + 0.6 * (group == 0), "yes", "no")
+    table.loc[rng.random(m) < 0.05 + 0.1 * group, "score 1"] = np.nan
+    table.loc[rng.random(m) < 0.1, "paid"] = None
+    table["nr"] = np.arange(m)
+    return table
+
+
+@pytest.fixture(scope="module")
+def table():
+    return planted_table()
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return audit(
+        table, target="paid", positive="yes", sensitive=["sex", "pay"], n_components=3, sample=250,
+        chance=19, runs=5, rows=2,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(found):
+    return json.loads(found.json())
+
+
+@pytest.fixture(scope="module")
+def csv(found):
+    return pd.read_csv(io.StringIO(found.csv()))
+
+
+@pytest.fixture(scope="module")
+def labels(csv):
+    return (csv["group"] == "left out").to_numpy().astype(int)
+
+
+@pytest.fixture(scope="module")
+def raw(table, csv):
+    """The rows audited, as they are in the table."""
+    return table.iloc[csv["row"]].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def X(found, raw):
+    """The numbers searched, but for categories: scaled from the raw columns."""
+    X = found.intake.X
+    names = found.to_dict()["table"]["feature_names"]
+    for name in raw.columns[:6]:
+        values = raw[name].fillna(raw[name].median())
+        scaled = (values - values.min()) / (values.max() - values.min())
+        np.testing.assert_allclose(X[:, names.index(name)], scaled, atol=1e-12)
+    return X
+
+
+def close(found, expected, rtol=1e-8):
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-10)
+
+
+def kept(rows, V):
+    return np.sum((rows @ V) ** 2) / np.sum(rows**2)
+
+
+def own_loss(rows, V, W):
+    """Squared error of each row beyond that under a side's own components."""
+    return np.sum((rows - rows @ V @ V.T) ** 2 - (rows - rows @ W @ W.T) ** 2, axis=1)
+
+
+def test_rows_are_those_of_the_table(data, csv, labels, raw, X):
+    rows = X - X.mean(axis=0)
+    assert (len(csv), data["table"]["rows"], data["table"]["rows_in_table"]) == (250, 250, 300)
+    assert csv["row"].is_monotonic_increasing and csv["row"].max() > 250
+    assert set(csv["group"]) == {"left out", "rest"}
+    sides = [rows[labels == side] for side in (0, 1)]
+    V = naive.shared_basis(X, 3, "global")
+    lost = [own_loss(rows, V, naive.components(side, 3, False)) for side in sides]
+    close(csv["score"], lost[1] + len(sides[1]) / len(sides[0]) * lost[0])
+    assert csv["score"][labels == 1].min() > csv["score"][labels == 0].max()
+    for line in data["table"]["encoding"]:
+        assert line["missing"] == raw[line["column"]].isna().sum()
+    assert {line["column"] for line in data["table"]["encoding"]} == {*raw.columns[:7], "nr"}
+
+
+def test_the_partition_is_what_the_definition_gives(data, X, labels):
+    part, d = data["partition"], 3
+    assert part["sizes"] == [np.sum(labels == 0), np.sum(labels == 1)]
+    assert part["group_size"] == np.sum(labels == 1)
+    losses = naive.group_losses(X, labels, d)
+    close(part["losses"], losses)
+    close(part["disparity"], losses[1] - losses[0])
+    assert 0.0 < part["disparity"] <= part["bound"]
+    rows, V = X - X.mean(axis=0), naive.shared_basis(X, d, "global")
+    sides = [rows[labels == side] for side in (0, 1)]
+    close(part["retained"], [kept(side, V) for side in sides])
+    close(part["retained_own"], [kept(side, naive.components(side, d, False)) for side in sides])
+    spread = np.linalg.svd(rows, compute_uv=False) ** 2
+    close(data["pca"]["scree"], spread / spread.sum())
+    close(data["pca"]["explained_variance_ratio"], (spread / spread.sum())[:d])
+    for line in data["comparison"]:
+        assert sum(line["sizes"]) == 250 and line["sizes"][1] < line["sizes"][0] + 1
+        close(line["disparity"], line["losses"][1] - line["losses"][0])
+
+
+def test_features_are_split_by_the_definition(data, X, labels, found):
+    names = data["table"]["feature_names"]
+    losses = naive.feature_losses(X, labels, 3)
+    for line in data["explanation"]["disparity_by_feature"]:
+        rest, group = losses[:, names.index(line["feature"])]
+        close([line["left_out_loss"], line["rest_loss"]], [group, rest], 1e-6)
+        close(line["disparity"], group - rest, 1e-6)
+        close(line["share"], (group - rest) / data["partition"]["disparity"], 1e-6)
+    rows = X - X.mean(axis=0)
+    for line in data["explanation"]["feature_scores"]:
+        place = names.index(line["feature"])
+        for key, side in SIDES.items():
+            runs = [rows[run == side] for run in found.stability.labels]
+            close(line[key], np.mean([naive.feature_scores(r, 3)[place] for r in runs]), 1e-6)
+        close(line["total"], naive.feature_scores(rows, 3)[place], 1e-6)
+
+
+def holds(condition, raw):
+    column = raw[condition["column"]]
+    if condition["op"] in ("missing", "known"):
+        return column.isna() == (condition["op"] == "missing")
+    if condition["op"] == "range":
+        low, high = condition.get("low", -np.inf), condition.get("high", np.inf)
+        return (column >= low) & ((column < high) | (condition.get("high") is None))
+    return (column == condition["value"]) == (condition["op"] == "=")
+
+
+def test_rules_and_sentence_are_counted(data, raw, labels):
+    told = data["explanation"]
+    assert {rule["then"] for rule in told["rules"]} == {"left-out group", "rest"}
+    for rule in told["rules"]:
+        covered = np.logical_and.reduce([holds(each, raw) for each in rule["if"]])
+        side = labels == (rule["then"] == "left-out group")
+        assert (rule["covered"], rule["count"]) == (covered.sum(), (covered & side).sum())
+        close(rule["support"], (covered & side).mean())
+        close(rule["confidence"], side[covered].mean())
+        close(rule["lift"], side[covered].mean() / side.mean())
+        assert rule["lift"] >= 1.0
+    sentence, group = told["sentence"], labels == 1
+    first, *others = (holds(each, raw).to_numpy() for each in sentence["conditions"])
+    covered = first
+    for word, each in zip(sentence["joined"], others, strict=True):
+        covered = covered & each if word == "and" else covered | each
+    assert (sentence["covered"], sentence["count"]) == (covered.sum(), (covered & group).sum())
+    assert (sentence["size"], sentence["n_rows"]) == (group.sum(), 250)
+    close(sentence["precision"], group[covered].mean())
+    close(sentence["recall"], covered[group].mean())
+    close(sentence["f1"], naive.f1(covered, group))
+    for line in told["rule_frequency"]["variables"]:
+        assert max(line["left_out_runs"], line["rest_runs"]) <= told["rule_frequency"]["runs"] == 5
+
+
+def test_columns_are_compared_side_by_side(data, raw, labels):
+    told = data["explanation"]
+    by_side = {key: raw[labels == side] for key, side in SIDES.items()}
+    assert {line["column"] for line in told["alignment"]} == {*raw.columns[:7], "sex", "pay"}
+    for line in told["alignment"]:
+        sides = [side[line["column"]] for side in by_side.values()]
+        assert line["searched"] == (line["column"] not in ("sex", "pay"))
+        if line["kind"] == "number":
+            close(line["means"], [side.mean() for side in sides])
+            assert (line["difference"] > 0) == (sides[0].mean() > sides[1].mean())
+            continue
+        value = line["contrast"]
+        has = [side.isna() if line["kind"] == "missing" else side == value for side in sides]
+        shares = [line["left_out_share"], line["rest_share"]]
+        close(shares, [each.mean() for each in has])
+        if line["kind"] == "category":
+            assert value == max(set(raw[line["column"]]), key=lambda v: gain(sides, v))
+    for line in told["typical"]:
+        for key, side in by_side.items():
+            column = side[line["column"]]
+            if line["kind"] == "median":
+                close(float(line[key]), column.median(), 1e-6)
+            else:
+                counts = column.value_counts(normalize=True)
+                assert line[key] == counts.index[0]
+                close(line[f"{key}_share"], counts.iloc[0])
+
+
+def gain(sides, value):
+    return (sides[0] == value).mean() - (sides[1] == value).mean()
+
+
+def wilson(hits, n, z=1.959963984540054):
+    middle, half = hits + z * z / 2, z * np.sqrt(hits * (n - hits) / n + z * z / 4)
+    return np.array([middle - half, middle + half]) / (n + z * z)
+
+
+def test_the_outcome_is_the_tables(data, raw, labels):
+    outcome = data["explanation"]["outcome"][0]
+    assert (outcome["target"], outcome["positive"]) == ("paid", "yes")
+    ends = {}
+    for key, side in SIDES.items():
+        known = raw["paid"][labels == side].dropna()
+        hits, n = int((known == "yes").sum()), len(known)
+        close(outcome[key]["value"], hits / n)
+        ends[key] = (hits / n, *wilson(hits, n))
+        close([outcome[key]["low"], outcome[key]["high"]], ends[key][1:], 1e-6)
+    (a, a_low, a_high), (b, b_low, b_high) = ends["left_out"], ends["rest"]
+    gap = [a - b, a - b - np.hypot(a - a_low, b_high - b), a - b + np.hypot(a_high - a, b - b_low)]
+    close([outcome["gap"][key] for key in ("value", "low", "high")], gap, 1e-6)
+    assert outcome["missing"] == raw["paid"].isna().sum() > 0
+    encodings = [line["encoding"] for line in data["explanation"]["outcome"]]
+    assert encodings == [None, "cross-fitted", "target-free"]
+
+
+def test_no_row_that_is_shown_belongs_to_the_other_side(data, table, csv, X, labels):
+    rows = data["explanation"]["rows"]
+    place = {int(row): at for at, row in enumerate(csv["row"])}
+    score = csv.set_index("row")["score"]
+    nearest = np.sum((X - X[labels == 0].mean(axis=0)) ** 2, axis=1)
+    for key, side in SIDES.items():
+        shown = [row["row"] for row in rows[key]]
+        assert [labels[place[row]] for row in shown] == [side] * 2
+        own = csv["row"][labels == side]
+        if key == "left_out":
+            assert shown == sorted(own, key=lambda row: -score[row])[:2]
+        else:
+            assert shown == sorted(own, key=lambda row: nearest[place[row]])[:2]
+        for row in rows[key]:
+            assert set(row["values"]) == set(table.columns[:7])
+            for name, text in row["values"].items():
+                value = table[name][row["row"]]
+                known = None if pd.isna(value) else value
+                assert text == known or float(text) == pytest.approx(known, rel=1e-6)
+
+
+def test_fair_pca_is_what_its_projection_keeps(data, found, X, labels):
+    mended, fair = data["mitigation"], found.mitigation.fair
+    assert mended["groups"] == ["rest", "the left-out group"]
+    assert mended["sizes"] == data["partition"]["sizes"]
+    close(mended["losses_before"], naive.group_losses(X, labels, 3))
+    rows, V = X - X.mean(axis=0), naive.shared_basis(X, 3, "global")
+    sides = [rows[labels == side] for side in (0, 1)]
+    best = [kept(side, naive.components(side, 3, False)) for side in sides]
+    fairly = [kept(side, fair.components_.T) for side in sides]
+    each = [np.sum(side**2) / len(side) for side in sides]
+    close(mended["retained_before"], [kept(side, V) for side in sides])
+    close(mended["retained_after"], fairly)
+    close(mended["losses_after"], [v * (b - f) for v, b, f in zip(each, best, fairly, strict=True)])
+    close(
+        [mended["kept_before"], mended["kept_after"]],
+        [kept(rows, V), kept(rows, fair.components_.T)],
+    )
+    close(mended["price"], kept(rows, V) - kept(rows, fair.components_.T))
+    assert max(mended["losses_after"]) < max(mended["losses_before"])
+    for line in mended["by_dimension"]:
+        close(line["losses_before"], naive.group_losses(X, labels, line["n_components"]), 1e-6)
+        assert line["max_loss_before"] == max(line["losses_before"])
+        assert line["max_loss_after"] == max(line["losses_after"])
+        close(line["price"], line["kept_before"] - line["kept_after"])
+
+
+def test_evidence_and_runs_are_told_as_they_are(data, found):
+    runs = found.stability.labels
+    both = [[np.sum(a & b) / np.sum(a | b) for b in runs] for a in runs]
+    apart = np.array(both)[np.triu_indices(5, 1)]
+    assert data["stability"]["runs"] == 5
+    for key, value in (("mean", apart.mean()), ("low", apart.min()), ("high", apart.max())):
+        close(data["stability"][f"jaccard_{key}"], value)
+    trust = data["trust"]
+    assert (trust["rows"], trust["of_rows"]) == (250, 250)
+    assert trust["p_value"] == trust["chance"]["copula"]["p_value"]
+    assert trust["beyond_chance"] == (trust["p_value"] <= 0.05)
+    for line, curve in zip(data["profile"], found.trust.profile.main.curves.T, strict=True):
+        around = line["chance"]["copula"]
+        close([around[key] for key in ("low", "mean", "high")],
+              [np.quantile(curve, 0.05), curve.mean(), np.quantile(curve, 0.95)])  # fmt: skip
+        reached = np.sum(curve >= line["disparity"] * (1 - 1e-9))
+        close(around["p_value"], (1 + reached) / 20)
+        assert line["disparity"] <= line["bound"]
+    beyond = [
+        line["size"] * (line["disparity"] - line["chance"]["copula"]["mean"])
+        for line in data["profile"]
+    ]
+    nearest = data["profile"][int(np.argmax(beyond))]["size"]
+    low, high = trust["evidence_range"]
+    assert low <= trust["evidence_size"] <= high and low <= nearest <= high
+    assert trust["evidence_size"] == data["partition"]["group_size"]
+
+
+def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
+    told = data["explanation"]
+    assert "paid" not in {line["column"] for line in data["table"]["encoding"]}
+    assert not any("paid" in name for name in data["table"]["feature_names"])
+    for part in ("sentence", "rules", "rule_frequency", "interactions", "alignment", "typical"):
+        assert '"paid' not in json.dumps(told[part]), part
+    for part in ("sentence", "rules", "rule_frequency", "interactions", "what_if", "rows"):
+        assert '"sex' not in json.dumps(told[part]) and '"pay' not in json.dumps(told[part]), part
+    # without categories that hold its mean, the search is the same whatever the target
+    numbers = table.drop(columns=["town", "nr"])
+    quick = {"target": "paid", "sensitive": ["sex"], "chance": 0, "runs": 0, "group_size": 60}
+    other = numbers.assign(paid=numbers["paid"].sample(frac=1, random_state=0).to_numpy())
+    first, second = (audit(each, **quick) for each in (numbers, other))
+    assert np.array_equal(first.intake.X, second.intake.X)
+    assert first.csv() == second.csv()
+
+
+def test_a_row_is_never_encoded_by_its_own_target():
+    """Flip one target after the other: a row's own encoding stays, to the bit."""
+    rng = np.random.default_rng(0)
+    m = 60
+    towns = np.array([*rng.choice(list("abc"), m - 1), "once"])
+    X, places = rng.random((m, 3)), {1: column_of(towns, "town")}
+    for y, other in ((rng.integers(0, 2, m), lambda v: 1 - v), (rng.random(m), lambda v: v + 5.0)):
+        positive = 1 if y.dtype.kind == "i" else None
+
+        def encoded(y, positive=positive):
+            return _cross_fitted(X, places, column_of(y, "y"), positive, 5)[:, 1]
+
+        before, moved = encoded(y), 0
+        for row in range(m):
+            flipped = y.copy()
+            flipped[row] = other(y[row])
+            after = encoded(flipped)
+            assert after[row] == before[row]
+            moved += np.any(after != before)
+        assert moved > m / 2  # other rows' encodings do depend on it
