@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-kernels tables test-oldest lint types browser bench picture clean
+.PHONY: demo test test-kernels test-mutants tables test-oldest lint types browser bench picture clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -27,6 +27,10 @@ test: lint types browser
 # The numerical tests with every processor's BLAS kernels that this one can execute.
 test-kernels: .venv/test
 	$(BIN)/python tests/kernels.py
+
+# Mistakes in what people read: each must fail a test. MUTANTS="page.html plots" for some of them.
+test-mutants: .venv/test
+	$(BIN)/python tests/mutants.py $(MUTANTS)
 
 # 10,000 random tables through the encoder; `make test` draws 2,000.
 tables: .venv/test

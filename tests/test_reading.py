@@ -1,6 +1,6 @@
 """What people read, all of it, with known numbers: each in its cell, its unit and its words.
 
-Page, terminal, sentences, figures and data of the results in :mod:`known` are compared as a whole
+Page, terminal, sentences and data of the results in :mod:`known` are compared as a whole
 with the files in ``read``, where every cell stands beside the name of its column. Who changes what
 people read changes the file by hand: what is new there has to be true of the numbers in
 :mod:`known`.
@@ -17,16 +17,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from rich.console import Console
 
 import cells
 import known
-from leftout import MaxDisparityPartition, __version__, plots, report
+import known_paper
+from leftout import __version__, report
 from leftout.cli import terminal
 from leftout.explain.outcome import Interval
 from leftout.report.alternatives import ALTERNATIVES
-from leftout.report.figures import drawn
 
 READ = Path(__file__).parent / "read"
 MEANINGS = {"town": "where they live", "age": "in years"}
@@ -62,6 +61,10 @@ FOUND = {"full": known.audit, "bare": known.bare}
 @pytest.mark.parametrize("which", FOUND)
 def test_the_page(which):
     same(f"page_{which}", map(versionless, cells.Page(page_of(FOUND[which]())).lines))
+
+
+def test_the_page_on_the_paper():
+    same("page_paper", cells.Page(report.reproduction(known_paper.reproduction(), {})).lines)
 
 
 @pytest.mark.parametrize("which", FOUND)
@@ -284,79 +287,6 @@ def test_the_sentences():
     for name, text in sentences():
         lines += [f"# {name}", *text.splitlines()]
     same("sentences", lines)
-
-
-def plane():
-    """Two sides in a plane: the rest along the first axis, the group along the second as well."""
-    X = np.array([[4.0, 0, 0], [-4.0, 0, 0], [3.0, 0, 0], [1.0, 2, 0], [-1.0, -2, 0], [1.0, 0, 1]])
-    found = MaxDisparityPartition(1, group_size=2, min_group_size=1, random_state=0).fit(X)
-    return found, X
-
-
-def figures():
-    told, runs = known.explanation(), known.stability()
-    swept = replace(runs, epochs=[np.array([0.1, 0.2 + i / 100]) for i in range(6)])
-    alone = known.profile(chance={}, evidence_size=None)
-    found, X = plane()
-    yield "scree", plots.scree, ([0.41, 0.22, 0.12, 0.09], 3), {}
-    yield "scree, top", plots.scree, ([0.41, 0.22, 0.12, 0.09], 2), {"top": 3}
-    yield "profile", plots.profile, (known.profile(),), {}
-    yield "profile, alone", plots.profile, (alone,), {}
-    yield "jaccard", plots.jaccard, (runs,), {}
-    yield "consensus", plots.consensus, (runs,), {}
-    yield "epochs", plots.epochs, (swept,), {}
-    yield "mitigation", plots.mitigation, (known.mitigation(),), {}
-    yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}
-    yield "features", plots.disparity_by_feature, (told,), {"top": 4}
-    yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
-    yield "scores", plots.feature_scores, (told,), {"top": 3}
-    yield "alignment", plots.alignment, (told,), {}
-    yield "rules", plots.rules, (told,), {}
-    yield "plane", plots.plane, (found, X), {}
-
-
-def test_the_figures():
-    lines = []
-    for name, draw, given, options in figures():
-        ax = draw(*given, Figure().subplots(), **options)
-        lines += [f"# {name}", *cells.drawn(ax)]
-    same("figures", lines)
-
-
-def test_figures_of_the_page_are_the_figures():
-    """Each name of the page draws what it says."""
-    drawing = known.audit()._figures()
-    assert drawing.keys() == ALTERNATIVES.keys()
-    titles = {name: draw(Figure().subplots()).get_title() for name, draw in drawing.items()}
-    assert titles == {
-        "scree": "3 components keep 75 % of the variance",
-        "profile": "Best disparity found, beside chance",
-        "agreement": "Agreement of 6 runs, mean 0.72",
-        "consensus": "3 rows in every run, 2 in none",
-        "features": "A disparity of 0.584, by feature",
-        "scores": "The paper's scores (mean of 6 runs)",
-        "alignment": "Which columns the group looks like",
-        "mitigation": "Losses before and after, by number of components",
-    }
-
-
-@pytest.mark.parametrize(
-    ("colour", "name"),
-    [
-        (plots.LEFT_OUT, "var(--left)"),
-        (plots.REST, "var(--rest)"),
-        (plots.GREY, "var(--grey)"),
-        (plots.QUIET, "var(--line)"),
-        (plots.FAIR, "var(--fair)"),
-    ],
-)
-def test_colours_of_figures_are_the_pages(colour, name):
-    def draw(ax):
-        nothing(ax)
-        ax.barh([0], [1], color=colour)
-
-    svg = str(drawn("x", draw, "A bar."))
-    assert f"fill: {name}" in svg and svg.count("fill: var(") == 1
 
 
 def test_groups_csv_is_read_back_as_it_is():
