@@ -39,6 +39,10 @@ class Page(HTMLParser):
             self.text += f"[{given['class']}] "
         elif tag == "span":
             self.text += " "
+        elif tag == "td" and given.get("style"):
+            looks = {"font-weight: 600": "[bold] ", "font-style: italic": "[italic] "}
+            self.text += "".join(mark for look, mark in looks.items() if look in given["style"])
+            self.text += f"[{given['title']}] " if "title" in given else ""
         elif tag == "svg":
             self.text += f"[{given['aria-labelledby']}] "
         elif tag == "details":

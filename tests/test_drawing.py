@@ -99,3 +99,6 @@ def test_colours_of_the_page_are_the_figures():
     for which, name in ((".bar .fill", "rest"), (".bar .fill.left", "left")):
         rule = style.split(f"{which} {{")[1].split("}")[0]
         assert f"background: var(--{name})" in rule
+    # what was not looked at looks like no answer
+    dashed = ".status.not-applicable, .status.not-run { color: var(--grey); border-style: dashed;"
+    assert dashed in style and ".status.found { font-weight: 600;" in style

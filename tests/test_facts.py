@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import naive
-from leftout import audit, datasets
+from leftout import MaxDisparityPartition, audit, datasets
 from leftout.explain.leakage import _cross_fitted
 from leftout.tables.columns import column_of
 
@@ -237,6 +237,20 @@ def test_the_outcome_is_the_tables(data, raw, labels):
     assert encodings == [None, "cross-fitted", "target-free"]
 
 
+def test_without_the_target_the_search_is_repeated(data, found, raw, X, labels):
+    """Towns as yes-or-no columns, as far apart as the ends of a number."""
+    numbers = np.delete(X, data["table"]["feature_names"].index("town"), axis=1)
+    towns = pd.get_dummies(raw["town"]).to_numpy(dtype=float) / np.sqrt(2.0)
+    share = sum(data["pca"]["explained_variance_ratio"])
+    again = MaxDisparityPartition(share, group_size=int(labels.sum()), random_state=0)
+    other = again.fit(np.column_stack([numbers, towns])).labels_
+    outcome = data["explanation"]["outcome"][2]
+    close(outcome["overlap"], np.sum(other & labels) / np.sum(other | labels))
+    for key, side in SIDES.items():
+        close(outcome[key]["value"], (raw["paid"][other == side].dropna() == "yes").mean())
+    assert outcome["encoding"] == "target-free" and 0.0 < outcome["overlap"] < 1.0
+
+
 def test_no_row_that_is_shown_belongs_to_the_other_side(data, table, csv, X, labels):
     rows = data["explanation"]["rows"]
     place = {int(row): at for at, row in enumerate(csv["row"])}
@@ -327,6 +341,7 @@ def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
     first, second = (audit(each, **quick) for each in (numbers, other))
     assert np.array_equal(first.intake.X, second.intake.X)
     assert first.csv() == second.csv()
+    assert first.explanation.outcome[0].text == "paid = yes"  # of two values, the second
 
 
 def test_a_row_is_never_encoded_by_its_own_target():
