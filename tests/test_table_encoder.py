@@ -415,6 +415,20 @@ REFUSED = (
 
 
 # ``make tables`` draws 10,000
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.0, 5e-324], [0.0, 1.0]),
+        ([0.0, 5e-324, 1e-323], [0.0, 0.5, 1.0]),
+        ([-1.5e308, 0.0, 1.5e308], [0.0, 0.5, 1.0]),
+        ([-1.7e308, 1.7e308], [0.0, 1.0]),
+    ],
+)
+def test_ranges_at_the_ends_of_what_a_float_holds(values, expected):
+    found = TableEncoder().fit_transform(pd.DataFrame({"a": values * 3}))
+    assert found.ravel().tolist() == expected * 3
+
+
 @settings(max_examples=int(os.environ.get("LEFTOUT_TABLES", "2000")))
 @given(drawn=tables())
 def test_any_table_is_encoded_or_refused(drawn):

@@ -94,8 +94,10 @@ class Numbers:
         parts = []
         if self.low < self.high:
             filled = np.clip(np.where(missing, self.median, values), self.low, self.high)
-            half = self.high / 2.0 - self.low / 2.0  # of a range that may be too large for a float
-            parts.append((filled / 2.0 - self.low / 2.0) / half)
+            # a range may be too large for a float, and half of it too small
+            unit = 1.0 if np.isfinite(self.high - self.low) else 2.0
+            low, high = self.low / unit, self.high / unit
+            parts.append((filled / unit - low) / (high - low))
         return np.column_stack(parts + [missing.astype(np.float64)] * self.gaps)
 
 
@@ -228,7 +230,8 @@ def _names_rows(column: Column) -> bool:
     if len(values) < 3 or not np.isfinite(values).all():
         return False
     ordered = np.sort(values)
-    steps = np.diff(ordered)
+    with np.errstate(over="ignore"):
+        steps = np.diff(ordered)
     if (steps <= 0).any() or (ordered != np.floor(ordered)).any():
         return False
     return bool((steps == 1).all() or _ID.search(column.name))
