@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import naive
-from leftout import MaxDisparityPartition, audit, datasets
+from leftout import MaxDisparityPartition, audit, datasets, explain
 from leftout.explain.leakage import _cross_fitted
 from leftout.tables.columns import column_of
 
@@ -178,8 +179,25 @@ def test_rules_and_sentence_are_counted(data, raw, labels):
     close(sentence["precision"], group[covered].mean())
     close(sentence["recall"], covered[group].mean())
     close(sentence["f1"], naive.f1(covered, group))
-    for line in told["rule_frequency"]["variables"]:
-        assert max(line["left_out_runs"], line["rest_runs"]) <= told["rule_frequency"]["runs"] == 5
+
+
+def test_leading_rules_are_counted_run_by_run(data, raw, found):
+    told, top = data["explanation"], 10
+    runs = [explain.find_rules(raw[raw.columns[:7]], run) for run in found.stability.labels]
+    for side, key in ((1, "left_out_runs"), (0, "rest_runs")):
+        single, paired = Counter(), Counter()
+        for rules in runs:
+            of_side = [rule for rule in rules if rule.group == side]
+            for number, counter in ((1, single), (2, paired)):
+                leading = [rule for rule in of_side if len(rule.antecedents) == number][:top]
+                names = {frozenset(each.column for each in rule.antecedents) for rule in leading}
+                counter.update(names)
+        for line in told["rule_frequency"]["variables"]:
+            assert line[key] == single[frozenset([line["variable"]])], line
+        word = "left-out group" if side else "rest"
+        pairs = [line for line in told["interactions"] if line["group"] == word]
+        assert {frozenset(line["pair"]): line["runs"] for line in pairs} == paired
+    assert (told["rule_frequency"]["runs"], told["rule_frequency"]["top"]) == (5, top)
 
 
 def test_columns_are_compared_side_by_side(data, raw, labels):
