@@ -418,12 +418,13 @@ def audit(**changed):
 
 def bare():
     """The paper's preset on a table of numbers: nothing tested, nothing to describe it by."""
+    once = explanation().what_if[0]
     return audit(
         trust=None,
         stability=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
-            rules=rules().take(np.arange(0)), what_if=[], notes=[],
+            rules=rules().take(np.arange(0)), notes=[], what_if=[replace(once, shuffled=np.nan)],
             rule_frequency=Frequency(variables=[], pairs=[], runs=1, top=10),
         ),
         intake=intake(source=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={}),
