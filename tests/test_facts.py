@@ -13,9 +13,11 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import naive
-from leftout import MaxDisparityPartition, audit, datasets, explain
+from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
+from leftout.cli import main
 from leftout.explain.leakage import _cross_fitted
 from leftout.tables.columns import column_of
 
@@ -111,6 +113,47 @@ def test_rows_are_those_of_the_table(data, csv, labels, raw, X):
     assert {line["column"] for line in data["table"]["encoding"]} == {*raw.columns[:7], "nr"}
 
 
+def test_notes_and_encodings_say_what_was_done(found, data, raw):
+    assert found.notes[0] == (
+        "250 of the table's 300 rows were drawn, in proportion to the target's values; another "
+        "sample (another seed) may give another group."
+    )
+    how = {line["column"]: line["how"] for line in data["table"]["encoding"]}
+    assert how["town"] == "4 values: mean of paid = yes for each"
+    low, high = (f"{value:.6g}" for value in (raw["score 0"].min(), raw["score 0"].max()))
+    assert how["score 0"].startswith(low[:5]) and how["score 0"].split(" to ")[1].startswith(
+        high[:5]
+    )
+    small = pd.DataFrame({
+        "age": [18, 40, 90, 33] * 5,
+        "owner": ["no", "yes", "yes", "no"] * 5,
+        "gaps": [1.5, None, 2.5, 4.0] * 5,
+    })  # fmt: skip
+    encoder = TableEncoder().fit(small)
+    assert {line.column: (line.how, line.missing) for line in encoder.encoding_} == {
+        "age": ("18 to 90, scaled", 0),
+        "owner": ("no is 0, yes is 1", 0),
+        "gaps": ("1.5 to 4, scaled; missing: median, and a column that says so", 5),
+    }
+
+
+def test_the_command_writes_the_files_that_it_names(tmp_path, table):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ["audit", str(tmp_path / "t.csv"), "--target", "paid", "--size", "60", "--chance", "0"]
+    result = CliRunner().invoke(main, [*words, "--runs", "0", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.stderr
+    page, text, rows = (
+        (tmp_path / "out" / name).read_text(encoding="utf-8")
+        for name in ("report.html", "audit.json", "groups.csv")
+    )
+    assert page.startswith("<!doctype html>") and json.loads(text)["partition"]["sizes"] == [
+        240,
+        60,
+    ]
+    sides = pd.read_csv(io.StringIO(rows))["group"].value_counts().to_dict()
+    assert sides == {"rest": 240, "left out": 60}
+
+
 def test_the_partition_is_what_the_definition_gives(data, X, labels):
     part, d = data["partition"], 3
     assert part["sizes"] == [np.sum(labels == 0), np.sum(labels == 1)]
@@ -181,23 +224,35 @@ def test_rules_and_sentence_are_counted(data, raw, labels):
     close(sentence["f1"], naive.f1(covered, group))
 
 
+def often(columns, runs, side, number, top):
+    """In how many runs so many columns together are in a leading rule of a side."""
+    found = Counter()
+    for run in runs:
+        rules = [rule for rule in explain.find_rules(columns, run) if rule.group == side]
+        leading = [rule for rule in rules if len(rule.antecedents) == number][:top]
+        found.update({frozenset(each.column for each in rule.antecedents) for rule in leading})
+    return found
+
+
 def test_leading_rules_are_counted_run_by_run(data, raw, found):
-    told, top = data["explanation"], 10
-    runs = [explain.find_rules(raw[raw.columns[:7]], run) for run in found.stability.labels]
-    for side, key in ((1, "left_out_runs"), (0, "rest_runs")):
-        single, paired = Counter(), Counter()
-        for rules in runs:
-            of_side = [rule for rule in rules if rule.group == side]
-            for number, counter in ((1, single), (2, paired)):
-                leading = [rule for rule in of_side if len(rule.antecedents) == number][:top]
-                names = {frozenset(each.column for each in rule.antecedents) for rule in leading}
-                counter.update(names)
-        for line in told["rule_frequency"]["variables"]:
-            assert line[key] == single[frozenset([line["variable"]])], line
-        word = "left-out group" if side else "rest"
-        pairs = [line for line in told["interactions"] if line["group"] == word]
-        assert {frozenset(line["pair"]): line["runs"] for line in pairs} == paired
-    assert (told["rule_frequency"]["runs"], told["rule_frequency"]["top"]) == (5, top)
+    told, columns = data["explanation"], raw[raw.columns[:7]]
+    pairs = {"pairs": told["interactions"]}
+    here = raw["town"].isin(["Ayton", "Corby"])  # elsewhere nobody is: that leads the rest's rules
+    others = [here & (column > column.quantile(0.9)) for _, column in raw.iloc[:, 2:6].items()]
+    one = explain.rule_frequency(columns, np.array(others), top=1)
+    for frequency, runs, top in (
+        (told["rule_frequency"] | pairs, found.stability.labels, 10),
+        ({name: getattr(one, name) for name in ("variables", "pairs", "runs", "top")}, others, 1),
+    ):
+        assert (frequency["runs"], frequency["top"]) == (len(runs), top)
+        for side, key, word in ((1, "left_out_runs", "left-out group"), (0, "rest_runs", "rest")):
+            single = {frozenset([line["variable"]]): line[key] for line in frequency["variables"]}
+            expected = often(columns, runs, side, 1, top)
+            assert {names: count for names, count in single.items() if count} == expected
+            paired = [line for line in frequency["pairs"] if line["group"] == word]
+            counted = {frozenset(line["pair"]): line["runs"] for line in paired}
+            assert counted == often(columns, runs, side, 2, top)
+    assert any(line["left_out_runs"] != line["rest_runs"] for line in one.variables)
 
 
 def test_columns_are_compared_side_by_side(data, raw, labels):
