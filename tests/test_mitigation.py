@@ -72,7 +72,8 @@ def test_the_summary_says_who_gains_and_what_it_costs(tmp_path):
     assert {"losses_before", "losses_after", "max_loss", "gap", "by_dimension"} <= data.keys()
     assert "one group" in mitigate(X, ["all"] * 150, 2).summary()
     small = mitigate(X, np.where(np.arange(150) < 10, "few", "many"), 2).summary()
-    assert "Read with care: 1 group of fewer than 30 rows" in small
+    assert "Read with care: a group of fewer than 30 rows fits its own PCA" in small
+    assert small.endswith("; there is 1.")
 
 
 def test_the_summary_of_many_groups_names_the_extra_dimensions():

@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from numba import njit
 
 # Kernels let go of the interpreter lock and divide as IEEE does.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_said = False
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -26,14 +26,12 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return njit(**_OPTIONS, **options)(function)
 
 
+@cache
 def _say_once() -> None:
-    global _said
-    if not _said:
-        warnings.warn(
-            "leftout finds no folder to keep its compiled kernels in, so every start compiles them "
-            "again, which takes about 20 seconds. Set NUMBA_CACHE_DIR to a folder that can be "
-            "written to.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    _said = True
+    warnings.warn(
+        "leftout finds no folder to keep its compiled kernels in, so every start compiles them "
+        "again, which takes about 20 seconds. Set NUMBA_CACHE_DIR to a folder that can be written "
+        "to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

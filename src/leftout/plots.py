@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.checks import Refusal
-from leftout.evidence.profiles import Profile
+from leftout.evidence.profiles import Profile, told_p
 from leftout.evidence.stability import Stability
 from leftout.search.partition import fitted_on
 from leftout.wording import shown
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 # The left-out group or the table itself, the rest or chance, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
-_TABLE, _COPULA, _GAUSSIAN, _QUIET, _FAIR = LEFT_OUT, REST, GREY, QUIET, FAIR
 _SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
-_CHANCE = {"copula": _COPULA, "gaussian": _GAUSSIAN}
+_CHANCE = {"copula": REST, "gaussian": GREY}
 
 
 def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
@@ -31,7 +30,7 @@ def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 
     ax = _axis(ax)
     shares = np.asarray(shares)[: max(top, n_components)]
     kept = np.arange(len(shares)) < n_components
-    ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, _COPULA, _QUIET))
+    ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, REST, QUIET))
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance, %")
@@ -49,12 +48,12 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     for kind, chance in found.chance.items():
         color = _CHANCE[kind]
         ax.fill_between(found.sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
-        label = f"{kind} chance, p = {chance.p_value:.2g}"
+        label = f"{kind} chance, {told_p(chance.p_value)}"
         ax.plot(found.sizes, chance.mean, color=color, lw=1.5, ls="--", label=label)
-    ax.plot(found.sizes, found.disparities, color=_TABLE, lw=2, marker="o", ms=4, label="table")
+    ax.plot(found.sizes, found.disparities, color=LEFT_OUT, lw=2, marker="o", ms=4, label="table")
     if found.evidence_size is not None:
         label = f"most evidence: {found.evidence_size:,} rows"
-        ax.axvline(found.evidence_size, color=_TABLE, lw=1, ls=":", label=label)
+        ax.axvline(found.evidence_size, color=LEFT_OUT, lw=1, ls=":", label=label)
     _log_sizes(ax, found.sizes)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("rows in the left-out group")
@@ -88,7 +87,7 @@ def consensus(found: Stability, ax: Axes | None = None) -> Axes:
     ax = _axis(ax)
     share = found.consensus
     runs = len(found.labels)
-    ax.hist(share[share > 0], bins=np.linspace(0.0, 1.0, min(runs, 20) + 1).tolist(), color=_COPULA)
+    ax.hist(share[share > 0], bins=np.linspace(0.0, 1.0, min(runs, 20) + 1).tolist(), color=REST)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(f"share of {runs} runs that leave a row out")
     ax.set_ylabel("rows")
@@ -108,12 +107,12 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
                 "Use solver='greedy', or pass a fitted MaxDisparityPartition."
             )
         for run in found.epochs:
-            ax.plot(run, color=_QUIET, lw=1)
+            ax.plot(run, color=QUIET, lw=1)
         best = found.epochs[int(np.argmax(found.disparities))]
-        ax.plot(best, color=_TABLE, lw=2, label=f"best of {len(found.epochs)} runs")
+        ax.plot(best, color=LEFT_OUT, lw=2, label=f"best of {len(found.epochs)} runs")
         ax.legend(frameon=False)
     else:
-        ax.plot(found.history_["disparity"], color=_TABLE, lw=2, marker="o", ms=4)
+        ax.plot(found.history_["disparity"], color=LEFT_OUT, lw=2, marker="o", ms=4)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("epoch")
     ax.set_ylabel("disparity")
@@ -144,8 +143,8 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
         ax.plot(numbers, before[:, group], color=color, label=label, **style)
     if len(names) > 1:
         label = "Fair PCA: both" if len(names) == 2 else "Fair PCA: the largest"
-        ax.plot(numbers, after.max(axis=1), color=_FAIR, lw=2.5, marker="o", ms=4, label=label)
-    ax.axvline(found.here.n_components, color=_QUIET, lw=1, zorder=0)
+        ax.plot(numbers, after.max(axis=1), color=FAIR, lw=2.5, marker="o", ms=4, label=label)
+    ax.axvline(found.here.n_components, color=QUIET, lw=1, zorder=0)
     ax.locator_params(axis="x", integer=True)
     ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
     ax.set_xlabel("components")
@@ -172,7 +171,7 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
         values.append(total - sum(values))
         names.append(f"{len(parts) - len(names)} others together")
     places = np.arange(len(values))
-    bars = ax.barh(places, values, color=[_TABLE if value >= 0 else _COPULA for value in values])
+    bars = ax.barh(places, values, color=[LEFT_OUT if value >= 0 else REST for value in values])
     shares = [f"{round(100 * value / total) + 0:d} %" for value in values]
     ax.bar_label(bars, shares, padding=3, fontsize=8)
     ax.margins(x=0.2)
@@ -190,12 +189,12 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
     scores = found.feature_scores
     order = np.argsort(-scores.difference, kind="stable")[:top]
     places = np.arange(len(order))
-    ax.barh(places - 0.2, scores.left_out[order], 0.38, color=_TABLE, label="left-out group")
-    ax.barh(places + 0.2, scores.rest[order], 0.38, color=_COPULA, label="rest")
+    ax.barh(places - 0.2, scores.left_out[order], 0.38, color=LEFT_OUT, label="left-out group")
+    ax.barh(places + 0.2, scores.rest[order], 0.38, color=REST, label="rest")
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
     _named(ax, [found.features[place] for place in order])
     ax.set_xlabel("score, % of all features")
-    ax.set_title("The paper's scores" + _over(scores.runs))
+    ax.set_title("The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1))
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
     return ax
 
@@ -207,8 +206,8 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
     hidden = [line for line in found.alignment[top:] if not line.searched]
     lines = found.alignment[:top] + hidden[:3]
     for searched, color, label in (
-        (True, _TABLE, "searched"),
-        (False, _COPULA, "kept out of the search"),
+        (True, LEFT_OUT, "searched"),
+        (False, REST, "kept out of the search"),
     ):
         places = [place for place, line in enumerate(lines) if line.searched == searched]
         if places:
@@ -263,7 +262,7 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     residual = rows - rows @ V.T @ V
     direction = np.linalg.svd(residual[group], full_matrices=False)[2][0]
     direction *= np.sign(direction[np.abs(direction).argmax()])
-    for side, color, label in ((~group, _COPULA, "rest"), (group, _TABLE, "left-out group")):
+    for side, color, label in ((~group, REST, "rest"), (group, LEFT_OUT, "left-out group")):
         ax.scatter(
             rows[side] @ V[0], residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
             label=label,
@@ -311,10 +310,6 @@ def _named(ax: Axes, names: list[str]) -> None:
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
     ax.invert_yaxis()
-
-
-def _over(runs: int) -> str:
-    return f" (mean of {runs} runs)" if runs > 1 else ""
 
 
 def _axis(ax: Axes | None) -> Axes:

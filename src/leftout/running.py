@@ -31,11 +31,9 @@ class Steps:
 
     def __init__(self, total: int, report: Report | bool | None) -> None:
         self.done, self.total = 0, total
-        self.report: Report | None = None
-        if not isinstance(report, bool):
-            self.report = report
-        elif report:
-            self.report = ToStderr()
+        if isinstance(report, bool):
+            report = ToStderr() if report else None
+        self.report = report
 
     def tell(self, what: str, steps: int = 0) -> None:
         self.done += steps

@@ -49,8 +49,7 @@ def findings(
         _gap(partition, partition.left_out_),
         _chance(trust),
         _held_out(trust),
-        _stable(stability),
-        _several(stability),
+        *_seeds(stability),
         _sentence(told),
         _aligned(told, sensitive),
         _outcome(told),
@@ -109,24 +108,23 @@ def _held_out(trust: Trust | None) -> Finding:
     return Finding(code, _answer(held.holds), title, held.told)
 
 
-def _stable(stability: Stability | None) -> Finding:
-    code, title = "S001", "The group comes back with other seeds, on the same rows"
+def _seeds(stability: Stability | None) -> list[Finding]:
+    questions = {
+        "S001": "The group comes back with other seeds, on the same rows",
+        "S002": "Several distinct groups are left out nearly as much",
+    }
     if stability is None or stability.agrees is None:
-        return _few_runs(code, title, stability)
-    return Finding(code, _answer(stability.agrees), title, stability.told)
-
-
-def _several(stability: Stability | None) -> Finding:
-    code, title = "S002", "Several distinct groups are left out nearly as much"
-    if stability is None or stability.agrees is None:
-        return _few_runs(code, title, stability)
-    return Finding(code, _answer(stability.n_nearly_equal > 1), title, stability.told_several)
-
-
-def _few_runs(code: str, title: str, stability: Stability | None) -> Finding:
-    runs = 0 if stability is None else len(stability.labels)
-    detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
-    return Finding(code, NOT_RUN, title, detail)
+        runs = 0 if stability is None else len(stability.labels)
+        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
+        return [Finding(code, NOT_RUN, title, detail) for code, title in questions.items()]
+    answers = (
+        (stability.agrees, stability.told),
+        (stability.n_nearly_equal > 1, stability.told_several),
+    )
+    return [
+        Finding(code, _answer(yes), title, detail)
+        for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)
+    ]
 
 
 def _sentence(told: Explanation) -> Finding:

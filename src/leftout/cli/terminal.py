@@ -28,7 +28,7 @@ def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | Non
     _say(console, head, text.removeprefix(head) + "\n")
     group, told = found.partition.left_out_, found.explanation
     sides = [
-        (name, form.format(values.group), form.format(values.rest))
+        (name, *(form.format(value).replace("%", " %") for value in values))
         for name, values, form in (
             ("rows", group.sizes, "{:,}"),
             ("average loss (squared error beyond its own PCA's)", group.losses, "{:.3f}"),
@@ -146,7 +146,7 @@ def show_fair(
     )
     left = [f"{shown(line.column)} ({line.how})" for line in columns if line.kind == "dropped"]
     n_features = sum(len(line.features) for line in columns)
-    features = f"{n_features:,} features of {fair.sizes_.sum():,} rows were projected."
+    features = f"{counted(n_features, 'feature')} of {fair.sizes_.sum():,} rows went into PCA."
     if left:
         more = f" and {len(left) - _LINES} more" * (len(left) > _LINES)
         features += f" Left out: {', '.join(left[:_LINES])}{more}."

@@ -18,7 +18,7 @@ from scipy import stats
 from leftout.checks import Refusal, check_choice, check_count, check_whole
 from leftout.core.losses import Array, side_losses
 from leftout.evidence.chance import Task, search_sizes
-from leftout.evidence.profiles import LEVEL, can_tell, p_value
+from leftout.evidence.profiles import LEVEL, can_tell, p_value, told_p
 from leftout.evidence.surrogates import SURROGATES, Surrogate
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.known import measure
@@ -91,11 +91,11 @@ class HeldOut:
         text += (
             f" (95 % interval {self.low:.3g} to {self.high:.3g}, {len(self.disparities)} splits)"
         )
-        if self.holds is None:
+        if self.holds is None or self.p_value is None:
             return f"{text}."
         return (
-            f"{text}; groups found in chance tables keep {self.chance.mean():.3g} there (p = "
-            f"{self.p_value:.2g})."
+            f"{text}; groups found in chance tables keep {self.chance.mean():.3g} there "
+            f"({told_p(self.p_value)})."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -136,6 +136,12 @@ class Profile:
         ]
 
 
+def told_p(p: float) -> str:
+    """A p-value with as many digits as keep it on its side of the level."""
+    digits = 2 if (float(f"{p:.2g}") <= LEVEL) == (p <= LEVEL) else 4
+    return f"p = {p:.{digits}g}"
+
+
 def can_tell(n_surrogates: int) -> bool:
     """Whether a p-value from this many surrogates can come down to the level."""
     return 1.0 / (1 + n_surrogates) <= LEVEL

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from leftout.checks import Refusal, check_whole
 from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
-from leftout.evidence.profiles import LEVEL, Profile, can_tell
+from leftout.evidence.profiles import LEVEL, Profile, can_tell, told_p
 from leftout.evidence.stability import Stability, compare
 from leftout.evidence.surrogates import SURROGATES
 from leftout.files import Told
@@ -106,7 +106,7 @@ class Trust(Told):
         sampled = self.of_rows is not None and self.of_rows > self.profile.n_rows
         on = f", on {self.profile.n_rows:,} of the rows" if sampled else ""
         text = (
-            f"p = {p:.2g} {over} ({tables}{on}); the disparity is {self.disparity:.4g}, chance "
+            f"{told_p(p)} {over} ({tables}{on}); the disparity is {self.disparity:.4g}, chance "
             f"gives {self.by_chance:.4g}."
         )
         if self.beyond_chance:

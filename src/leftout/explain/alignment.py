@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
+from leftout.evidence.profiles import told_p
 from leftout.explain.items import cut
 from leftout.explain.sentence import Mask
 from leftout.files import Told
@@ -93,7 +94,7 @@ class Alignment(Told):
     @property
     def tested(self) -> str:
         """The same, with what tells whether it is more than accident."""
-        return f"{self} (strength {self.strength:.2f}, p = {self.corrected:.2g} corrected)"
+        return f"{self} (strength {self.strength:.2f}, {told_p(self.corrected)} corrected)"
 
 
 def align(

@@ -131,8 +131,8 @@ class Mitigation(Told):
         small = int(np.sum(sizes < _SMALL))
         if small:
             text += (
-                f" Read with care: {counted(small, 'group')} of fewer than {_SMALL} rows fit their "
-                "own PCA easily, and may set the price for all."
+                f" Read with care: a group of fewer than {_SMALL} rows fits its own PCA easily and "
+                f"may set the price for all; there {'is' if small == 1 else 'are'} {small}."
             )
         return text
 

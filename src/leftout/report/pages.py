@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from leftout.evidence.profiles import told_p
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
 from leftout.wording import counted, listed, shown
@@ -103,7 +104,7 @@ def _count(value: int | None) -> str:
 def _p(value: float | None) -> str:
     if value is None:
         return _DASH
-    return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+    return "< 0.0001" if value < 1e-4 else told_p(value).removeprefix("p = ")
 
 
 def _listed(words: list[Any]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, trust
+from leftout.evidence.profiles import told_p
 from leftout.explain import align, compare_outcome, describe, disparity_by_feature
 from leftout.reproduce.known import Known
 from leftout.reproduce.measure import (
@@ -324,7 +325,7 @@ def _who(data: Data) -> list[str]:
     if evidence is not None:
         beyond = "beyond chance" if evidence["beyond_chance"] else "not beyond chance"
         least = 1.0 / (1 + evidence["chance_tables"])
-        p = f"p = {evidence['p_value']:.2g}"
+        p = told_p(evidence["p_value"])
         if evidence["p_value"] <= least:
             p += f", the least that {evidence['chance_tables']} chance tables allow"
         lines.append(

@@ -74,7 +74,8 @@ class LeftOut:
 
     @property
     def told(self) -> str:
+        gap = f"{'exceeds' if self.disparity >= 0.0 else 'is below'} the rest's by"
         return (
-            f"Its loss exceeds the rest's by {self.disparity:.4g}; no group of {self.size:,} rows "
-            f"can exceed {self.bound:.4g} (certified)."
+            f"Its loss {gap} {abs(self.disparity):.4g}; no group of {self.size:,} rows can exceed "
+            f"{self.bound:.4g} (certified)."
         )
