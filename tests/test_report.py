@@ -72,6 +72,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
         box = figures.nth(place).bounding_box()
         assert box["width"] > 250 and box["height"] > 150
         assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1
+    assert tab.locator("table.stack caption").first.bounding_box()["width"] > width / 2
     ground, ink = tab.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
     )
