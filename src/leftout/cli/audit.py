@@ -10,8 +10,6 @@ import click
 from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from leftout.auditing.result import Audit
 
 
@@ -85,11 +83,8 @@ def _deliver(
     as_json: bool,
     meanings: dict[str, str] | None = None,
 ) -> None:
+    from leftout.cli import terminal
+
     contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
-
-    def show(console: Console) -> None:
-        from leftout.cli import terminal
-
-        terminal.show_audit(console, found, meanings)
-
-    deliver(folder, contents, show, found.brief() if as_json else None)
+    brief = found.brief() if as_json else None
+    deliver(folder, contents, lambda to: terminal.show_audit(to, found, meanings), brief)

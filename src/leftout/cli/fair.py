@@ -10,8 +10,6 @@ import click
 from leftout.cli.common import deliver, interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from leftout.fair.mitigation import Mitigation
 
 
@@ -60,12 +58,11 @@ def fair(
     for note in notes:
         click.echo(f"Note: {note}", err=True)
 
-    def show(console: Console) -> None:
-        from leftout.cli import terminal
+    from leftout.cli import terminal
 
-        terminal.show_fair(console, found, encoder.encoding_, list(map(str, by)))
-
-    deliver(out, contents, show, {"groups_col": by, **found.to_dict()} if as_json else None)
+    shown = (found, encoder.encoding_, list(map(str, by)))
+    brief = {"groups_col": by, **found.to_dict()} if as_json else None
+    deliver(out, contents, lambda to: terminal.show_fair(to, *shown), brief)
 
 
 def _files(found: Mitigation) -> dict[str, str | bytes]:

@@ -1,14 +1,10 @@
 """``leftout reproduce``: the paper's tables and figures, ours beside theirs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from leftout.cli.common import deliver, interruptible, refused, reported, takes
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @click.command()
@@ -74,10 +70,6 @@ def reproduce(
     if as_json:
         brief = {key: found.data[key] for key in ("headline", "settings", "counts")}
         brief["lessons"] = {key: data["lessons"] for key, data in found.data["datasets"].items()}
+    from leftout.cli import terminal
 
-    def show(console: Console) -> None:
-        from leftout.cli import terminal
-
-        terminal.show_reproduction(console, found.data)
-
-    deliver(out, found.files(), show, brief)
+    deliver(out, found.files(), lambda to: terminal.show_reproduction(to, found.data), brief)
