@@ -104,7 +104,7 @@ def test_few_chance_tables_cannot_tell(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
     found = trust(search, planted[0], sizes=3, chance=18, kinds="copula", runs=0, splits=1)
     assert found.p_value == 1 / 19 and found.beyond_chance is None
-    assert "needs 19 tables to be told, and got 18" in found.summary()
+    assert "takes 19 chance tables, and there were 18" in found.summary()
     assert "one split, so with no interval" in found.summary()
 
 

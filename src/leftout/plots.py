@@ -83,7 +83,7 @@ def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
 
 
 def consensus(found: Stability, ax: Axes | None = None) -> Axes:
-    """Histogram: in how many runs is a row left out? Rows that never are, are not shown."""
+    """Histogram: in how many runs is a row left out? Rows never left out are not shown."""
     ax = _axis(ax)
     share = found.consensus
     runs = len(found.labels)

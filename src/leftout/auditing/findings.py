@@ -11,7 +11,7 @@ from leftout.evidence.profiles import LEVEL, can_tell
 from leftout.evidence.stability import FEWEST_RUNS, Stability
 from leftout.evidence.trusting import FEWEST_TABLES, Trust
 from leftout.explain import Explanation, Outcome
-from leftout.fair.mitigation import Mitigation
+from leftout.fair.mitigation import Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
@@ -207,7 +207,6 @@ def _mended(mended: Mitigation) -> Finding:
     here = mended.here
     (rest, group), (rest_after, group_after) = here.losses_before, here.losses_after
     lower = max(rest_after, group_after) < max(rest, group) * (1.0 - 1e-9)
-    gap = "less than 1e-12" if here.gap < 1e-12 else f"{here.gap:.0e}"
     return Finding(
         "M001",
         _answer(lower),
@@ -215,5 +214,5 @@ def _mended(mended: Mitigation) -> Finding:
         f"Fair PCA with as many components brings the group's loss from {group:.3g} to "
         f"{group_after:.3g} and the rest's from {rest:.3g} to {rest_after:.3g}, and keeps "
         f"{100 * max(here.price, 0.0):.2g} percentage points less of the table's variance; the gap "
-        f"to the best possible is {gap}.",
+        f"to the best possible is {told_gap(here.gap)}.",
     )

@@ -25,7 +25,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 # What commands take: how it is called, and what it says of itself.
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "target": ("--target", {
-        "metavar": "COL[=VALUE]", "help": "Outcome to compare, and whose rate counts."}),
+        "metavar": "COL[=VALUE]", "help": "Outcome to compare, and its value whose rate counts."}),
     "categorical": ("--categorical", {
         "default": "", "metavar": "A,B", "help": "Columns of numbers that are codes."}),
     "drop": ("--drop", {"default": "", "metavar": "A,B", "help": "Columns to leave out."}),

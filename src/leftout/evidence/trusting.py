@@ -93,11 +93,11 @@ class Trust(Told):
         """Is it chance? With what that rests on."""
         main, p = self.profile.main, self.p_value
         if main is None or p is None:
-            return "Chance was not tested: nothing is known of whether the group is real."
+            return "Chance was not tested, so nobody knows whether the group is real."
         if self.beyond_chance is None:
             return (
-                f"Chance needs {FEWEST_TABLES} tables to be told, and got {main.surrogates}: p is "
-                f"never below {1 / (1 + main.surrogates):.2g}."
+                f"To judge chance takes {FEWEST_TABLES} chance tables, and there were "
+                f"{main.surrogates}: p is never below {1 / (1 + main.surrogates):.2g}."
             )
         tables = counted(main.surrogates, f"{main.kind} chance table")
         tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + main.surrogates))
@@ -112,9 +112,9 @@ class Trust(Told):
         if self.beyond_chance:
             return f"It is unlikely to be chance: {text}"
         return (
-            f"It may well be chance: {text} Tables that share {_SHARED[main.kind]} with this one "
-            "and have no subgroup give the same search as much: read the rest as a description of "
-            "the worst case, not as a finding."
+            f"It may well be chance: {text} The same search finds as much in tables that share "
+            f"{_SHARED[main.kind]} with this one and have no subgroup: read the rest as a "
+            "description of the worst case, not as a finding."
         )
 
     def summary(self) -> str:

@@ -351,6 +351,6 @@ def _notes(raw: Raw, encoded: dict[int, Column], n_telling: int) -> list[str]:
         notes.append(
             f"Note: the search did not see {unambiguous(raw.target.name)}, but {listed(names)} "
             f"{'was' if len(encoded) == 1 else 'were'} encoded by its mean, so it reached the "
-            "search that way; hence the other encodings."
+            "search that way, which is why other encodings were tried too."
         )
     return notes

@@ -253,5 +253,10 @@ def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
     return sorted(set(given.tolist()))
 
 
+def told_gap(gap: float) -> str:
+    """A gap to the best possible in words; one that is only rounding is called so."""
+    return "less than 1e-12" if gap < 1e-12 else f"{gap:.0e}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"

@@ -12,7 +12,7 @@ Data = Mapping[str, Any]
 def _scree(data: Data) -> str:
     kept, shares = data["pca"]["n_components"], data["pca"]["scree"]
     return (
-        f"Bars: share of the variance of each component, from {100 * shares[0]:.0f} % falling. The "
+        f"Bars: share of the variance of each component, falling from {100 * shares[0]:.0f} %. The "
         f"first {kept} are kept, {100 * sum(shares[:kept]):.0f} % together."
     )
 
@@ -42,7 +42,7 @@ def _agreement(data: Data) -> str:
 def _consensus(data: Data) -> str:
     return (
         f"Bars: how many rows are left out in what share of {data['stability']['runs']} runs; rows "
-        "that never are, are not shown."
+        "that never are left out are not shown."
     )
 
 

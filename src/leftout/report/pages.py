@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from leftout.evidence.profiles import told_p
+from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
 from leftout.wording import counted, listed, shown
@@ -93,8 +94,7 @@ def _number(value: float | None, digits: int = 3) -> str:
 
 
 def _tiny(value: float | None) -> str:
-    """A gap that is nothing but rounding is called so."""
-    return _DASH if value is None else ("less than 1e-12" if value < 1e-12 else f"{value:.0e}")
+    return _DASH if value is None else told_gap(value)
 
 
 def _count(value: int | None) -> str:

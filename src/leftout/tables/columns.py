@@ -179,8 +179,8 @@ def _plain(values: Any) -> NDArray[Any]:
         return np.asarray(values)
     except ValueError as error:
         raise Refusal(
-            "Found rows of different lengths; a table needs as many values in every row. "
-            "Fill or drop the short ones."
+            "Found rows of different lengths; a table needs the same number of values in every "
+            "row. Fill or drop the short ones."
         ) from error
 
 

@@ -42,8 +42,8 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     except ValueError as error:
         if "inhomogeneous" in str(error):
             raise Refusal(
-                "Found rows of different lengths; a table needs as many values in every row. "
-                "Fill or drop the short ones."
+                "Found rows of different lengths; a table needs the same number of values in "
+                "every row. Fill or drop the short ones."
             ) from error
         if "could not convert" in str(error) or "bytes/strings" in str(error):
             raise Refusal(

@@ -214,7 +214,7 @@ def _refuse_ragged(path: Path, separator: str, fields: int) -> None:
         if len(row) != fields:
             raise Refusal(
                 f"{_called(path)} has {len(row):,} field(s) in line {line:,} where the first line "
-                f"has {fields:,}; a table needs as many in every row. Mend that line."
+                f"has {fields:,}; every line needs the same number. Correct that one."
             )
 
 
