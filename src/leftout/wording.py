@@ -65,5 +65,5 @@ def listed(words: list[str]) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """So many of something."""
+    """A number of things: 1 row, 2 rows."""
     return f"{number:,} {what}" + "s" * (number != 1)

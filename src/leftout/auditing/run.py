@@ -1,7 +1,4 @@
-"""One call from a table to who PCA leaves out, whether to believe it, who they are, what to do.
-
-The function is ``leftout.audit``; a module of that name would hide it.
-"""
+"""One call from a table to who PCA leaves out, whether to believe it, who they are, what to do."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -57,7 +54,7 @@ def audit(
         Fewest rows on either side, as a number or a share; None: five per feature.
     group_size : "evidence", int, float or None, default="evidence"
         Size of the left-out group: the one with the most evidence, a number or share of the rows,
-        or (None) whatever the search likes best, which is the smallest allowed.
+        or (None) whatever the search likes best, as a rule the smallest allowed.
     n_groups : int, default=2
         Only 2 for now.
     runs, chance : int

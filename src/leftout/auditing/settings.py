@@ -11,7 +11,7 @@ import numpy as np
 from leftout.checks import Refusal, check_choice, check_whole
 from leftout.evidence.trusting import EVIDENCE
 
-# What each preset settles by itself, so that it cannot be asked for besides.
+# What each preset settles by itself, so that it cannot be asked for as well.
 _SETTLED = ("group_size", "chance")
 
 

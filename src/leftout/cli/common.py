@@ -1,4 +1,4 @@
-"""What all commands share: refusals, progress, an end at once when it is asked for."""
+"""What all commands share: refusals, progress, an immediate stop on Ctrl-C."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def reproduce(
     diabetes_health_indicators.csv; also .csv.gz, or in a .zip). Writes reproduction.html,
     reproduction.json and figures/ to a folder.
 
-    Takes about a quarter of an hour on two cores. A quick look, in two minutes:
+    Takes about 20 minutes on two cores. A quick look, in two minutes:
     leftout reproduce DATA_DIR --dataset credit --runs 5 --samples 2
     """
     with interruptible(), reported(quiet, in_a_log=True) as report, refused():

@@ -26,7 +26,7 @@ LOSSES = {"excess": EXCESS, "projection_gap": PROJECTION_GAP}
 CENTERINGS = ("global", "none", "paper")
 # With more dimensions than this, what rows can tell is taken from rows, not from moments.
 WIDE = 200
-# Eigenvectors that are found through others, and so much shorter than the first, are not used.
+# Eigenvectors found through others are not used if they are shorter than this share of the first.
 _NO_DIGITS = 1e-3
 
 Array = NDArray[np.float64]

@@ -80,13 +80,12 @@ def secular_root(
 ) -> tuple[int, float]:
     """Solve for the ``k``-th eigenvalue of ``diag(poles) + w w'``.
 
-    ``weights`` are the squares of ``w``, none of them zero, and ``reach`` is their sum;
-    ``distance`` is working space. Returns
-    ``(anchor, tau)``: the eigenvalue is ``poles[anchor] + tau``, measured from the nearer pole so
-    that its distance to both neighbours keeps its digits. The first step, from the middle, freezes
-    all terms of ``f`` but those of the two poles around the root; every later one replaces each
-    half of ``f`` by one pole with the same value and slope. This converges quadratically and is
-    kept inside a bracket: O(n) work per step, two to four steps.
+    ``weights`` are the squares of ``w``, none of them zero, ``reach`` is their sum, ``distance``
+    working space. Returns ``(anchor, tau)``: the eigenvalue is ``poles[anchor] + tau``, measured
+    from the nearer pole so that its distance to both neighbours keeps its digits. The first step
+    freezes all terms of ``f`` but those of the two poles around the root; every later one replaces
+    each half of ``f`` by one pole with the same value and slope. This converges quadratically and
+    is kept inside a bracket: O(n) work per step, two to four steps.
     """
     last = poles.size - 1
     # The last root has no pole above it, but it cannot lie further up than the whole weight.
@@ -151,7 +150,7 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     ``values`` are the eigenvalues before, ascending, and ``z`` the row in their eigenbasis. Every
     root is measured from its own pole, so the change keeps its digits however small it is beside
     the sum itself. The roots of the ``d`` largest or of the ``n - d`` others are solved for,
-    whichever are fewer (the trace gives the rest): O(n min(d, n - d)) a step.
+    whichever are fewer (the trace gives the rest): O(n min(d, n - d)) per step.
     """
     n = values.size
     poles, w = np.empty(n), np.empty(n)

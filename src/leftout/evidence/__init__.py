@@ -1,1 +1,1 @@
-"""Why a group loses, and whether it comes back: comparison tables, held-out rows, other seeds."""
+"""Is a group real, and does it come back? Chance tables, held-out rows, other seeds."""

@@ -2,7 +2,7 @@
 
 A maximum over all partitions is large on any table. So the search is repeated, with the very same
 solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
-columns and correlations explain and have no subgroup beyond. With ``D(k)`` the table's best
+columns and correlations explain and have no other subgroup. With ``D(k)`` the table's best
 disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)`` their mean:
 
 - at each size, ``p(k) = (1 + #{b : D_b(k) >= D(k)}) / (B + 1)``;

@@ -148,7 +148,7 @@ def can_tell(n_surrogates: int) -> bool:
 
 
 def p_value(value: float, at_chance: Array) -> float:
-    """Share of the values, this one and those at chance, that reach this one (but for rounding)."""
+    """Share of the values, this one and those at chance, that reach this one, up to rounding."""
     least = value - _ROUNDING * abs(value)
     return float((1 + np.sum(at_chance >= least)) / (1 + len(at_chance)))
 

@@ -167,7 +167,7 @@ def agreement(
     Parameters
     ----------
     estimator : MaxDisparityPartition
-        Its ``random_state`` seeds the seeds, and its ``n_jobs`` are the runs at a time.
+        Its ``random_state`` gives the seeds, and ``n_jobs`` says how many runs go at a time.
     X : table of shape (m, n)
     runs : int, default=30
     progress : callable, bool or None

@@ -1,8 +1,8 @@
 """Items: the conditions that a raw table's columns are cut into, and how often they meet.
 
-A numeric column becomes intervals, a category one item a value, and what is missing an item of its
-own, so that every row has exactly one item of every column. The rows of an item are kept as bits;
-rules and descriptions count how many rows sets of items share.
+A column of numbers becomes intervals, a category one item per value, and what is missing an item of
+its own, so that every row has exactly one item of every column. The rows of an item are kept as
+bits; rules and descriptions count how many rows sets of items share.
 """
 
 from collections.abc import Sequence

@@ -109,7 +109,7 @@ class Rules:
         )
 
     def __str__(self) -> str:
-        """The rules as a table, a line a rule."""
+        """The rules as a table, one line per rule."""
         lines = [f"{'rows':>9} {'share':>6} {'lift':>6}  then, if"]
         for rule in self[:_LINES]:
             lines.append(
@@ -133,12 +133,12 @@ class Rules:
         return self.take(self.group == group)
 
     def leading(self, limit: int) -> Rules:
-        """So many rules of each group, those of highest lift."""
+        """The ``limit`` rules of highest lift of each group."""
         first = [np.flatnonzero(self.group == group)[:limit] for group in (REST, LEFT_OUT)]
         return self.take(np.sort(np.concatenate(first)))
 
     def best(self, limit: int) -> Rules:
-        """So many rules of highest confidence, and of equals those of highest count."""
+        """The ``limit`` rules of highest confidence; of equal ones, those of highest count."""
         if len(self) <= limit:
             return self
         key = self.confidence - 1e-9 / self.count

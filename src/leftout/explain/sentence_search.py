@@ -59,7 +59,7 @@ def describe(
     categorical : names of columns of numbers that are codes
     drop : names of columns to leave aside (the target, for example)
     conditions : int, default=3
-        At most. A further condition must add 0.01 to F1 (and as much as four rows make),
+        At most. A further condition must add 0.01 to F1 (or what four rows make, if more),
         a second bound of an interval half of that.
 
     Returns
@@ -125,7 +125,7 @@ _Scored = tuple[float, _Plan]
 class _Pool(NamedTuple):
     """A column's candidate conditions.
 
-    ``A`` has one row a span and says which counts make up the span's: those of all rows (first),
+    ``A`` has one row per span and says which counts make up the span's: those of all rows (first),
     and of the column's items, which are at the places ``items`` among all items.
     """
 

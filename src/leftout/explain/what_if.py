@@ -63,7 +63,7 @@ def what_if(
     shuffles: int = 3,
     progress: Report | bool | None = None,
 ) -> list[WhatIf]:
-    """Leave out each of the leading features, and apart from that shuffle it, and search again.
+    """Search again without each of the leading features, and with each of them shuffled.
 
     Sensitivity, not causation: a feature may matter for the search without mattering for why people
     are as they are, and features that say the same stand in for each other.

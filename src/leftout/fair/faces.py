@@ -144,7 +144,7 @@ class Face(NamedTuple):
 
         Unknown are the changes of the weights and of ``G``, the common loss and the common
         eigenvalue; the conditions are equal losses, equal eigenvalues, weights of sum 1 and the
-        trace of ``G``. Where many changes do, the smallest is taken: it is the one least likely to
+        trace of ``G``. Of many that meet them, the smallest is taken: it is the one least likely to
         leave the face or to harm a group that had no weight.
         """
         objective, k = self.objective, int(self.active.sum())

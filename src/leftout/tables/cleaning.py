@@ -87,7 +87,7 @@ def read_alike(column: Column, words: bool, dates: bool, written: str | None) ->
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Names as they are, but for those that are taken, which get a number."""
+    """Names as they are; those that are taken already get a number."""
     taken: set[str] = set()
     result = []
     for name in names:

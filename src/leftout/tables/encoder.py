@@ -23,8 +23,8 @@ CATEGORIES = ("auto", "target", "onehot")
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table as people have it into numbers from 0 to 1.
 
-    Numbers (also such as came as text, with decimal commas or a currency) and dates are scaled from
-    their smallest to their largest value; missing ones become the median, and a column of their own
+    Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
+    smallest to their largest value; missing ones become the median, and a column of their own
     says so. Two values become 0 and 1. Other categories become the target's mean if a target is
     given, else yes-or-no columns of which any two are one apart; missing ones are a value of their
     own. Columns that are empty, the same in every row, or a name for each row are dropped.

@@ -58,7 +58,7 @@ class ColumnEncoding(Told):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers or dates, from their smallest to their largest; gaps become the median, and said."""
+    """Numbers or dates, from their smallest to their largest; gaps become the median."""
 
     dates: bool
     written: str | None

@@ -168,7 +168,7 @@ def proportional(
 
 
 def _strata(target: Column | None, n_rows: int) -> NDArray[np.integer]:
-    """What a sample keeps the shares of: the target's values, if it has any few."""
+    """What a sample keeps the shares of: the target's values, where it has categories."""
     if target is None or target.categories is None:
         return np.zeros(n_rows, dtype=np.intp)
     return target.codes()

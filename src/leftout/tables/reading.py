@@ -51,11 +51,10 @@ class Source(NamedTuple):
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table in a file: CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather
-    or Excel.
+    """The table in a file; whatever is wrong with it is refused in one sentence or two.
 
-    Whatever is wrong with it is a ValueError of one sentence or two.
-    """  # fmt: skip
+    CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel.
+    """
     path = Path(path)
     kind = _kind(path)
     try:
