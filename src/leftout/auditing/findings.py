@@ -8,7 +8,7 @@ the report, the terminal and every ``summary()`` say the same.
 from dataclasses import dataclass
 
 from leftout.evidence.profiles import LEVEL, can_tell
-from leftout.evidence.stability import FEWEST_RUNS, Stability
+from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
 from leftout.evidence.trusting import FEWEST_TABLES, Trust
 from leftout.explain import Explanation, Outcome
 from leftout.fair.mitigation import Mitigation, told_gap
@@ -20,8 +20,6 @@ from leftout.wording import counted
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
 STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
-# Searches that share less of their rows than this found different groups.
-_SAME = 0.5
 # Columns named in a detail.
 _NAMED = 3
 
@@ -180,7 +178,7 @@ def _encodings(told: Explanation) -> Finding:
         detail = f"There is no clear gap to begin with (O001). Without the target: {free}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
-    if (free.overlap or 0.0) < _SAME:
+    if (free.overlap or 0.0) < SAME:
         detail += " That is another group: see S003."
     return Finding(code, _answer(other == ours), title, detail)
 
@@ -193,9 +191,9 @@ def _same_group(told: Explanation) -> Finding:
     overlap = free.overlap or 0.0
     detail = (
         f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
-        f"either leaves out; from {100 * _SAME:.0f} % on they count as one group."
+        f"either leaves out; from {100 * SAME:.0f} % on they count as one group."
     )
-    return Finding(code, _answer(overlap >= _SAME), title, detail)
+    return Finding(code, _answer(overlap >= SAME), title, detail)
 
 
 def _target_free(told: Explanation) -> Outcome | None:

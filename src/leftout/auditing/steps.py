@@ -24,7 +24,7 @@ from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, collected_notes, note, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
-from leftout.search.sizes import check_size, group_sizes
+from leftout.search.sizes import check_size, default_smallest, group_sizes
 from leftout.solvers import Greedy, Sorting
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
@@ -131,10 +131,10 @@ class Work:
             return search
         if self.settings.group_size not in (None, EVIDENCE):  # a size that all rows allow
             return search.set_params(min_group_size=None)
-        m, n = self.part.shape
         share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
         # groups that fit any components, being small, are not searched for
-        return search.set_params(min_group_size=max(round(share * m), min(5 * n, m // 4)))
+        fewest = max(round(share * len(self.part)), default_smallest(*self.part.shape))
+        return search.set_params(min_group_size=fewest)
 
     def _compared(self, search: MaxDisparityPartition, report: Report) -> list[Compared]:
         """All solvers on the same rows, each free to choose the sizes: the paper's table."""

@@ -16,8 +16,8 @@ from leftout.search.partition import MaxDisparityPartition, prepare
 from leftout.solvers import Means, SearchResult, Solver
 from leftout.wording import counted
 
-# Runs whose groups share more than this (Jaccard, on average) found the same group.
-_SAME = 0.5
+# Searches whose groups share this much of their rows (Jaccard) found the same group.
+SAME = 0.5
 # Fewer runs cannot tell.
 FEWEST_RUNS = 5
 # Distinct groups count as nearly equal when their disparity is this close to the best.
@@ -115,13 +115,13 @@ class Stability:
     @property
     def agrees(self) -> bool | None:
         """Whether the runs found one group; None if they are too few to tell."""
-        return self.mean >= _SAME if len(self.labels) >= FEWEST_RUNS else None
+        return self.mean >= SAME if len(self.labels) >= FEWEST_RUNS else None
 
     @property
     def told(self) -> str:
         return (
             f"{len(self.labels)} runs agree with Jaccard {self.mean:.2f} on average "
-            f"({self.low:.2f} to {self.high:.2f}); from {_SAME} on they count as one group."
+            f"({self.low:.2f} to {self.high:.2f}); from {SAME} on they count as one group."
         )
 
     @property
@@ -258,7 +258,7 @@ def _distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGrou
     distance = np.clip(1.0 - pairwise_jaccard(labels, either=False), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
     tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
-    cluster = hierarchy.fcluster(tree, 1.0 - _SAME, criterion="distance")
+    cluster = hierarchy.fcluster(tree, 1.0 - SAME, criterion="distance")
     groups = []
     for name in np.unique(cluster):
         runs = np.flatnonzero(cluster == name)

@@ -33,7 +33,7 @@ def group_sizes(
         )
     size = None if group_size is None else check_size("group_size", group_size, n_rows)
     if min_group_size is None:
-        smallest = _default_smallest(n_rows, n_features, quiet=size is not None)
+        smallest = default_smallest(n_rows, n_features, quiet=size is not None)
         # A size asked for by name is not held to the default minimum.
         smallest = smallest if size is None else min(smallest, max(1, min(size, n_rows - size)))
     else:
@@ -72,7 +72,7 @@ def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
     return given.astype(np.intp)
 
 
-def _default_smallest(n_rows: int, n_features: int, quiet: bool) -> int:
+def default_smallest(n_rows: int, n_features: int, quiet: bool = True) -> int:
     """Five rows per feature, but never more than a quarter of the rows."""
     wanted, cap = 5 * n_features, max(1, n_rows // 4)
     if wanted > cap and not quiet:
