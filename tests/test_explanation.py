@@ -198,7 +198,7 @@ def test_rows_in_another_order_are_refused(planted, raw):
         explain.group(found, frame, raw[::-1], what_if=0)
     renamed = raw.set_axis(range(1000, 1300))  # other labels say nothing
     assert explain.group(found, frame, renamed, what_if=0).sentence.text == "town = north"
-    with pytest.raises(ValueError, match="disparity in this X is .* Pass the very table"):
+    with pytest.raises(ValueError, match="disparity in this X is .* Pass the table that"):
         explain.group(found, 2 * frame, raw)
 
 

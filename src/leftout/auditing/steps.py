@@ -47,7 +47,7 @@ class Work:
     """The steps of an audit, on a table that is taken in."""
 
     intake: Intake
-    search: MaxDisparityPartition  # as asked, but for the number of components: settled
+    search: MaxDisparityPartition  # as asked; the number of components is settled
     posed: Posed  # the whole table's problem, of any size
     settings: Settings
     X: pd.DataFrame

@@ -109,7 +109,7 @@ def refused() -> Iterator[None]:
 
 
 def own_words() -> str:
-    """The command as it was typed, but for what the result does not depend on."""
+    """The command as it was typed, without what the result does not depend on."""
     words = iter(click.get_current_context().find_root().obj)
     kept = ["leftout"]
     for word in words:

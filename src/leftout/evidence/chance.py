@@ -1,6 +1,6 @@
 """Is it more than chance? The best disparity at many sizes, beside that of chance tables.
 
-A maximum over all partitions is large on any table. So the search is repeated, with the very same
+A maximum over all partitions is large on any table. So the search is repeated, with the same
 solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
 columns and correlations explain and have no other subgroup. With ``D(k)`` the table's best
 disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)`` their mean:
@@ -150,7 +150,7 @@ class Task:
             posed = self.posed.resized(smallest, None)
             return replace(self, posed=posed).profile(sizes, chance, kinds, steps)
         laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
-        # The same seeds whatever is asked for besides: one for the table, one for each kind.
+        # The same seeds whatever else is asked for: one for the table, one for each kind.
         of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
         with one_thread():
             problem = self.posed.problem

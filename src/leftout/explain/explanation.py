@@ -298,7 +298,7 @@ def group(
     if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-3, atol=rounding):
         raise Refusal(
             f"The group's disparity in this X is {parts.sum():.4g}, but where it was found it was "
-            f"{partition.disparity_:.4g}. Pass the very table that it was found in."
+            f"{partition.disparity_:.4g}. Pass the table that it was found in."
         )
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)

@@ -29,7 +29,7 @@ def other_encodings(
     positive: Any,
     steps: Steps,
 ) -> list[Outcome]:
-    """Search again with the target kept further away, and compare the outcome anew.
+    """Search again with the target kept further away, and compare the outcome again.
 
     ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
     made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:

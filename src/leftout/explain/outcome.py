@@ -43,7 +43,7 @@ class Outcome(Told):
     left_out, rest, gap : Interval
         ``gap`` is the group's minus the rest's.
     missing : int
-        Rows without a value (or with an infinite one, of which there is no mean), not counted.
+        Rows without a value (or with an infinite one, which has no mean), not counted.
     encoding : str or None
         How categories became numbers for the search that found this group; None for the one asked
         about.

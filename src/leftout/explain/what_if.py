@@ -28,8 +28,8 @@ class WhatIf(Told):
     disparity : float
         With the feature as it is.
     without, shuffled : float
-        When it is left out, and when its values are dealt to the rows anew (the mean of several
-        deals; nan if there were none). Components are as many as before, or as many as leave
+        When it is left out, and when its values are shuffled among the rows (the mean of several
+        shuffles; nan if there were none). Components are as many as before, or as many as leave
         something out of what is left; 0 where that cannot be.
     gone, gone_shuffled : float
         The share of the disparity that goes; negative where it grows.

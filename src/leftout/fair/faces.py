@@ -174,7 +174,7 @@ class Face(NamedTuple):
         a, b, n = self.ones, self.reached, len(self.values)
         one, part, none = slice(0, a), slice(a, b), slice(b, n)
         level = self.values.copy()
-        level[part] = level[part].mean() if b > a else 0.0  # these tie, but for rounding
+        level[part] = level[part].mean() if b > a else 0.0  # these tie, up to rounding
         pairs = ((one, none, np.eye(n - b)), (one, part, np.eye(b - a) - G), (none, part, G))
         total = np.zeros((len(turned), len(turned)))
         for rows, columns, shares in pairs:

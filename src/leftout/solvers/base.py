@@ -28,7 +28,7 @@ class Means:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """A partition and how it was come by."""
+    """A partition, and how it was found."""
 
     labels: Labels  # 0 = rest, 1 = left out
     history: np.ndarray  # HISTORY: disparity after each sweep, rows that changed sides in it
