@@ -113,7 +113,7 @@ class Trust(Told):
             return f"It is unlikely to be chance: {text}"
         return (
             f"It may well be chance: {text} The same search finds as much in tables that share "
-            f"{_SHARED[main.kind]} with this one and have no subgroup: read the rest as a "
+            f"{_SHARED[main.kind]} with this one and have no subgroup: take the group as a "
             "description of the worst case, not as a finding."
         )
 
