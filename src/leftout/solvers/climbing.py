@@ -206,7 +206,10 @@ def _regroup(
             signed[i, j] = sign * rows[i, j]
             total[1, j] += signed[i, j]
     second[1] += rows.T @ signed
-    total[0], second[0] = slope.total - total[1], slope.second - second[1]
+    for j in range(n):
+        total[0, j] = slope.total[j] - total[1, j]
+        for k in range(n):
+            second[0, j, k] = slope.second[j, k] - second[1, j, k]
 
 
 @kernel
