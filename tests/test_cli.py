@@ -8,11 +8,16 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import leftout
+from leftout.auditing.settings import Settings
+from leftout.checks import Refusal
 from leftout.cli import main
 
 
@@ -149,3 +154,124 @@ def test_wrong_calls_are_one_line(tmp_path):
         result = call(*arguments)
         assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1
         assert result.stderr.startswith("Error: ")
+
+
+def caught(monkeypatch, where):
+    """Stand in for what a command calls: keeps what it is given, and ends there."""
+    given = {}
+
+    def stand_in(*values, **named):
+        given.update(named, values=values)
+        raise Refusal("Enough.")
+
+    monkeypatch.setattr(where, stand_in)
+    return given
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((90, 3)), columns=["a", "b", "c"])
+    table["code"], table["side"] = rng.integers(1, 5, 90), rng.choice(["x", "y"], 90)
+    table["a=b"] = rng.choice(["b=1", "2"], 90)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+ASKED = [
+    ("", {}),
+    ("--target side", {"target": "side"}),
+    ("--target side=x", {"target": "side", "positive": "x"}),
+    ("--target a=b=b=1", {"target": "a=b", "positive": "b=1"}),
+    ("--categorical code,a", {"categorical": ["code", "a"]}),
+    ("--drop b,c", {"drop": ["b", "c"]}),
+    ("--sensitive side,c", {"sensitive": ["side", "c"]}),
+    ("--dims 4", {"n_components": 4}),
+    ("--dims 0.6", {"n_components": 0.6}),
+    ("--min-size 12", {"min_group_size": 12}),
+    ("--min-size 7%", {"min_group_size": 0.07}),
+    ("--size 34", {"group_size": 34}),
+    ("--size 25%", {"group_size": 0.25}),
+    ("--min-size 12 --size 0.25", {"min_group_size": 12, "group_size": 0.25}),
+    ("--groups 3", {"n_groups": 3}),
+    ("--runs 7", {"runs": 7}),
+    ("--chance 8", {"chance": 8}),
+    ("--sample 60", {"sample": 60}),
+    ("--preset paper", {"preset": "paper"}),
+    ("--seed 5", {"random_state": 5}),
+    ("--rows 2", {"rows": 2}),
+]
+
+
+@pytest.mark.parametrize(("words", "asked"), ASKED)
+def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, asked):
+    given = caught(monkeypatch, "leftout.auditing.run.run")
+    aside = ["--jobs", "3", "--quiet", "--json", f"--out={tmp_path / 'out'}"]
+    result = call("audit", file, *words.split(), *aside)
+    assert (result.exit_code, result.stderr) == (2, "Error: Enough.\n")
+    usual = Settings(categorical=[], drop=[], sensitive=[])
+    command = " ".join(["leftout audit", str(file), *words.split()])
+    (source, settings), jobs = given["values"], given["n_jobs"]
+    assert settings == replace(usual, command=command, **asked)
+    assert (source.name, jobs) == ("t.csv", 3)
+
+
+@pytest.mark.parametrize(("words", "asked"), [*ASKED[11:13], *ASKED[15:17], *ASKED[19:]])
+def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, words, asked):
+    given = caught(monkeypatch, "leftout.auditing.run.run")
+    assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
+    usual = Settings(target="approve", positive=1, group_size=200, chance=39, runs=10)
+    table, settings = given["values"]
+    assert settings == replace(usual, command=f"leftout demo {words}", **asked)
+    assert table.shape == (1989, 56) and given["n_jobs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "features", "d", "across"),
+    [
+        ("", 5, 0.8, None),
+        ("--dims 2", 5, 2, None),
+        ("--across 2-4", 5, 0.8, [2, 3, 4]),
+        ("--across none", 5, 0.8, []),
+        ("--drop a,c", 3, 0.8, None),
+        ("--categorical code", 8, 0.8, None),
+    ],
+)
+def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, features, d, across):
+    given = caught(monkeypatch, "leftout.fair.mitigation.mitigate")
+    assert call("fair", file, "--groups-col", "side", *words.split()).exit_code == 2
+    X, groups, asked = given["values"]
+    assert (X.shape, asked, given["across"]) == ((90, features), d, across)
+    assert groups.tolist() == pd.read_csv(file)["side"].tolist()
+
+
+def test_each_option_of_reproduce_asks_for_one_thing(monkeypatch, tmp_path):
+    given = caught(monkeypatch, "leftout.reproduce.paper")
+    usual = {"datasets": ["students", "credit", "diabetes"], "runs": 30, "samples": 10,
+             "rows": 2000, "chance": 39, "random_state": 0, "n_jobs": -1}  # fmt: skip
+    for words, asked in (
+        ("", {}),
+        ("--dataset Credit,students", {"datasets": ["credit", "students"]}),
+        ("--runs 4", {"runs": 4}),
+        ("--samples 3", {"samples": 3}),
+        ("--rows 500", {"rows": 500}),
+        ("--chance 5", {"chance": 5}),
+        ("--seed 6", {"random_state": 6}),
+        ("--jobs 2", {"n_jobs": 2}),
+    ):
+        result = call("reproduce", tmp_path, *words.split(), "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert {name: given[name] for name in usual} == usual | asked
+        assert given["values"] == (tmp_path,)
+
+
+def test_each_argument_is_the_setting_of_its_name(monkeypatch):
+    given = caught(monkeypatch, "leftout.auditing.run.run")
+    asked = {
+        "target": "t", "positive": "p", "categorical": ["c"], "drop": ["d"], "sensitive": ["s"],
+        "n_components": 3, "min_group_size": 11, "group_size": 22, "n_groups": 2, "runs": 4,
+        "chance": 5, "preset": "paper", "sample": 66, "random_state": 7, "rows": 8,
+    }  # fmt: skip
+    with pytest.raises(Refusal, match="Enough"):
+        leftout.audit("table", n_jobs=9, progress=True, **asked)
+    assert given == {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
