@@ -11,9 +11,12 @@ from matplotlib.figure import Figure
 
 import cells
 import known
+import known_paper
 from leftout import MaxDisparityPartition, plots, report
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
+from leftout.reproduce import drawings as drawings_of
+from leftout.reproduce.measure import DAYTIME, FORMULAS, FOUND, LOW
 from test_reading import nothing, same
 
 
@@ -52,6 +55,21 @@ def test_the_figures():
         ax = draw(*given, Figure().subplots(), **options)
         lines += [f"# {name}", *cells.drawn(ax)]
     same("figures", lines)
+
+
+def test_the_figures_of_the_paper():
+    first = known_paper.sampled()
+    dimensions = [first.formulas["paper"].mended[name] for name in (FOUND, DAYTIME, LOW)]
+    drawings = drawings_of.of_sample("students", first)
+    for formula, number in zip(FORMULAS, (5, 6), strict=True):
+        given = (number, formula, dimensions, ("day", "evening"), 2)
+        drawings[f"fair-{formula.key}"] = drawings_of.of_fair("credit", *given)
+    lines = []
+    for name, each in drawings.items():
+        ax = Figure().subplots()
+        each.draw(ax)
+        lines += [f"# {name}", each.caption, each.alternative, *cells.drawn(ax)]
+    same("figures_paper", lines)
 
 
 def test_figures_of_the_page_are_the_figures():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from leftout import __version__, report
 from leftout.cli import terminal
 from leftout.explain.outcome import Interval
 from leftout.report.alternatives import ALTERNATIVES
+from leftout.reproduce.compare import Results, compared
+from leftout.reproduce.lessons import headline, lessons
+from leftout.reproduce.verdicts import Against, Line, Ours, judge
 
 READ = Path(__file__).parent / "read"
 MEANINGS = {"town": "where they live", "age": "in years"}
@@ -65,6 +69,64 @@ def test_the_page(which):
 
 def test_the_page_on_the_paper():
     same("page_paper", cells.Page(report.reproduction(known_paper.reproduction(), {})).lines)
+
+
+def test_the_lessons_of_the_paper():
+    data = known_paper.learnt()
+    less = {name: 0.05 for name in ("half", "best")} | {"residuals_half": 0.1}
+    other = data | {
+        "published_n_components": None,
+        "ceiling": 5.44,
+        "cuts": data["cuts"] | less,
+        "evidence": data["evidence"] | {"p_value": 0.3, "beyond_chance": False},
+    }
+    counts = known_paper.reproduction()["counts"]
+    lines = [headline(counts), "# usual", *lessons(data), "# otherwise", *lessons(other)]
+    lines += ["# without evidence", *lessons(data | {"evidence": None})[-3:]]
+    same("lessons", lines)
+
+
+def test_each_published_number_beside_ours():
+    """Which of our numbers each is compared with, and what both are larger or smaller than."""
+    results = Results({key: [known_paper.sampled()] for key in ("students", "credit")}, 20)
+    lines = []
+    for line in compared(results):
+        if not line.ours or re.search(r"_(percent|30)/([2-9]|\d\d)/", line.pointer):
+            continue  # of long tables, two lines
+        marks = " (a bound)" * line.bound + " (given)" * line.given
+        lines.append(f"{line.pointer}: {line.words}{marks}: {line.published:g}")
+        for formula, ours in line.ours.items():
+            text = f"  {formula}, {ours.over}: {' '.join(f'{v:.4g}' for v in ours.values)}"
+            if ours.against is not None:
+                than = ours.against
+                text += f" than {than.words}, {than.published:.4g} and {than.ours:.4g}"
+            lines.append(text)
+    same("compared", lines)
+
+
+def test_the_reasons_of_verdicts():
+    def reason(value, ours, than=None, decimals=2, **how):
+        against = None if than is None else Against("the other", *than)
+        line = Line("/x", "x", value, decimals, **how)
+        found = judge(line, Ours(np.array(ours, dtype=float), "7 runs", against))
+        ends = [found.low, found.median, found.high]
+        return f"{value} beside {ours}: {found.verdict}. {found.reason} {ends}"
+
+    lines = [
+        reason(0.5, [0.1, 0.4, 0.9]),
+        reason(0.52, [0.515]),
+        reason(0.52, [0.5149]),
+        reason(0.95, [0.1, 0.4, 0.9]),
+        reason(0.05, [0.1, 0.4, 0.9], (0.01, 0.2)),
+        reason(0.05, [0.1, 0.4, 0.9], (0.06, 0.5)),
+        reason(0.95, [0.1, 0.4, 0.9], (0.96, 0.2)),
+        reason(0.95, [0.1, 0.4, 0.9], (0.2, 0.4)),
+        reason(0.3, [0.2, 0.4, 0.9], bound=True),
+        reason(0.3, [0.2, 0.25, 0.9], bound=True),
+        reason(0.1, [0.2, 0.25, 0.9], bound=True),
+        reason(1258, [1_100, 1_200], decimals=0),
+    ]
+    same("verdicts", lines)
 
 
 @pytest.mark.parametrize("which", FOUND)
