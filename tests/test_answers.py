@@ -11,7 +11,7 @@ import pytest
 import known
 from leftout.auditing.findings import STATUSES, Finding, findings
 from leftout.auditing.verdict import headline, paragraph
-from leftout.evidence.trusting import _doubts
+from leftout.evidence.trusting import _doubts, _p_value
 from leftout.explain.outcome import Interval
 from test_reading import same
 
@@ -256,3 +256,10 @@ def test_chance_tables_are_doubted_where_they_are_far_off(miss, residual, said):
             "Chance tables: 3 components leave 0.50 times the variance that they leave of the "
             "table, so read the p-value with care.",
         ]
+
+
+def test_a_size_that_was_given_has_its_own_p_value():
+    found = known.profile()
+    assert [_p_value(found, size) for size in (310, 617, 1_240)] == [0.031, 0.026, 0.42]
+    assert _p_value(found, None) == 0.025
+    assert _p_value(known.profile(chance={}), 617) is None

@@ -260,3 +260,18 @@ def test_progress_counts_every_step(planted):
 def test_bad_options_get_one_sentence(planted, options, text):
     with pytest.raises(ValueError, match=text):
         profile(MaxDisparityPartition(2), planted[0], **options)
+
+
+def test_chance_tables_are_measured_against_the_table(monkeypatch):
+    """What they leave over what is left of the table; the largest miss of a correlation."""
+    X, _ = datasets.make_planted(120, 5, 2, 30, random_state=0)
+    left = iter([0.2, 0.6])
+    monkeypatch.setattr(
+        "leftout.evidence.chance.Task._surrogate",
+        lambda task, law, sizes, rng: (np.zeros(len(sizes)), next(left), np.eye(5)),
+    )
+    found = profile(MaxDisparityPartition(2, random_state=0), X, sizes=2, chance=2, kinds="copula")
+    spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    assert found.main.residual == pytest.approx(0.4 * spread.sum() / spread[2:].sum())
+    assert found.main.miss == pytest.approx(np.abs(np.corrcoef(X.T) - np.eye(5)).max())
+    assert found.main.p_value == found.main.p_values[0] == 1 / 3

@@ -19,6 +19,7 @@ import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
 from leftout.core.losses import CENTERINGS, LOSSES
+from leftout.search.sizes import check_size
 from leftout.solvers import SOLVERS, Alternating, Greedy
 
 ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]
@@ -287,3 +288,26 @@ def test_other_losses_do_at_least_as_well_as_the_group_of_the_default(rows, size
     assert found.disparity_ >= 0.99 * naive.signed_disparity(
         X, default.labels_, 2, "projection_gap"
     )
+
+
+def test_the_group_as_a_value_is_that_of_the_attributes():
+    """Unequal sides, so that each number can be told from the other side's."""
+    X, _ = datasets.make_planted(200, 6, 2, 50, random_state=0)
+    found = MaxDisparityPartition(2, group_size=50, random_state=0).fit(X)
+    group = found.left_out_
+    assert (group.sizes.group, group.sizes.rest) == (50, 150) == (group.size, 200 - group.size)
+    for name in ("sizes", "losses", "retained", "retained_own"):
+        rest, left_out = getattr(found, f"{name}_").tolist()
+        assert rest != left_out
+        assert (getattr(group, name).group, getattr(group, name).rest) == (left_out, rest)
+    assert np.array_equal(group.mask, found.labels_ == 1)
+    assert np.array_equal(group.components, found.group_components_[1])
+    own = naive.components(X[group.mask] - X.mean(axis=0), 2, False)
+    np.testing.assert_allclose(group.components.T @ group.components, own @ own.T, atol=1e-9)
+    assert np.array_equal(found.score_samples(X) > group.offset, group.mask)
+    assert group.bound == found.bound_ >= group.disparity == found.disparity_
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.09, 9), (0.094, 9), (0.096, 10), (0.001, 1)])
+def test_a_share_of_the_rows_is_the_nearest_number_of_them(share, rows):
+    assert check_size("group_size", share, 100) == rows
