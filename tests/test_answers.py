@@ -263,3 +263,14 @@ def test_a_size_that_was_given_has_its_own_p_value():
     assert [_p_value(found, size) for size in (310, 617, 1_240)] == [0.031, 0.026, 0.42]
     assert _p_value(found, None) == 0.025
     assert _p_value(known.profile(chance={}), 617) is None
+
+
+def test_evidence_as_data_is_that_of_its_parts():
+    data = known.trust().to_dict()
+    assert data["partition"] == {
+        "group_size": 617, "chosen": "evidence", "sizes": [4_383, 617], "losses": [0.053, 0.647],
+        "disparity": 0.647 - 0.053, "bound": 0.743,
+    }  # fmt: skip
+    assert (data["p_value"], data["beyond_chance"]) == (0.025, True)
+    assert data["notes"] == known.trust().notes
+    assert (data["evidence_size"], data["evidence_range"]) == (617, known.profile().evidence_range)

@@ -209,3 +209,15 @@ def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "first" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
     with pytest.raises(FileNotFoundError, match="Create it first"):
         write_whole(tmp_path / "none" / "a.txt", "x")
+
+
+def test_held_out_rows_are_judged_by_at_most_39_chance_tables(monkeypatch):
+    X, _ = datasets.make_planted(60, 4, 1, 15, random_state=0)
+    search = MaxDisparityPartition(1, min_group_size=10, random_state=0)
+    monkeypatch.setattr("leftout.evidence.trusting._doubts", lambda profile: ["A doubt."])
+    for tables, judged in ((5, 5), (41, 39)):
+        found = trust(
+            search, X, group_size=15, sizes=1, chance=tables, kinds="gaussian", runs=0, splits=2
+        )
+        assert found.profile.main.surrogates == tables and len(found.held_out.chance) == judged
+        assert found.notes == ["A doubt."]  # once
