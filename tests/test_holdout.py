@@ -84,3 +84,22 @@ def test_bad_options(planted):
         held_out(search, planted, group_size=80, splits=0)
     with pytest.raises(ValueError, match="group_size='evidence' is neither"):
         held_out(search, planted, group_size="evidence")
+
+
+def test_no_row_is_searched_and_judged_in_one_split(monkeypatch):
+    halves = []
+
+    def keep(task, searched, judged, size, rng):
+        halves.append([set(half[:, 0].tolist()) for half in (searched, judged)])
+        return 0.5, 0.25
+
+    monkeypatch.setattr("leftout.evidence.holdout._one_split", keep)
+    X, _ = datasets.make_planted(61, 4, 1, 15, random_state=0)
+    search = MaxDisparityPartition(1, min_group_size=10, random_state=0)
+    found = holdout.held_out(search, X, group_size=16, splits=4, chance=2)
+    assert found.disparities.tolist() == [0.5] * 4 and found.shares.tolist() == [0.25] * 4
+    assert found.chance.tolist() == [0.5] * 2 and found.group_size == 8
+    for searched, judged in halves[:4]:
+        assert not searched & judged and searched | judged == set(X[:, 0].tolist())
+        assert (len(searched), len(judged)) == (30, 31)
+    assert len({frozenset(searched) for searched, _ in halves[:4]}) == 4
