@@ -444,3 +444,49 @@ def test_a_row_is_never_encoded_by_its_own_target():
             assert after[row] == before[row]
             moved += np.any(after != before)
         assert moved > m / 2  # other rows' encodings do depend on it
+
+
+def test_what_was_asked_for_is_what_was_done(table):
+    """Every choice that is not the usual one, seen in what came out."""
+    asked = {"target": "paid", "positive": "no", "drop": ["score 5"], "sensitive": ["sex"]}
+    asked |= {"group_size": 61, "min_group_size": 27, "n_components": 2, "sample": 240}
+    quick = {"chance": 0, "runs": 0, "random_state": 7}
+    found = audit(table, **asked, **quick)
+    data = json.loads(found.json())
+    assert data["settings"] | asked | quick == data["settings"]
+    rows = pd.read_csv(io.StringIO(found.csv()))
+    raw = table.iloc[rows["row"]].reset_index(drop=True)
+    assert (len(rows), (rows["group"] == "left out").sum()) == (240, 61)
+    assert data["partition"]["min_group_size"] == 27 and data["pca"]["n_components"] == 2
+    assert found.partition.get_params()["random_state"] == 7
+    first = data["explanation"]["outcome"][0]
+    assert first["positive"] == data["table"]["positive"] == "no"
+    for key, side in (("left_out", "left out"), ("rest", "rest")):
+        close(first[key]["value"], (raw["paid"][rows["group"] == side].dropna() == "no").mean())
+    # towns in the order of their share of "no", the least 0 and the most 1
+    share = (raw["paid"] == "no").groupby(raw["town"]).sum() / raw.groupby("town")["paid"].count()
+    town = found.intake.X[:, data["table"]["feature_names"].index("town")]
+    by_town = pd.Series(town).groupby(raw["town"]).agg(["min", "max"])
+    assert (by_town["min"] == by_town["max"]).all() and {0.0, 1.0} < set(by_town["min"])
+    assert by_town["min"].sort_values().index.tolist() == share.sort_values().index.tolist()
+    dropped = {line["column"]: line["reason"] for line in data["table"]["dropped"]}
+    assert dropped == {"score 5": "asked for", "nr": "a number for each row"}
+    assert not {"score 5", "sex"} & set(data["table"]["feature_names"])
+    assert len(data["notes"]) == len(set(data["notes"])) and data["explanation"]["rows"] is None
+    assert all(0.0 <= line["seconds"] < 600.0 for line in data["comparison"])
+    assert (raw["paid"] == "no").sum() == round((table["paid"] == "no").sum() * 240 / 300)
+    other = audit(table, **asked | {"sample": 240}, **quick | {"random_state": 8})
+    assert other.csv() != found.csv() and audit(table, **asked, **quick).csv() == found.csv()
+
+
+def test_the_searched_are_told_from_what_was_kept_out(table):
+    """The sentence may not use a sensitive column, however well it tells the group."""
+    X = table[[f"score {i}" for i in range(6)]].fillna(0.0)
+    found = MaxDisparityPartition(2, group_size=70, random_state=0).fit(X)
+    raw = X.assign(told=np.where(found.labels_ == 1, "in", "out"), other=table["town"])
+    kept_out = explain.group(found, X, raw, sensitive=["told"], what_if=0)
+    assert "told" not in kept_out.sentence.columns
+    assert kept_out.alignment[0].column == "told" and not kept_out.alignment[0].searched
+    assert all(line.searched for line in kept_out.alignment if line.column.startswith("score"))
+    seen = explain.group(found, X.to_numpy(), raw, what_if=0)
+    assert seen.sentence.text == "told = in"
