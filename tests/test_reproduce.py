@@ -6,6 +6,7 @@ import json
 import zipfile
 from itertools import combinations, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,12 @@ from scipy.optimize import approx_fprime
 import naive
 import paper_data
 from browsing import opened
-from leftout import audit, group_losses
+from leftout import audit, datasets, group_losses
 from leftout.cli import main
 from leftout.evidence.stability import Stability
-from leftout.explain import FeatureScores, Frequency
+from leftout.explain import FeatureScores, Frequency, disparity_by_feature
 from leftout.files import write_into
-from leftout.reproduce import compare, correction, paper, tables
+from leftout.reproduce import compare, correction, lessons, paper, tables
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.contents import fall_together
 from leftout.reproduce.known import CREDIT, DIABETES, STUDENTS, TABLES
@@ -698,3 +699,40 @@ def test_the_page_in_a_browser(browser, written, width, scheme):
     links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
     assert set(links) <= set(ids)
     assert tab.locator("#numbers ~ details .status").count() == 2 * len(list(numbers(published())))
+
+
+def test_what_is_measured_beyond_the_paper_from_its_definition():
+    """Centrings, cuts and who they are, on a table whose groups are known."""
+    X, group = datasets.make_planted(80, 6, 2, 20, random_state=0)
+    X = X + 0.3
+    found = SimpleNamespace(
+        half=Sorted(np.array([0.8, 0.3]), np.array([41, 39])),
+        cut=Sorted(np.array([0.9, 0.1]), np.array([7, 73])),
+        found={"greedy": SimpleNamespace(group=group)},
+    )
+    first = SimpleNamespace(X=X, d=2, formulas={"paper": found, "definition": found})
+    for line in lessons.centrings(first):
+        losses = group_losses(X, group, 2, loss=line["loss"], centering=line["centering"])
+        assert line["losses"] == losses.tolist()
+        assert line["disparity"] == losses[1] - losses[0]
+    errors = np.sort(residuals(X, 2, DEFINITION))[::-1]
+    gaps = {size: errors[:size].mean() - errors[size:].mean() for size in range(10, 71)}
+    best = max(gaps, key=gaps.get)
+    assert lessons.cuts(first, 10) == pytest.approx(
+        {"half": 0.5, "best": 0.8, "best_rows": 7, "residuals_half": gaps[40],
+         "residuals_best": gaps[best], "residuals_best_rows": best}
+    )  # fmt: skip
+    assert best != 40
+    raw = pd.DataFrame(X, columns=[f"x{i}" for i in range(6)])
+    raw["y"] = np.where(group == 1, "no", "yes")
+    raw.loc[:4, "y"] = "no"
+    known = SimpleNamespace(target="y", positive="no", categories=(), codes=())
+    told = lessons.who(known, tables.Sample(raw, raw.iloc[:, :6]), group, 2, DEFINITION)
+    parts = disparity_by_feature(X, group, 2)
+    assert told["rows"] == 20 and told["outcome"].startswith("y = no: 100.0 % of the group")
+    assert [each["feature"] for each in told["features"]] == [
+        f"x{i}" for i in np.argsort(-parts)[:5]
+    ]
+    assert told["features"][0]["share"] == pytest.approx(parts.max() / parts.sum())
+    strengths = [each["strength"] for each in told["looks_like"]]
+    assert strengths == sorted(strengths, reverse=True) and "y" not in told["sentence"]
