@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import known_paper
 from leftout import MaxDisparityPartition, datasets, stability
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.solvers import Alternating
@@ -112,3 +113,10 @@ def test_the_best_run_of_a_group_stands_for_it():
     assert (first.disparity, second.disparity) == (0.9, 0.5)
     assert (first.runs.tolist(), second.runs.tolist()) == ([2, 3], [0, 1])
     assert np.array_equal(first.labels, labels[2]) and np.array_equal(second.labels, labels[1])
+
+
+def test_epochs_are_compared_with_the_next_and_with_the_last():
+    """Of 13 rows, 3 are others after the first epoch, 1 after the second, none at last."""
+    found = known_paper.runs_of([(1.0, 5.0)], (13,), ([3, 1],)).stability
+    assert found.adjacent.tolist() == pytest.approx([(11 / 15 + 12 / 14) / 2])
+    assert found.first_to_last.tolist() == [10 / 16]
