@@ -362,3 +362,25 @@ def test_categories_with_spaces_around_them_keep_their_columns():
     town = np.array(["a ", " b", "c"] * 4)
     free = _target_free(np.zeros((12, 1)), {0: column_of(town, "town")})
     assert np.allclose(free, np.array([np.eye(3)[k % 3] for k in (1, 0, 2) * 4]) / np.sqrt(2))
+
+
+def test_what_if_leaves_out_one_feature_and_shuffles_no_other(planted, found, monkeypatch):
+    X, _ = planted
+    searched, fit = [], MaxDisparityPartition.fit
+
+    def keep(search, table):
+        searched.append(table)
+        result = fit(search, table)
+        result.disparity_ = (0.25, 0.5, 1.0)[(len(searched) - 1) % 3]
+        return result
+
+    monkeypatch.setattr(MaxDisparityPartition, "fit", keep)
+    lines = explain.what_if(found, X, features=2, shuffles=2)
+    for line, (without, *shuffled) in zip(lines, (searched[:3], searched[3:]), strict=True):
+        place = int(line.feature[1:])
+        assert np.array_equal(without, np.delete(X, place, axis=1))
+        for each in shuffled:
+            assert np.array_equal(np.delete(each, place, axis=1), without)
+            assert np.array_equal(np.sort(each[:, place]), np.sort(X[:, place]))
+            assert np.mean(each[:, place] == X[:, place]) < 0.1
+        assert (line.disparity, line.without, line.shuffled) == (found.disparity_, 0.25, 0.75)
