@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import naive
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
 from leftout.cli import main
-from leftout.explain.leakage import _cross_fitted
+from leftout.explain.leakage import _cross_fitted, other_encodings
+from leftout.running import Steps
 from leftout.tables.columns import column_of
 
 SIDES = {"left_out": 1, "rest": 0}
@@ -490,3 +491,19 @@ def test_the_searched_are_told_from_what_was_kept_out(table):
     assert all(line.searched for line in kept_out.alignment if line.column.startswith("score"))
     seen = explain.group(found, X.to_numpy(), raw, what_if=0)
     assert seen.sentence.text == "told = in"
+
+
+def test_each_encoding_that_is_told_of_was_searched(found, raw, X, monkeypatch):
+    searched, fit = [], MaxDisparityPartition.fit
+    monkeypatch.setattr(
+        MaxDisparityPartition,
+        "fit",
+        lambda search, each: searched.append(each) or fit(search, each),
+    )
+    place = found.intake.encoder.features_.index("town")
+    places, paid = {place: column_of(raw["town"], "town")}, column_of(raw["paid"], "paid")
+    told = other_encodings(found.partition, X, places, paid, "yes", Steps(2, None))
+    assert [each.encoding for each in told] == ["cross-fitted", "target-free"]
+    crossed, free = searched
+    assert np.array_equal(crossed, _cross_fitted(X, places, paid, "yes", 0))
+    assert not np.array_equal(crossed, X) and free.shape == (250, X.shape[1] - 1 + 4)

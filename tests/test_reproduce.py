@@ -736,3 +736,27 @@ def test_what_is_measured_beyond_the_paper_from_its_definition():
     assert told["features"][0]["share"] == pytest.approx(parts.max() / parts.sum())
     strengths = [each["strength"] for each in told["looks_like"]]
     assert strengths == sorted(strengths, reverse=True) and "y" not in told["sentence"]
+
+
+def test_preparation_and_evidence_are_told_as_they_were_found(monkeypatch):
+    X = pd.DataFrame(datasets.make_planted(80, 6, 2, 20, random_state=0)[0])
+    known, first = SimpleNamespace(n_components=None), []
+
+    def sample(rows, seed, *, encode_first):
+        first.append((encode_first, rows, seed))
+        return tables.Sample(X, X)
+
+    lines = lessons.preparation(SimpleNamespace(known=known, sample=sample), 80, [4, 5])
+    assert [line["order"] for line in lines] == ["encoded, then drawn", "drawn, then encoded"]
+    assert first == [(True, 80, 4), (True, 80, 5), (False, 80, 4), (False, 80, 5)]
+    found = SimpleNamespace(
+        group_size=17, disparity=0.5, by_chance=0.2, p_value=0.03, beyond_chance=True,
+        held_out=SimpleNamespace(disparity=0.4), partition=SimpleNamespace(labels_="labels"),
+    )  # fmt: skip
+    monkeypatch.setattr(lessons, "trust", lambda *_, **__: found)
+    monkeypatch.setattr(lessons, "who", lambda known, sample, labels, d, formula: labels)
+    told = lessons.believed(known, SimpleNamespace(X=X, d=2, seed=0, sample=None), 39, 1, None)
+    assert told == {
+        "rows": 17, "disparity": 0.5, "by_chance": 0.2, "p_value": 0.03, "beyond_chance": True,
+        "chance_tables": 39, "held_out": 0.4, "who": "labels",
+    }  # fmt: skip
