@@ -39,6 +39,7 @@ from leftout.reproduce.measure import (
     Mended,
     Sorted,
     cumulative_variance,
+    known_groups,
     measure,
     mend,
     random_agreement,
@@ -760,3 +761,19 @@ def test_preparation_and_evidence_are_told_as_they_were_found(monkeypatch):
         "rows": 17, "disparity": 0.5, "by_chance": 0.2, "p_value": 0.03, "beyond_chance": True,
         "chance_tables": 39, "held_out": 0.4, "who": "labels",
     }  # fmt: skip
+
+
+def test_the_papers_groups_and_what_fair_pca_does_about_them():
+    raw = table(STUDENTS)
+    raw["Tuition fees up to date"] = np.arange(ROWS) % 3 > 0
+    found = known_groups(STUDENTS, raw)
+    daytime, low = found["daytime_evening"] == 0, found["low_grade_and_unpaid_tuition"] == 0
+    assert np.array_equal(daytime, raw["Daytime/evening attendance"] == 1)
+    grade = raw["Curricular units 2nd sem (grade)"]
+    assert np.array_equal(low, (grade <= grade.median()) & (np.arange(ROWS) % 3 == 0))
+    X, group = datasets.make_planted(80, 6, 2, 20, random_state=0)
+    for formula in FORMULAS:
+        mended = mend(X, group, 2, formula)
+        assert mended.sizes.tolist() == [60, 20]
+        np.testing.assert_allclose(mended.before, group_losses(X, group, 2, **formula.options))
+        assert mended.after.max() < mended.before.max()
