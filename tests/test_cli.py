@@ -275,3 +275,17 @@ def test_each_argument_is_the_setting_of_its_name(monkeypatch):
     with pytest.raises(Refusal, match="Enough"):
         leftout.audit("table", n_jobs=9, progress=True, **asked)
     assert given == {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
+
+
+def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
+    from leftout.fair.mitigation import mitigate
+    from leftout.running import note
+
+    def noted(*values, **named):
+        note("Bear this in mind.")
+        note("Bear this in mind.")
+        return mitigate(*values, **named)
+
+    monkeypatch.setattr("leftout.fair.mitigation.mitigate", noted)
+    result = call("fair", file, "--groups-col", "side", "--across", "none")
+    assert (result.exit_code, result.stderr) == (0, "Note: Bear this in mind.\n")
