@@ -219,6 +219,9 @@ def test_means_categories_and_positive_values():
     (found,) = explain.compare_outcome(income, group, name="income")
     welch = stats.ttest_ind(income[:5], income[5:], equal_var=False).confidence_interval()
     assert found.kind == "mean" and found.gap[1:] == pytest.approx((welch.low, welch.high))
+    for each, side in ((found.left_out, income[group == 1]), (found.rest, income[group == 0])):
+        student = stats.ttest_1samp(side, 0.0).confidence_interval()
+        assert each == pytest.approx((side.mean(), student.low, student.high))
     assert str(found).startswith("income: 3 on average in the group, 13.2 in the rest: -10.2")
     status = ["Graduate", "Dropout", "Enrolled", "Dropout", "Dropout"] + ["Graduate"] * 5
     each = explain.compare_outcome(status, group)
