@@ -102,8 +102,10 @@ def numbers(series: Any) -> np.ndarray | None:
         return series.cast(nw.Float64).to_numpy()
     if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
         return None
-    # Python objects, sparse columns, columns of nothing but missing values
-    values = series.to_numpy()
+    # Python objects (of which pandas asks, on the way, what they refuse to answer), sparse columns,
+    # columns of nothing but missing values
+    objects = dtype == nw.Object
+    values = np.fromiter(series.to_list(), dtype=object) if objects else series.to_numpy()
     if values.dtype.kind == "O":
         values = np.where([is_missing(cell) for cell in values], np.nan, values)
     try:
