@@ -91,7 +91,12 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
     command = [sys.executable, "-m", "leftout", "demo", *options]
     ours, theirs = pty.openpty()  # progress is for people who watch
     running = subprocess.Popen(
-        command, stderr=theirs, stdout=subprocess.PIPE, start_new_session=True
+        command,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        # what runs in the background of a shell ignores interrupts, and so would its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     try:
