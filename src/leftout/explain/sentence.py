@@ -54,7 +54,8 @@ class Condition(Told):
             upper = ~column.missing if self.high is None else numbers < self.high
             return (numbers >= low) & upper
         wanted = _number(self.value)
-        if numbers is not None and wanted is not None:
+        named = self.value in (column.categories or ())  # a label may look like a number
+        if numbers is not None and wanted is not None and not named:
             equal = numbers == wanted
         else:
             known = {name: code for code, name in enumerate(column.categories or ())}

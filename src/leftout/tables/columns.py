@@ -80,12 +80,13 @@ class Column:
         return np.where(places < 0, places.max() + 1, places).astype(np.int32)
 
     def value(self, code: int) -> str | float:
-        """What a category stands for: a number, or its name."""
+        """What a category stands for: a number, or its name where that says something else."""
         assert self.categories is not None
         name = self.categories[code]
-        if self.levels is None or name in ("False", "True"):
+        if self.levels is None:
             return name
-        return float(self.levels[code])
+        number = float(self.levels[code])
+        return number if name in (shortest(number), repr(number)) else name
 
     def show(self, value: Any) -> str:
         """One of the column's values, as text."""
