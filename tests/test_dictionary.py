@@ -1,0 +1,381 @@
+"""What people know of columns: the files they keep it in, and what becomes of values."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import leftout
+from leftout.checks import Refusal
+from leftout.explain.sentence import Condition
+from leftout.running import collected_notes
+from leftout.tables.cleaning import clean
+from leftout.tables.columns import column_of, columns_of
+from leftout.tables.dictionary import Dictionary
+from leftout.tables.encoding import Plan
+from leftout.tables.targets import as_numbers
+
+SEX = {"sex": {"kind": "code", "label": "sex at birth", "values": {"1": "m", "2": "f"}},
+       "age": {"label": "age, years"}, "note": {"note": "as told"}}  # fmt: skip
+QUOTED = "column,kind,label,values,note\nsex,code,sex at birth,1=m; 2=f,\n"
+FILES = {
+    "wide": QUOTED + 'age,,"age, years",,\nnote,,,,as told\n',
+    "bars": QUOTED.replace("; ", "|") + 'age,,"age, years"\nnote,,,,as told\n',
+    "lines": QUOTED.replace("1=m; 2=f", '"1: m\n2: f\n"')
+             + 'age,,"age, years"\n\nnote,,,,as told\n',
+    "commas": QUOTED.replace("1=m; 2=f", '"1=m, 2=f"') + 'age,,"age, years"\nnote,,,,as told\n',
+    "semicolons": "\ufeff Column ;LABEL;values;Kind;note\r\nage;age, years;;\r\n"
+                  'sex;sex at birth;"1=m; 2=f"; Code\r\nnote;;;;as told\r\n',
+    "tabs": "column\tkind\tlabel\tvalues\tnote\nsex\tcode\tsex at birth\t1=m; 2=f\n"
+            "age\t\tage, years\nnote\t\t\t\tas told\n",
+    "long": 'column,value,value_label,label,kind,note\nsex,1,m,sex at birth,code,\nsex,2,f,,,\n'
+            'age,,,"age, years",,\nnote,,,,,as told\n',
+    "long, one label": 'column,value,label,kind,note\nsex,,sex at birth,code,\nsex,1,m,,\nsex,2,f\n'
+                       'age,,"age, years",,\nnote,,,,as told\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_every_shape_of_csv(content, encoding, tmp_path):
+    path = tmp_path / "about.csv"
+    path.write_bytes(content.encode(encoding))
+    known = Dictionary.of(path)
+    expected = Dictionary.of(SEX)
+    assert known == expected and known.to_dict() == SEX | {"note": {"note": "as told"}}
+    assert Dictionary.of(str(path)) == expected
+
+
+def test_every_other_thing_people_keep_it_in(tmp_path):
+    lines = [{"column": name} | facts for name, facts in SEX.items()]
+    table = pd.DataFrame(lines).assign(values=["1=m; 2=f", None, None])
+    long = pd.DataFrame({"column": ["sex", "sex"], "value": [1.0, 2.0], "label": ["m", "f"]})
+    for name, content in {"a": SEX, "b": lines}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    table.to_parquet(tmp_path / "c.parquet")
+    table.to_csv(tmp_path / "d.csv.gz", index=False)
+    given_ = [SEX, lines, table, pl.from_pandas(table), *sorted(tmp_path.iterdir())]
+    for each in given_:
+        assert Dictionary.of(each) == Dictionary.of(SEX), each
+    assert Dictionary.of(long).values("sex") == {"1": "m", "2": "f"}
+    assert Dictionary.of({"age": "in years"}).label("age") == "in years"
+    known = Dictionary.of(SEX)
+    assert Dictionary.of(known) is known and Dictionary.of(known.to_dict()) == known
+    assert not Dictionary.of(None) and Dictionary.of(None).to_dict() == {} and known
+
+
+def test_the_demos_own():
+    path = f"{leftout.__path__[0]}/datasets/demo.csv"
+    known = Dictionary.of(path)
+    labels = leftout.datasets.demo_columns()
+    assert {name: known.label(name) for name in labels} == labels and len(labels) == 56
+    assert known.checked(list(labels)).label("emp") == "years in the line of work"
+
+
+def test_facts_that_are_there_and_that_are_not():
+    known = Dictionary.of(SEX).checked(["sex", "age ", "note", "x"])
+    assert known.kinds == {"sex": "code"} and known.categorical == ["sex"]
+    assert known.label("age ") == "age, years" and known.label("x") == "x"
+    assert known.note("note") == "as told" and known.note("x") == ""
+    assert known.values("sex") == {"1": "m", "2": "f"} and known.values("x") == {}
+
+
+KINDS = {
+    "number": ["Number", "numeric", "INTEGER", "ordinal"],
+    "code": ["code "],
+    "yes/no": ["yes/no", "Yes or No", "yes_or_no", "binary", "boolean"],
+    "category": ["Categorical", "nominal"],
+    "date": ["date"],
+    "identifier": ["id", "ID", "identifier"],
+    "free text": ["free text", "Free-Text", "freetext", "text"],
+    "constant": ["constant"],
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), [(k, t) for k, more in KINDS.items() for t in more])
+def test_kinds(kind, text):
+    assert Dictionary.of({"a": {"kind": text}}).kinds == {"a": kind}
+
+
+LABELS = {
+    "1=yes; 0=no": {"1": "yes", "0": "no"},
+    "1: a=b; 2: c": {"1": "a=b", "2": "c"},
+    "1=yes, always": {"1": "yes, always"},
+    "1=yes, 0=no": {"1": "yes", "0": "no"},
+    " 1 = yes \n\n 0 = no \r\n": {"1": "yes", "0": "no"},
+    "1=a:b|2=c": {"1": "a:b", "2": "c"},
+    "10:30=early; 22:00=late": {"10:30": "early", "22:00": "late"},
+}
+
+
+@pytest.mark.parametrize(("text", "values"), LABELS.items())
+def test_values_as_text(text, values):
+    assert Dictionary.of({"a": {"values": text}}).values("a") == values
+
+
+REFUSED = {
+    "no column": ([{"name": "a"}], "needs a field named 'column'.*line 1 of the list has name"),
+    "an empty name": ([{"column": " ", "label": "x"}], "a line that names no column"),
+    "a kind": ({"a": {"kind": "numbr"}}, "'a' is of the kind 'numbr'.*Did you mean 'number'"),
+    "another label": (
+        [{"column": "a", "label": "x"}, {"column": "a", "label": "y"}],
+        "different facts about the column 'a': 'x' and 'y'",
+    ),
+    "another label of a value": (
+        [{"column": "a", "value": 1, "label": "x"}, {"column": "a", "value": 1, "label": "y"}],
+        "different facts about the value '1' of the column 'a': 'x' and 'y'",
+    ),
+    "a label twice": ({"a": {"values": "1=x; 2=x"}}, "values '1' and '2' of 'a' the same label"),
+    "a value twice": ({"a": {"values": "1=x; 1=y"}}, "values of 'a' in the dictionary"),
+    "a swap": ({"a": {"values": "1=2; 2=1"}}, "the value '1' of 'a' as '2', which is another"),
+    "a swap of numbers": ({"a": {"values": "1=2.0; 02=x"}}, "which is another value that has"),
+    "no label": ({"a": {"values": "1=x; 2"}}, "a label for each value is needed"),
+    "a list of values": ({"a": {"values": [1, 2]}}, "a label for each value is needed"),
+    "values on their own": ({"a": {"1": "x"}}, "found '1'.*Value labels go under 'values'"),
+    "a number": ({"a": 1}, "has 1 for the column 'a'; a label, or an object"),
+    "something else": (5, "The dictionary is int; a path"),
+    "a list of texts": (["a"], "has 'a' in line 1 of the list"),
+    "an array": (np.zeros((2, 2)), "The dictionary is ndarray"),
+    "a frame": (pd.DataFrame({"a": [1]}), "the data frame has a"),
+    "two fields": ([{"column": "a", "Label": "x", "label": "y"}], "several fields named 'label'"),
+}
+
+
+@pytest.mark.parametrize(("given_", "text"), REFUSED.values(), ids=REFUSED)
+def test_refusals(given_, text):
+    with pytest.raises(Refusal, match=text):
+        Dictionary.of(given_)
+
+
+BAD = {
+    "no header": (
+        "a.csv",
+        b"name,label\na,x\n",
+        "needs a field named 'column'.*'a.csv' has name, label",
+    ),
+    "nothing": ("a.csv", b"", "has no names"),
+    "too many fields": ("a.csv", b"column,label\na,x,y\n", "3 fields in line 2 but 2 names"),
+    "Latin-1": ("a.csv", "column,label\na,\u00fc\n".encode("latin-1"), "not UTF-8 text"),
+    "half a gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", "cannot be read"),
+    "no JSON": ("a.json", b"{", "is not JSON"),
+    "deep JSON": ("a.json", b"[" * 100_000, "is not JSON"),
+    "a JSON number": ("a.json", b"5", "holds int; a list of objects"),
+    "a key twice": ("a.json", b'{"a": "x", "a": "y"}', "has 'a' twice in one object"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "text"), BAD.values(), ids=BAD)
+def test_files_that_are_refused(name, content, text, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(Refusal, match=text):
+        Dictionary.of(tmp_path / name)
+
+
+@pytest.mark.parametrize("path", ["nowhere.csv", "a\0b.csv", ".", "x" * 5000])
+def test_paths_that_are_none(path):
+    with pytest.raises(Refusal, match="cannot be read"):
+        Dictionary.of(path)
+
+
+def test_names_that_the_table_does_not_have():
+    with pytest.raises(Refusal, match="The dictionary names the column 'sex'.*Did you mean 'Sex'"):
+        Dictionary.of(SEX).checked(["Sex", "age", "note"])
+    assert Dictionary.of({7: "seven"}).checked([6, 7]).label("7") == "seven"
+
+
+def test_fields_that_are_not_used_are_noted():
+    with collected_notes() as notes:
+        Dictionary.of([{"column": "a", "label": "x", "source": "y", "unit": "z"}])
+    assert notes == [
+        "The dictionary's 'source' and 'unit' are not used; what is: column, kind, label, values, "
+        "note."
+    ]
+
+
+def applied(cells, values, kind=None, raw=False):
+    facts = {"values": values} | ({"kind": kind} if kind else {})
+    column = column_of(pd.Series(cells), "a")
+    return Dictionary.of({"a": facts}).apply(column if raw else clean(column))
+
+
+def words(column):
+    return [None if code < 0 else column.categories[code] for code in column.values]
+
+
+CELLS = st.one_of(
+    st.lists(st.sampled_from([0, 1, 2, 3, 10, 0.5]), min_size=1),
+    st.lists(st.sampled_from(["a", " a", "b ", "01", "1", "1.0", "c", ""]), min_size=1),
+    st.lists(st.sampled_from(["1", "2", " 3", "10"]), min_size=1),
+    st.lists(st.sampled_from(["1,5", "2", "3,0"]), min_size=1),
+    st.lists(st.booleans(), min_size=1),
+)
+VALUES = st.dictionaries(
+    st.sampled_from(["0", "1", "2", "3", "1.5", "a", "b", "True"]),
+    st.sampled_from(["yes", "no", "maybe", "a", "c", "2", "10"]),
+    min_size=1,
+)
+
+
+def naive_label(text, values):
+    """The label of one value, by its text, else by its number."""
+    if text in values:
+        return values[text]
+    try:
+        number = {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
+    except ValueError:
+        return text
+    equal = [label for value, label in values.items() if value.replace(".", "").isdigit()
+             and float(value) == number]  # fmt: skip
+    return equal[0] if equal else text
+
+
+@given(CELLS, VALUES)
+def test_labels_against_one_cell_at_a_time(cells, values):
+    try:
+        column = applied(cells, values)
+    except Refusal:
+        return
+    before = clean(column_of(pd.Series(cells), "a"))
+    texts = [None if gap else before.show(v) if before.categories is None else before.categories[v]
+             for v, gap in zip(before.values, before.missing, strict=True)]  # fmt: skip
+    assert words(column) == [None if t is None else naive_label(t, values) for t in texts]
+
+
+@given(CELLS, VALUES, st.sampled_from([None, "code", "category", "number", "date"]))
+def test_twice_is_once_and_raw_is_clean(cells, values, kind):
+    known = {"a": {"values": values} | ({"kind": kind} if kind else {})}
+    try:
+        dictionary = Dictionary.of(known)
+    except Refusal:
+        return
+    raw = column_of(pd.Series(cells), "a")
+    learned = dictionary.apply(clean(raw))
+    if learned.categories is None:  # a number, which stays as it came
+        assert kind == "number" and dictionary.apply(raw) is raw
+        return
+    for column in (dictionary.apply(learned), dictionary.apply(raw)):
+        assert column.categories == learned.categories
+        assert np.array_equal(column.values, learned.values)
+        assert (column.levels is None) == (learned.levels is None)
+        assert column.levels is None or np.array_equal(column.levels, learned.levels)
+    plan = Plan.of(learned, kept=True)
+    if plan.becomes is not None:
+        again = plan.becomes.encode(dictionary.apply(raw))
+        assert np.array_equal(again, plan.becomes.encode(learned))
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_any_text_is_read_or_refused(text, other):
+    for given_ in (
+        {text: other},
+        {"a": {"values": text, "kind": other}},
+        {"a": {"values": {text: other}}},
+    ):
+        try:
+            dictionary = Dictionary.of(given_)
+        except Refusal:
+            continue
+        once = dictionary.apply(column_of(pd.Series([text, other, "1"]), "a"))
+        again = dictionary.apply(once)
+        assert words(again) == words(once) if once.categories is not None else again is once
+
+
+@given(st.binary(max_size=60), st.sampled_from(["a.csv", "a.json"]))
+def test_any_file_is_read_or_refused(tmp_path_factory, content, name):
+    path = tmp_path_factory.mktemp("any") / name
+    for start in (b"", b"column,label\n", b'[{"column": '):
+        path.write_bytes(start + content)
+        try:
+            with collected_notes():
+                Dictionary.of(path)
+        except Refusal:
+            continue
+
+
+def test_two_numbers_keep_their_levels():
+    column = applied([0, 1, 1, np.nan], {"1": "yes", "0": "no"})
+    assert column.categories == ("no", "yes") and column.levels.tolist() == [0.0, 1.0]
+    assert not column.words and [column.value(0), column.value(1)] == ["no", "yes"]
+    half = applied([0, 1, 1], {1: "yes"})
+    assert half.categories == ("0", "yes") and [half.value(0), half.value(1)] == [0.0, "yes"]
+    assert as_numbers(column, "yes")[:3].tolist() == [0.0, 1.0, 1.0]
+    assert as_numbers(column, 0)[:3].tolist() == [1.0, 0.0, 0.0]
+    truth = applied([True, False], {"1": "yes", "FALSE": "no"})
+    assert truth.categories == ("no", "yes") and truth.levels.tolist() == [0.0, 1.0]
+
+
+def test_new_rows_may_hold_further_values():
+    dictionary = Dictionary.of({"a": {"values": {1: "yes", 0: "no"}}})
+    plan = Plan.of(dictionary.apply(column_of([0.0, 1.0, 1.0], "a")))
+    assert plan.told.how == "no is 0, yes is 1"
+    new = dictionary.apply(column_of([1.0, 0.0, 2.0, 1.0], "a"))
+    assert plan.becomes.encode(new)[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0]
+    plan = Plan.of(new, kept=True)
+    two = plan.becomes.encode(dictionary.apply(column_of([1.0, 0.0], "a")))
+    assert np.array_equal(two, plan.becomes.encode(new)[:2])
+
+
+def test_numbers_become_categories_unless_they_are_said_to_be_numbers():
+    cells = [1.0, 2.0, 3.0, 2.0]
+    assert applied(cells, {"1.0": "one", "02": "two"}).categories == ("one", "two", "3")
+    assert applied(cells, {1: "one"}, "number").categories is None
+    coded = applied(cells, {}, "code")
+    assert coded.categories == ("1", "2", "3") and coded.levels.tolist() == [1.0, 2.0, 3.0]
+    assert coded.declared
+    single = applied(np.float32([0.1, 0.2, 0.3]).astype(float), {0.1: "low"})
+    assert single.categories == ("low", "0.2", "0.3")
+    days = applied(["2020-01-31", "2020-02-01", "2020-03-01"], {"2020-01-31": "first"})
+    assert days.categories == ("first", "2020-02-01", "2020-03-01") and not days.dates
+
+
+def test_a_label_that_is_a_value_too_is_that_value():
+    both = applied(["f", "female", "m"], {"f": "female"})
+    assert both.categories == ("female", "m") and both.values.tolist() == [0, 0, 1]
+    none = applied([0, 5, 88, 88], {88: "0"})
+    assert none.categories == ("0", "5") and none.levels.tolist() == [0.0, 5.0]
+    assert none.values.tolist() == [0, 1, 0, 0]
+
+
+def test_a_label_that_looks_like_a_number_is_found_again():
+    column = applied([1, 2, 3, 1], {1: "2019", 2: "2020"})
+    condition = Condition("a", "=", "a = 2019", column.value(0))
+    assert condition.value == "2019"
+    assert condition.holds(column).tolist() == [True, False, False, True]
+
+
+def test_text_that_begins_alike_keeps_apart():
+    long = ["x" * 200 + end for end in "ab"]
+    column = applied([1, 2, 2], dict(zip("12", long, strict=True)))
+    assert len(set(column.categories)) == 2 and max(map(len, column.categories)) < 130
+
+
+def test_columns_are_called_by_their_labels():
+    table = pd.DataFrame({"a": [1.0, 2], "b": [1.0, 2], "c": [3.0, 4], "d": [1.0, 2], "e": [1, 2]})
+    columns = columns_of(table)
+    known = Dictionary.of({"a": "income", "b": "income", "c": "d", "e": "y" * 300})
+    names = [column.name for column in known.checked(list(table)).renamed(columns)]
+    assert names[:4] == ["income (a)", "income (b)", "d (c)", "d"]
+    assert len(names[4]) < 130 and names[4].startswith("yyy")
+    assert [c.values is o.values for c, o in zip(known.renamed(columns), columns, strict=True)] == [
+        True
+    ] * 5
+
+
+def test_long_names():
+    name = "n" * 200
+    known = Dictionary.of({name: {"label": "short", "values": "1=a; 2=b"}}).checked([name])
+    column = clean(column_of([1.0, 2.0], name))
+    assert known.label(column.name) == "short" and known.apply(column).categories == ("a", "b")
+
+
+def test_nothing_is_touched_where_nothing_is_said():
+    column = column_of(["1", " 2"], "b")
+    assert Dictionary.of(SEX).apply(column) is column
+    labelled = Dictionary.of({"b": "just a name", "c": {"kind": "date"}})
+    assert labelled.apply(column) is column
