@@ -325,6 +325,11 @@ def trust_power():
 
 
 @case
+def trust_repeated_rows():
+    yield from trust.repeated_rows()
+
+
+@case
 def trust_correlations():
     yield from trust.surrogate_correlations()
 

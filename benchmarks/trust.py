@@ -8,13 +8,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 from joblib import Parallel, delayed
 
 import paper_data
 from leftout import MaxDisparityPartition, chance, datasets, trust
+from leftout.evidence.chance import Task, profile_steps
 from leftout.evidence.surrogates import Copula, correlations
+from leftout.running import Steps
 
 ROWS, COLUMNS, D, SIZES, SURROGATES = 400, 12, 3, 6, 39
 
@@ -93,6 +96,50 @@ def power():
         f"{100 * rate:.0f} %",
         rate >= 0.95,
     )
+
+
+def often(how, rows, rng):
+    """How often each row of a table of ``rows`` rows occurs."""
+    if how == "each row 2 to 4 times":
+        counts = rng.integers(2, 5, rows)
+        return counts[: np.searchsorted(np.cumsum(counts), rows) + 1]
+    counts = np.ones(3 * rows // 4, dtype=int)
+    counts[rng.choice(len(counts), rows - len(counts), replace=False)] = 2
+    return counts
+
+
+def repeated_p(make, how, seed, copies=True):
+    """With ``copies`` False: as if nobody had noticed that rows repeat."""
+    rng = np.random.default_rng(seed)
+    counts = often(how, ROWS, rng)
+    X = np.repeat(make(seed)[: len(counts)], counts, axis=0)[rng.permutation(counts.sum())]
+    task = Task.of(MaxDisparityPartition(D, random_state=seed), X)
+    if not copies:
+        task = replace(task, repeats=None)
+    steps = Steps(profile_steps(19, ["copula"]), None)
+    return task.profile(task.grid(SIZES), 19, ["copula"], steps).main.p_value
+
+
+def repeated_rows():
+    """Copied rows: alarms without a subgroup, and a planted one."""
+    count = 40
+    limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / count)
+    for how in ("each row 2 to 4 times", "a third of them twice"):
+        for name, make in (("gaussian", gaussian), ("mixed", mixed), ("planted", planted)):
+            seeds = range(count)
+            rates = []
+            for copies in (True, False):
+                tasks = ([make] * count, [how] * count, seeds, [copies] * count)
+                rates.append(np.mean(np.array(many(repeated_p, *tasks)) <= 0.05))
+            good = rates[0] >= 0.95 if make is planted else rates[0] <= limit
+            yield (
+                f"p at most 5 % on {count} {name} tables, {ROWS} rows, {how}, {SIZES} sizes, 19 "
+                "copula surrogates",
+                "at least 95 %" if make is planted else f"at most {100 * limit:.1f} %",
+                f"{100 * rates[0]:.1f} % (surrogates without repeated rows: {100 * rates[1]:.1f} "
+                "%)",
+                good,
+            )
 
 
 def surrogate_correlations():

@@ -192,3 +192,39 @@ def fair_optimum(second, best, d):
         if problem.status == cp.OPTIMAL:
             return float(problem.value)
     raise GaveUp(f"no solver finds the optimum of {len(best)} groups in {d} of {n} dimensions")
+
+
+def distinct_rows(X):
+    """Where each distinct row occurs first, how often, and each row's place among them."""
+    first, counts, place = [], [], []
+    for i, row in enumerate(X):
+        same = [k for k, j in enumerate(first) if (X[j] == row).all()]
+        if same:
+            counts[same[0]] += 1
+            place.append(same[0])
+        else:
+            place.append(len(first))
+            first.append(i)
+            counts.append(1)
+    return first, counts, place
+
+
+def odds_to_agree(X):
+    """Per column: odds that rows agree on it which agree on all others, over those of any two."""
+    m, n = X.shape
+    first, _, _ = distinct_rows(X)
+    ratios = []
+    for j in range(n):
+        pairs = [X[a, j] == X[b, j] for a in range(m) for b in range(m) if a != b]
+        q = np.mean(pairs)
+        others = np.delete(X, j, axis=1)
+        shares = [q]  # one pair like any other
+        for i in first:
+            agree = [
+                X[b, j] == X[i, j] for b in range(m) if b != i and (others[b] == others[i]).all()
+            ]
+            shares += [np.mean(agree)] if agree else []
+        a = np.mean(shares)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios.append(np.inf if q == 1 else np.float64(a / (1 - a)) / np.float64(q / (1 - q)))
+    return ratios

@@ -27,6 +27,7 @@ from leftout.core.bounds import certified_bound
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
 from leftout.evidence.profiles import Chance, Profile, overall_p_value, p_value
+from leftout.evidence.repeats import Repeats, find_repeats
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.partition import MaxDisparityPartition, prepare
@@ -107,6 +108,7 @@ class Task:
     solver: Solver
     posed: Posed  # the table's problem, settled once
     rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
+    repeats: Repeats | None = None  # None: nobody has looked
 
     @classmethod
     def of(cls, estimator: MaxDisparityPartition, X: Any) -> Task:
@@ -115,7 +117,23 @@ class Task:
         with one_thread():
             posed = clone(estimator).set_params(group_size=None).pose(matrix)
         rngs = generator(estimator.random_state).spawn(3)
-        return cls(X=matrix, estimator=estimator, solver=solver, posed=posed, rngs=rngs)
+        return cls(
+            X=matrix,
+            estimator=estimator,
+            solver=solver,
+            posed=posed,
+            rngs=rngs,
+            repeats=find_repeats(matrix),
+        )
+
+    def law(self, kind: str) -> Surrogate:
+        """Of chance tables: with as many equal rows as the table, where its rows repeat."""
+        copies = None if self.repeats is None else self.repeats.copies
+        return SURROGATES[kind].of(self.X, None if copies is None else copies.counts)
+
+    @property
+    def rows_repeat(self) -> bool:
+        return self.repeats is not None and self.repeats.beyond_chance
 
     @property
     def n_components(self) -> int:
@@ -149,7 +167,7 @@ class Task:
         if smallest < self.smallest:  # a size asked for by name is not held to the default
             posed = self.posed.resized(smallest, None)
             return replace(self, posed=posed).profile(sizes, chance, kinds, steps)
-        laws = {kind: SURROGATES[kind].of(self.X) for kind in kinds if chance}
+        laws = {kind: self.law(kind) for kind in kinds if chance}
         # The same seeds whatever else is asked for: one for the table, one for each kind.
         of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
         with one_thread():

@@ -16,9 +16,11 @@ import numpy as np
 from scipy import stats
 
 from leftout.checks import Refusal, check_choice, check_count, check_whole
+from leftout.core.distinct import Distinct, IntArray, distinct_rows
 from leftout.core.losses import Array, side_losses
 from leftout.evidence.chance import Task, search_sizes
 from leftout.evidence.profiles import LEVEL, can_tell, p_value, told_p
+from leftout.evidence.repeats import split
 from leftout.evidence.surrogates import SURROGATES, Surrogate
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.known import measure
@@ -160,7 +162,7 @@ def held_out(
     check_whole("chance", chance)
     check_choice("kind", kind, SURROGATES)
     task = Task.of(estimator, X)
-    law = SURROGATES[kind].of(task.X) if chance else None
+    law = task.law(kind) if chance else None
     steps = Steps(1 + chance, progress)
     _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
     assert size is not None
@@ -209,15 +211,26 @@ def _over_splits(
 ) -> Array:
     """Disparity, and share of the group, on held-out rows: (2, splits)."""
     X = task.X if law is None else law.draw(rng)
+    rows = distinct_rows(X) if task.rows_repeat else None
     half = len(X) // 2
     results = []
     for _ in range(splits):
-        order = rng.permutation(len(X))
+        searched, judged = _halves(len(X), rows, rng)
+        # Rows that occur very often may make halves unequal: the group keeps its share.
+        k = min(max(1, round(size * len(searched) / half)), len(searched) - 1)
         try:
-            results.append(_one_split(task, X[order[:half]], X[order[half:]], size, rng))
+            results.append(_one_split(task, X[searched], X[judged], k, rng))
         except Refusal:  # rare values are all in the other half, and their dimensions with them
             results.append((np.nan, np.nan))
     return np.array(results).T
+
+
+def _halves(m: int, rows: Distinct | None, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Rows to search and rows to judge; those of a table whose rows repeat keep equal together."""
+    if rows is not None:
+        return split(rows, rng)
+    order = rng.permutation(m)
+    return order[: m // 2], order[m // 2 :]
 
 
 def _one_split(

@@ -17,20 +17,27 @@ correlation matrix, and a single draw has accidents of its own. Where a draw mis
 redrawn in turn: each is ordered like a linear function of the others, as they stand, plus gaussian
 noise, with the coefficients corrected towards the table's correlations, for a few sweeps. (Tables
 with as many columns as rows are not redrawn.)
+
+Where rows of the table repeat (:mod:`leftout.evidence.repeats`), rows drawn one by one would be too
+many witnesses. So as many distinct rows are drawn as the table has, and each is repeated as often
+as one of its rows, which one is chosen at random. Mean, covariance, values and correlations to
+match are those of the table with its repetitions, since that is what PCA sees, and rows that occur
+often may have other values than rare ones. ``Gaussian`` still keeps its two exactly. ``Copula``
+lines up the drawn rows in each column, lets each take up as many of the column's sorted values as
+it is repeated, and gives it one of these: exactly the table's values where all rows repeat equally
+often, and on average otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, special
 
+from leftout.core.distinct import IntArray
 from leftout.core.losses import Array
-
-IntArray = NDArray[np.intp]
 
 # Hermite polynomials; what is beyond them is put into the next two, so that the series is right at
 # correlations -1 and 1.
@@ -66,14 +73,23 @@ def _standardised(X: Array) -> Array:
     return np.where(varies, centred, 0.0) / np.where(varies, spread, 1.0)
 
 
-def _frame(m: int, n: int, rng: np.random.Generator) -> Array:
-    """Gaussian columns with mean 0 and, where there are rows enough, covariance exactly 1."""
+def _frame(m: int, n: int, rng: np.random.Generator, counts: IntArray | None = None) -> Array:
+    """Gaussian columns with mean 0 and, where there are rows enough, covariance exactly 1.
+
+    With ``counts``, once row ``i`` is repeated ``counts[i]`` times.
+    """
     Z = rng.standard_normal((m, n))
     if n >= m:
         return Z
-    Z -= Z.mean(axis=0)
-    Q, R = linalg.qr(Z, mode="economic", check_finite=False)
-    return Q * (np.sign(np.diag(R)) * np.sqrt(m))
+    Z -= np.average(Z, axis=0, weights=counts)
+    root = 1.0 if counts is None else np.sqrt(counts)[:, None]
+    Q, R = linalg.qr(Z * root, mode="economic", check_finite=False)
+    total = m if counts is None else counts.sum()
+    return Q * (np.sign(np.diag(R)) * np.sqrt(total)) / root
+
+
+def _repeated(rows: Array, counts: IntArray | None) -> Array:
+    return rows if counts is None else np.repeat(rows, counts, axis=0)
 
 
 @dataclass(frozen=True)
@@ -82,18 +98,22 @@ class Gaussian:
 
     mean: Array
     root: Array  # (rank, n), times its transpose the covariance
-    n_rows: int
+    n_rows: int  # that are drawn
+    counts: IntArray | None = None  # (n_rows,): how often each is repeated, in any order
 
     @classmethod
-    def of(cls, X: Array) -> Gaussian:
+    def of(cls, X: Array, counts: IntArray | None = None) -> Gaussian:
         m = len(X)
         mean = X.mean(axis=0)
         _, s, Vt = linalg.svd(X - mean, full_matrices=False, check_finite=False)
         keep = s > s[0] * max(X.shape) * np.finfo(float).eps
-        return cls(mean, s[keep, None] * Vt[keep] / np.sqrt(m), m)
+        drawn = m if counts is None else len(counts)
+        return cls(mean, s[keep, None] * Vt[keep] / np.sqrt(m), drawn, counts)
 
     def draw(self, rng: np.random.Generator) -> Array:
-        return self.mean + _frame(self.n_rows, len(self.root), rng) @ self.root
+        counts = None if self.counts is None else rng.permutation(self.counts)
+        rows = self.mean + _frame(self.n_rows, len(self.root), rng, counts) @ self.root
+        return _repeated(rows, counts)
 
 
 @dataclass(frozen=True)
@@ -105,42 +125,44 @@ class Copula:
     target: Array  # (n, n): the table's correlations
     root: Array  # (n, rank), times its transpose the gaussian's correlations
     miss: float  # largest difference to expect of the gaussian's correlations, once mapped
+    counts: IntArray | None = None  # how often each drawn row is repeated, in any order
 
     @classmethod
-    def of(cls, X: Array) -> Copula:
+    def of(cls, X: Array, counts: IntArray | None = None) -> Copula:
         scaled = np.sort(_standardised(X).T, axis=1)
         target = correlations(X)
         series = _Series.of(scaled)
         # With as many columns as rows, only the table's own correlations have as low a rank.
-        wide = len(target) >= len(X)
+        wide = len(target) >= (len(X) if counts is None else len(counts))
         values, vectors = linalg.eigh(target if wide else series.solve(target), check_finite=False)
         keep = values > 1e-9 * values[-1]
         root = vectors[:, keep] * np.sqrt(values[keep])
         root /= np.linalg.norm(root, axis=1, keepdims=True)
         misses = series(np.clip(root @ root.T, -1.0, 1.0)) - target
         np.fill_diagonal(misses, 0.0)
-        return cls(np.sort(X.T, axis=1), scaled, target, root, float(np.abs(misses).max()))
+        miss = float(np.abs(misses).max())
+        return cls(np.sort(X.T, axis=1), scaled, target, root, miss, counts)
 
     def draw(self, rng: np.random.Generator) -> Array:
         n, m = self.values.shape
-        order = np.argsort(self.root @ _frame(m, self.root.shape[1], rng).T, axis=1)
-        if n < m:
-            order = self._redrawn(order, rng)
-        X = np.empty((n, m))
-        np.put_along_axis(X, order, self.values, axis=1)
-        return np.ascontiguousarray(X.T)
+        slots = _Slots.drawn(n, m, self.counts, rng)
+        frame = _frame(slots.n_rows, self.root.shape[1], rng, slots.counts)
+        order = np.argsort(self.root @ frame.T, axis=1)
+        if n < slots.n_rows:
+            order = self._redrawn(order, slots, rng)
+        X = np.stack([slots.filled(self.values[j], order[j], j) for j in range(n)])
+        return _repeated(np.ascontiguousarray(X.T), slots.counts)
 
-    def _redrawn(self, order: IntArray, rng: np.random.Generator) -> IntArray:
+    def _redrawn(self, order: IntArray, slots: _Slots, rng: np.random.Generator) -> IntArray:
         """Order the columns in turn like linear functions of the others plus noise."""
-        n, m = self.scaled.shape
+        n, m = order.shape
         precision = _inverse(self.target, _SMALLEST)
         scale = np.diag(precision)[:, None]
         coefficients = -precision / scale
         noise = rng.standard_normal((n, m)) / np.sqrt(scale)
         correction = _inverse(self.target, _SMALLEST_CORRECTED)
-        X = np.empty((n, m))
-        np.put_along_axis(X, order, self.scaled, axis=1)
-        best, least = order.copy(), _largest_miss(X, self.target)
+        X = np.stack([slots.standardised(self.scaled[j], order[j], j) for j in range(n)])
+        best, least = order.copy(), _largest_miss(X, slots, self.target)
         for _ in range(_SWEEPS):
             if least <= _GOOD_ENOUGH:
                 break
@@ -151,14 +173,55 @@ class Copula:
                 for turn in range(_CORRECTIONS + 1):
                     b[j] = 0.0
                     order[j] = np.argsort(b @ X + noise[j])
-                    X[j, order[j]] = self.scaled[j]
+                    X[j] = slots.standardised(self.scaled[j], order[j], j)
                     if turn < _CORRECTIONS:
-                        gap = self.target[j] - X @ X[j] / m
+                        gap = self.target[j] - slots.products(X, X[j])
                         b += _DAMPING * (others @ gap)
-            miss = _largest_miss(X, self.target)
+            miss = _largest_miss(X, slots, self.target)
             if miss < least:
                 best, least = order.copy(), miss
         return best
+
+
+class _Slots(NamedTuple):
+    """Which of a column's sorted values each drawn row takes up: as many as it is repeated."""
+
+    n_rows: int
+    counts: IntArray | None  # how often each drawn row is repeated; None: once
+    chosen: IntArray  # (n, n_rows): which of the values it takes up becomes its own
+    weights: Array  # (n_rows,): counts, as shares
+
+    @classmethod
+    def drawn(cls, n: int, m: int, counts: IntArray | None, rng: np.random.Generator) -> _Slots:
+        if counts is None:
+            return cls(m, None, np.empty((n, 0), dtype=np.intp), np.empty(0))
+        counts = rng.permutation(counts)
+        chosen = rng.integers(counts, size=(n, len(counts)))
+        return cls(len(counts), counts, chosen, counts / counts.sum())
+
+    def filled(self, values: Array, order: IntArray, column: int) -> Array:
+        """A column: its sorted values, (m,), handed to the rows in the given order."""
+        result = np.empty(self.n_rows)
+        if self.counts is not None:
+            taken = self.counts[order]
+            values = values[np.cumsum(taken) - taken + self.chosen[column, order]]
+        result[order] = values
+        return result
+
+    def standardised(self, scaled: Array, order: IntArray, column: int) -> Array:
+        """The same of standardised values, and with mean 0 and variance 1 once repeated."""
+        values = self.filled(scaled, order, column)
+        if self.counts is None:
+            return values
+        values -= self.weights @ values
+        spread = np.sqrt(self.weights @ values**2)
+        return values / spread if spread > 0.0 else values
+
+    def products(self, X: Array, others: Array) -> Array:
+        """Correlations of standardised columns, (n, n_rows), with others, (n_rows, ...)."""
+        if self.counts is None:
+            return X @ others / self.n_rows
+        return X @ (others.T * self.weights).T
 
 
 def _inverse(R: Array, smallest: float) -> Array:
@@ -166,9 +229,9 @@ def _inverse(R: Array, smallest: float) -> Array:
     return (vectors / np.maximum(values, smallest)) @ vectors.T
 
 
-def _largest_miss(X: Array, target: Array) -> float:
+def _largest_miss(X: Array, slots: _Slots, target: Array) -> float:
     """Between a target and the correlations of standardised columns, one per row of ``X``."""
-    misses = X @ X.T / X.shape[1] - target
+    misses = slots.products(X, X.T) - target
     np.fill_diagonal(misses, 0.0)
     return float(np.abs(misses).max())
 

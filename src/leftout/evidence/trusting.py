@@ -11,8 +11,8 @@ from leftout.checks import Refusal, check_whole
 from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
 from leftout.evidence.profiles import LEVEL, Profile, can_tell, told_p
+from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
-from leftout.evidence.surrogates import SURROGATES
 from leftout.files import Told
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.partition import MaxDisparityPartition
@@ -56,6 +56,8 @@ class Trust(Told):
         What could not be done, and why.
     of_rows : int or None
         Rows of the table that these were drawn from; None: these are all.
+    repeats : Repeats or None
+        Equal rows: how many are distinct, and whether more repeat than chance makes equal.
     """
 
     partition: MaxDisparityPartition
@@ -67,6 +69,7 @@ class Trust(Told):
     p_value: float | None
     notes: list[str]
     of_rows: int | None = None
+    repeats: Repeats | None = None
 
     @property
     def beyond_chance(self) -> bool | None:
@@ -234,11 +237,13 @@ def trust(
     notes: list[str] = []
     held_out = None
     if splits:
-        law = SURROGATES[kinds[0]].of(task.X) if on_chance else None
+        law = task.law(kinds[0]) if on_chance else None
         try:
             held_out = judge(task, chosen, splits, law, on_chance, steps)
         except Refusal as error:
             notes.append(f"Held-out rows: could not be judged. {error}")
+    if task.repeats is not None and task.rows_repeat:
+        notes.append(f"Equal rows: {task.repeats.told}")
     notes += _doubts(profile)
     posed = task.at_size(chosen)
     stability = None
@@ -255,6 +260,7 @@ def trust(
         stability=stability,
         p_value=_p_value(profile, size),
         notes=notes,
+        repeats=task.repeats,
     )
 
 

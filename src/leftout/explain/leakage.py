@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from leftout.checks import generator
 from leftout.core.losses import Array
+from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.outcome import Outcome, outcomes
 from leftout.running import Steps
@@ -60,9 +61,16 @@ def other_encodings(
 def _cross_fitted(
     X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
 ) -> Array:
-    """A row's encoding never saw its own target: means, prior and scale are of the other folds."""
+    """A row's encoding never saw its own target: means, prior and scale are of the other folds.
+
+    Nor that of a copy of the row: equal rows of a table whose rows repeat share a fold.
+    """
     y = as_numbers(target, positive)
-    fold = generator(random_state).permutation(len(y)) % _FOLDS
+    copies, rng = find_repeats(X).copies, generator(random_state)
+    if copies is None:
+        fold = rng.permutation(len(y)) % _FOLDS
+    else:
+        fold = rng.permutation(copies.n_distinct)[copies.place] % _FOLDS
     result = X.copy()
     for place, column in places.items():
         codes = coded(column)[1]

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count, check_whole, generator
+from leftout.core.distinct import Distinct
 from leftout.core.losses import Array, summarise
+from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.scores import feature_losses
 from leftout.files import Told
@@ -123,11 +125,12 @@ def search_without(
 ) -> list[WhatIf]:
     """:func:`what_if` for given sources of features."""
     search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
+    copies = find_repeats(X).copies if shuffles else None
     tasks = []
     for source, rng in zip(leading, generator(found.random_state).spawn(len(leading)), strict=True):
         places = np.flatnonzero([name == source for name in sources])
         seeds = rng.spawn(1 + shuffles)
-        tasks += [(search, X, places, place > 0, seed) for place, seed in enumerate(seeds)]
+        tasks += [(search, X, places, place > 0, copies, seed) for place, seed in enumerate(seeds)]
     with one_thread():
         results = list(in_turn(_again, tasks, found.n_jobs, steps, "what if"))
     lines = []
@@ -152,12 +155,17 @@ def _again(
     X: Array,
     places: NDArray[np.intp],
     shuffle: bool,
+    copies: Distinct | None,
     rng: np.random.Generator,
 ) -> tuple[float, NDArray[np.intp]]:
     """Disparity and labels of a search on the table with some columns shuffled, or without them."""
     if shuffle:
         X = X.copy()
-        X[:, places] = rng.permutation(X[:, places])
+        if copies is None:
+            X[:, places] = rng.permutation(X[:, places])
+        else:  # equal rows stay equal: telling them apart would end what they have in common
+            taken = copies.first[rng.permutation(copies.n_distinct)]
+            X[:, places] = X[np.ix_(taken[copies.place], places)]
     else:
         X = np.delete(X, places, axis=1)
     d = min(search.n_components, _rank(X, search.centering) - 1)

@@ -1,0 +1,331 @@
+"""Equal rows are one row that weighs more, unless chance makes them equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+import naive
+from leftout import MaxDisparityPartition, chance, datasets, holdout, trust
+from leftout.core import distinct
+from leftout.core.distinct import agreeing_but_for_one, distinct_rows
+from leftout.evidence.chance import Task
+from leftout.evidence.repeats import _without_dummies, find_repeats, odds_ratios, split
+from leftout.evidence.surrogates import SURROGATES, Copula, correlations
+from leftout.explain import what_if
+from leftout.explain.leakage import _cross_fitted
+from leftout.solvers import Alternating
+from leftout.tables.columns import column_of
+
+FEW = st.sampled_from([0.0, -0.0, 1.0, 0.5, -2.0, 1e300, 5e-324])
+SMALL = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=FEW)
+
+
+def repeated(X, seed=0, low=2, high=4):
+    """Every row between ``low`` and ``high`` times, shuffled; and how often each is there."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(low, high + 1, len(X))
+    return np.repeat(X, counts, axis=0)[rng.permutation(counts.sum())], counts
+
+
+@given(SMALL)
+def test_distinct_rows_are_the_definitions(X):
+    found = distinct_rows(X)
+    first, counts, place = naive.distinct_rows(X)
+    assert found.first.tolist() == first and found.counts.tolist() == counts
+    assert found.place.tolist() == place
+    assert found.n_distinct == len(np.unique(X, axis=0)) == len(pd.DataFrame(X).drop_duplicates())
+    assert found.n_repeated == int(pd.DataFrame(X).duplicated().sum())
+    assert np.array_equal(X[found.first][found.place], X)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_distinct_rows_of_many(order):
+    rng = np.random.default_rng(0)
+    people = rng.integers(0, 4, (3000, 6)).astype(float)
+    X = np.asarray(people[rng.integers(0, 3000, 9000)], order=order)
+    found = distinct_rows(X)
+    _, first, place, counts = np.unique(
+        X, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    by_first = np.argsort(first)
+    assert np.array_equal(found.first, first[by_first])
+    assert np.array_equal(found.counts, counts[by_first])
+    assert np.array_equal(by_first[found.place], place.ravel())
+
+
+def test_equal_hashes_do_not_make_rows_equal(monkeypatch):
+    X = np.array([[1.0, 2.0], [3.0, 0.0], [1.0, 2.0], [3.0, -0.0], [4.0, 4.0]])
+    monkeypatch.setattr(distinct, "_hashes", lambda X: np.zeros(len(X), dtype=np.uint64))
+    found = distinct_rows(X)
+    assert found.first.tolist() == [0, 1, 4] and found.place.tolist() == [0, 1, 0, 1, 2]
+
+
+@given(SMALL)
+def test_rows_that_agree_on_all_columns_but_one(X):
+    for j, names in enumerate(agreeing_but_for_one(X)):
+        others = np.delete(X, j, axis=1)
+        same = np.all(others[:, None] == others[None], axis=2)
+        assert np.array_equal(names[:, None] == names[None], same)
+
+
+@given(arrays(np.float64, (8, 3), elements=st.sampled_from([0.0, 1.0, 2.0])))
+def test_odds_ratios_are_the_definitions(X):
+    rows = distinct_rows(X)
+    got = list(odds_ratios(X[rows.first], rows.counts))
+    np.testing.assert_allclose(got, naive.odds_to_agree(X), rtol=1e-9)
+
+
+def yes_or_no(seed, m, n, share=0.5):
+    return (np.random.default_rng(seed).random((m, n)) < share).astype(float)
+
+
+def by_chance():
+    """Tables with equal rows that nobody copied."""
+    rng = np.random.default_rng(0)
+    yield "six questions", yes_or_no(0, 400, 6)
+    yield "twelve questions", yes_or_no(1, 2000, 12, 0.4)
+    yield "twenty rare ones", yes_or_no(2, 2000, 20, 0.1)
+    kind = rng.random((2000, 1)) < 0.3
+    yield "two kinds of people", (rng.random((2000, 12)) < np.where(kind, 0.8, 0.1)).astype(float)
+    a, b, c, d = (rng.integers(0, k, 2000) for k in (8, 7, 6, 5))
+    # one category follows from two others, and each is a column a level
+    levels = np.hstack([np.eye(x.max() + 1)[x] for x in (a, b, c, d, (a + b) % 6)])
+    yield "levels of categories", levels
+    yield "without each first", levels[:, np.r_[1:8, 9:15, 16:21, 22:26, 27:32]]
+    yield "and an age", np.column_stack([rng.integers(18, 70, 2000), levels])
+    yield "nobody active", rng.exponential(size=(2000, 8)) * (rng.random((2000, 1)) < 0.5)
+
+
+@pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in by_chance()])
+def test_equal_by_chance_is_not_copied(X):
+    found = find_repeats(X)
+    assert found.n_repeated == int(pd.DataFrame(X).duplicated().sum()) > 0
+    assert not found.beyond_chance and found.copies is None
+
+
+@pytest.mark.parametrize("high", [2, 4])
+def test_copies_are_told_from_chance(mixed, high):
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 70, 240)
+    for X in (mixed, np.column_stack([age, mixed[:, 2:4], yes_or_no(3, 240, 9)])):
+        Y, counts = repeated(X, high=high)
+        found = find_repeats(Y)
+        assert found.beyond_chance and found.n_distinct == 240
+        assert sorted(found.copies.counts) == sorted(counts)
+    # a twentieth of the rows, and four rows
+    assert find_repeats(np.vstack([mixed, mixed[:12]])).beyond_chance
+    assert not find_repeats(np.vstack([mixed, mixed[:4]])).beyond_chance
+
+
+def test_levels_become_one_column_again():
+    a, b = np.array([0, 1, 2, 3, 1, 2]), np.array([0, 1, 0, 1, 0, 1])
+    X = np.column_stack([np.eye(4)[a] * 0.7, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], np.eye(2)[b], a == 2])
+    found = _without_dummies(X)
+    assert found.shape == (6, 4)
+    assert len(np.unique(np.column_stack([found[:, 0], a]), axis=0)) == 4
+    assert np.array_equal(found[:, 1], X[:, 4])
+    assert len(np.unique(np.column_stack([found[:, 2], b]), axis=0)) == 2
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+@given(st.integers(0, 1000), st.integers(2, 4))
+def test_tables_of_rows_that_repeat_equally_often(kind, seed, times):
+    """Distinct rows as in the table, each as often, and what is kept without repeating is kept."""
+    X = np.random.default_rng(seed).random((40, 4)) ** 2
+    Y = np.repeat(X, times, axis=0)
+    drawn = SURROGATES[kind].of(Y, find_repeats(Y).copies.counts).draw(np.random.default_rng(seed))
+    found = distinct_rows(drawn)
+    assert drawn.shape == Y.shape and found.counts.tolist() == [times] * 40
+    if kind == "copula":
+        assert np.array_equal(np.sort(drawn, axis=0), np.sort(Y, axis=0))
+        return
+    np.testing.assert_allclose(drawn.mean(axis=0), Y.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(np.cov(drawn.T), np.cov(Y.T), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+def test_tables_repeat_rows_as_often_as_the_table(mixed, kind):
+    Y, counts = repeated(mixed, low=1, high=5)
+    law = SURROGATES[kind].of(Y, find_repeats(Y).copies.counts)
+    first, again, other = (law.draw(np.random.default_rng(seed)) for seed in (3, 3, 4))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    of_first, of_other = distinct_rows(first).counts, distinct_rows(other).counts
+    assert sorted(of_first) == sorted(of_other) == sorted(counts)
+    assert not np.array_equal(of_first, of_other)  # which row is repeated how often is drawn
+    assert len(first) == len(Y)
+
+
+def frequent_at_the_edge():
+    """Rows repeat more often the larger their first columns are."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 5)) @ (np.eye(5) + 0.5 * rng.standard_normal((5, 5)))
+    X[:, 1] = X[:, 1] > 0.5
+    return np.repeat(X, 1 + (X[:, 0] > 0) + 4 * (X[:, 0] > 1), axis=0)
+
+
+def test_what_is_kept_is_the_tables_with_its_repetitions():
+    Y = frequent_at_the_edge()
+    rows = find_repeats(Y).copies
+    once = Y[rows.first]
+    gaussian = SURROGATES["gaussian"].of(Y, rows.counts).draw(np.random.default_rng(0))
+    np.testing.assert_allclose(gaussian.mean(axis=0), Y.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(np.cov(gaussian.T), np.cov(Y.T), atol=1e-12)
+    law = Copula.of(Y, rows.counts)
+    drawn = [law.draw(np.random.default_rng(seed)) for seed in range(60)]
+    for table in drawn:
+        assert all(np.isin(table[:, j], Y[:, j]).all() for j in range(5))
+    misses = np.mean([correlations(table) for table in drawn], axis=0) - correlations(Y)
+    assert np.abs(misses).max() < 0.03
+    # values as often as in the table, not as in its distinct rows
+    for statistic in (np.mean, np.std):
+        got = np.mean([statistic(table, axis=0) for table in drawn], axis=0)
+        of_table, of_distinct = statistic(Y, axis=0), statistic(once, axis=0)
+        assert np.abs(got / of_table - 1.0)[0] < 0.05 < np.abs(of_distinct / of_table - 1.0)[0]
+
+
+def test_wide_tables_repeat_too():
+    Y, counts = repeated(np.random.default_rng(0).standard_normal((30, 50)))
+    for kind in SURROGATES:
+        drawn = SURROGATES[kind].of(Y, find_repeats(Y).copies.counts).draw(np.random.default_rng(0))
+        assert sorted(distinct_rows(drawn).counts) == sorted(counts)
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(1, 9), min_size=2, max_size=20))
+def test_halves_keep_equal_rows_together(seed, counts):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(np.arange(len(counts), dtype=float), counts)[:, None]
+    X = X[rng.permutation(len(X))]
+    sides = split(distinct_rows(X), rng)
+    assert sorted(np.concatenate(sides).tolist()) == list(range(len(X)))
+    assert not set(X[sides[0], 0]) & set(X[sides[1], 0])
+    # nothing on the larger side would have fitted into the smaller one
+    small, large = sorted(sides, key=len)
+    room = len(X) // 2 - len(small)
+    assert 0 <= room < distinct_rows(X[large]).counts.min()
+
+
+def test_either_half_may_be_searched():
+    rows = distinct_rows(np.repeat([[0.0], [1.0], [2.0]], [7, 1, 1], axis=0))
+    sizes = {len(split(rows, np.random.default_rng(seed))[0]) for seed in range(20)}
+    assert sizes == {2, 7}
+
+
+@pytest.fixture(scope="module")
+def copied():
+    X, labels = datasets.make_planted(150, 6, 2, 30, random_state=0)
+    counts = np.random.default_rng(0).integers(1, 4, 150)
+    return np.repeat(X, counts, axis=0), np.repeat(labels, counts)
+
+
+def test_no_copy_is_searched_and_judged_in_one_split(monkeypatch, copied):
+    X, halves = copied[0], []
+
+    def keep(task, searched, judged, size, rng):
+        halves.append((searched, judged, size))
+        return 0.5, 0.25
+
+    monkeypatch.setattr("leftout.evidence.holdout._one_split", keep)
+    search = MaxDisparityPartition(2, random_state=0)
+    found = holdout.held_out(search, X, group_size=60, splits=4, chance=2)
+    assert len(halves) == 12 and found.group_size == round(60 * (len(X) // 2) / len(X))
+    for searched, judged, size in halves:
+        assert len(searched) + len(judged) == len(X) and abs(len(searched) - len(judged)) <= 3
+        both = np.vstack([searched, judged])
+        assert distinct_rows(both).n_distinct == 150  # of chance tables too
+        assert distinct_rows(searched).n_distinct + distinct_rows(judged).n_distinct == 150
+        assert size == round(found.group_size * len(searched) / (len(X) // 2))
+    for searched, judged, _ in halves[:4]:
+        both = np.vstack([searched, judged])
+        assert np.array_equal(np.sort(both, axis=0), np.sort(X, axis=0))
+
+
+def test_a_row_that_is_most_of_the_table(copied):
+    """It never fits into a half; it is searched, or judged, with hardly anybody else."""
+    X = np.vstack([copied[0][:60], np.repeat(copied[0][:1], 300, axis=0)])
+    search = MaxDisparityPartition(
+        2, min_group_size=10, solver=Alternating(n_starts=4), random_state=0
+    )
+    task = Task.of(search, X)
+    assert task.rows_repeat
+    found = holdout.held_out(search, X, group_size=100, splits=6, chance=2)
+    assert 1 <= len(found.disparities) <= 6 and len(found.chance) == 2
+
+
+def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
+    """Repeated rows change chance tables, not the table's own profile."""
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
+    options = {"sizes": [60, 90], "chance": 3}
+    found = chance.profile(search, copied[0], **options)
+    monkeypatch.setattr("leftout.evidence.chance.find_repeats", lambda X: None)
+    without = chance.profile(search, copied[0], **options)
+    assert np.array_equal(found.disparities, without.disparities)
+    for kind in SURROGATES:
+        assert (found.chance[kind].curves > without.chance[kind].curves).all()
+
+
+def test_trust_says_that_rows_repeat(copied):
+    X, labels = copied
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
+    found = trust(search, X, sizes=4, chance=19, kinds="copula", runs=0, splits=3)
+    rows = distinct_rows(X)
+    assert found.repeats.n_distinct == 150 and found.repeats.n_repeated == len(X) - 150
+    text = (
+        f"Equal rows: {len(X) - 150} of {len(X)} rows repeat an earlier one (150 are distinct): "
+        "chance tables repeat rows as often, and halves of the rows keep equal ones together."
+    )
+    assert found.notes == [text] and text in found.summary() and rows.n_rows == len(X)
+    # and the planted group is found
+    assert found.beyond_chance and found.held_out.p_value == 0.05
+    group = found.partition.labels_
+    assert np.sum(group & labels) / np.sum(group | labels) > 0.8
+
+
+def test_trust_is_silent_of_rows_that_are_equal_by_chance():
+    X = yes_or_no(0, 200, 8)
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
+    found = trust(search, X, sizes=2, chance=2, kinds="copula", runs=0, splits=2)
+    assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
+    assert not any("repeat" in note for note in found.notes)
+
+
+def test_a_rows_mean_never_saw_its_copys_target():
+    rng = np.random.default_rng(0)
+    kinds, y = rng.integers(0, 3, 60), rng.integers(0, 2, 60)
+    X = np.column_stack([kinds / 2, rng.random((60, 2))])
+    X, kinds, y = (np.repeat(each, 2, axis=0) for each in (X, kinds, y))
+    names = column_of([f"kind {kind}" for kind in kinds], "kind")
+
+    def encoded(y):
+        return _cross_fitted(X, {0: names}, column_of(y, "y"), 1, 5)[:, 0]
+
+    before = encoded(y)
+    assert np.array_equal(before[0::2], before[1::2])
+    other = y.copy()
+    other[:2] = 1 - other[:2]  # a row's and its copy's
+    assert np.array_equal(encoded(other)[:2], before[:2])
+    assert not np.array_equal(encoded(other), before)
+
+
+def test_shuffling_keeps_copies_equal(copied, monkeypatch):
+    X, seen = copied[0], []
+    search = MaxDisparityPartition(2, group_size=60, solver=Alternating(n_starts=4), random_state=0)
+    found = search.fit(X)
+    fit = MaxDisparityPartition.fit
+
+    def keep(self, X, y=None):
+        seen.append(X)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(MaxDisparityPartition, "fit", keep)
+    what_if(found, X, features=1, shuffles=2)
+    assert [table.shape[1] for table in seen] == [5, 6, 6]
+    place = distinct_rows(X).place
+    for table in seen[1:]:
+        assert np.array_equal(distinct_rows(table).place, place)
+        changed = np.flatnonzero((table != X).any(axis=0))
+        assert len(changed) == 1 and np.isin(table[:, changed], X[:, changed]).all()
