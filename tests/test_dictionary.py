@@ -349,6 +349,17 @@ def test_a_label_that_looks_like_a_number_is_found_again():
     assert condition.holds(column).tolist() == [True, False, False, True]
 
 
+def test_a_label_that_looks_like_a_gap_is_none():
+    dictionary = Dictionary.of({"a": {"values": {"n": "None", "s": "some"}}})
+    raw = column_of(pd.Series(["n", "s", "?", "n"]), "a")
+    learned = dictionary.apply(clean(raw))
+    assert words(learned) == ["None (n)", "some", None, "None (n)"]
+    assert dictionary == Dictionary.of(dictionary.to_dict())
+    plan = Plan.of(learned)
+    again = plan.becomes.encode(dictionary.apply(raw))
+    assert np.array_equal(again, plan.becomes.encode(learned)) and again[0, 0] != again[2, 0]
+
+
 def test_text_that_begins_alike_keeps_apart():
     long = ["x" * 200 + end for end in "ab"]
     column = applied([1, 2, 2], dict(zip("12", long, strict=True)))

@@ -157,13 +157,14 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
 
 def _renamed(column: Column, names: list[str]) -> Column:
     """The column with other names of its categories; those that are called the same are one."""
-    own = column.categories or ()
     distinct = list(dict.fromkeys(names))
     place = {name: code for code, name in enumerate(distinct)}
     codes = np.array([*(place[name] for name in names), -1], dtype=np.int32)
     levels = column.levels
     if levels is not None:  # of several that are one, the number of the one called so before
-        levels = levels[[(own if name in own else names).index(name) for name in distinct]]
+        first = {name: code for code, name in reversed(list(enumerate(names)))}
+        first |= {name: code for code, name in enumerate(column.categories or ()) if name in first}
+        levels = levels[[first[name] for name in distinct]]
     return replace(
         column,
         values=codes[column.values],

@@ -12,7 +12,7 @@ import numpy as np
 
 from leftout.checks import Refusal
 from leftout.running import note
-from leftout.tables.cleaning import unique
+from leftout.tables.cleaning import MISSING, unique
 from leftout.tables.records import FACTS, Record
 from leftout.tables.values import number_of, same, text_of
 from leftout.wording import listed, shortened, shown
@@ -155,7 +155,9 @@ def _checked_values(values: dict[str, str], name: str) -> dict[str, str]:
                 f"The dictionary gives the values {_quoted(other)} and {_quoted(value)} of "
                 f"{_quoted(name)} the same label, {_quoted(label)}. Give each its own."
             )
-    short = unique([shortened(label) for label in values.values()])
+    # what looks like a mark for a missing cell would be read as one
+    plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
+    short = unique([shortened(label) for label in plain])
     cut = unique([shortened(value) for value in values])
     numbers = {value: number_of(value) for value in cut}
     for value, label in zip(cut, short, strict=True):
