@@ -208,6 +208,15 @@ def alignment():
         )
         for i in range(10)
     ]  # fmt: skip
+    days = 86_400e6  # in a day; 2013-10-07 and 2009-03-13, and some hours
+    few[0] = replace(
+        few[0], column="joined", dates=True, means=(15_985.7 * days, 14_316.3 * days),
+        spreads=(407.0 * days, 803.0 * days),
+    )  # fmt: skip
+    few[1] = replace(few[1], means=(-6.14e-05, 1.3e-17), spreads=(1.07, 1.03))
+    few[2] = replace(few[2], means=(1.2345678907e12, -9.87654321013e11), spreads=(7e11, 3e11))
+    few[3] = replace(few[3], means=(2013.47, 2013.93), spreads=(1.7, 1.3))
+    few[4] = replace(few[4], means=(0.0000617, 0.0000123), spreads=(0.0000027, 0.0000023))
     return [*lines, *few, hidden(1.0, "faith")]
 
 

@@ -188,7 +188,7 @@ def test_masked_cells_and_time_zones():
     stamps = columns_of(
         pd.DataFrame({"t": pd.to_datetime(["2020-01-01 15:30", "2020-01-02 00:00"])})
     )
-    assert stamps[0].show(stamps[0].values[0]) == "2020-01-01T15:30:00"
+    assert stamps[0].show(stamps[0].values[0]) == "2020-01-01 15:30:00"
     named = columns_of(tokyo, categorical="t")[0]
     assert named.categories[0].startswith("2020-01-01")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout.explain.items import Items, between, cut
+from leftout.explain.items import Items, between, between_dates, cut
 from leftout.tables.columns import columns_of
 
 
@@ -87,6 +87,31 @@ def test_intervals_are_named_by_short_numbers_that_cut_the_same():
     assert between(-0.2, 0.37) == 0.0 and between(-0.9, -0.37) == -0.4
     assert between(123.4, 987.6) == 900.0
     assert between(-np.inf, 2.5) == 2.5
+    assert between(1.3e30, 2.1442167349680825e30) == 2e30  # floats as large are always whole
+    assert between(7438781041043.0, 7438781041049.0) == 7438781041049.0
+
+
+def test_dates_between_two_are_days_where_one_begins():
+    def at(text):
+        return float(np.datetime64(text, "us").astype(np.int64))
+
+    for low, high, cut_at in (
+        ("2013-09-29T23:11:05.4", "2013-10-01T05:12:33.123456", "2013-10-01"),
+        ("2013-09-01", "2013-10-03", "2013-10-03"),
+        ("2013-10-01T00:00:00", "2013-10-01T05:12:33", "2013-10-01T05:00"),
+        ("2013-10-01T05:03", "2013-10-01T05:12:33.1", "2013-10-01T05:12"),
+        ("2013-10-01T05:12:01", "2013-10-01T05:12:33.1", "2013-10-01T05:12:33"),
+        ("2013-10-01T05:12:33", "2013-10-01T05:12:33.1", "2013-10-01T05:12:33.1"),
+        ("1969-06-01T12:00", "1969-06-02T12:00", "1969-06-02"),
+    ):
+        assert between_dates(at(low), at(high)) == at(cut_at)
+    stamps = pd.DataFrame({"when": pd.date_range("2020-01-01 07:31:17.5", periods=9, freq="35h")})
+    conditions = [cut(columns_of(stamps)[0], 3).condition(place) for place in range(3)]
+    assert [each.text for each in conditions] == [
+        "when < 2020-01-05",
+        "2020-01-05 <= when < 2020-01-10",
+        "when >= 2020-01-10",
+    ]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e3))

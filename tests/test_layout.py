@@ -17,8 +17,9 @@ ROOT = Path(leftout.__file__).parent
 # The tree tells the story: a table is read, searched, weighed, explained, mended, told. Each may
 # import what stands before it, and what is beside it in its own folder.
 LAYERS = [
+    {"asking", "wording"},
     {"checks"},
-    {"compiling", "files", "running", "wording"},
+    {"compiling", "files", "running"},
     {"datasets"},
     {"core"},
     {"tables"},

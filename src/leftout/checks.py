@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from leftout.asking import asking
+
 # Labels that are whole numbers up to this are counted rather than sorted.
 _CODE = 1 << 31
 
@@ -24,19 +26,19 @@ def check_choice(name: str, value: object, choices: Any) -> None:
     near = get_close_matches(str(value), list(choices), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(map(repr, choices))
-    raise Refusal(f"{name}={value!r} is not known; it must be one of {known}.{hint}")
+    raise Refusal(f"{asking(name, value)} is not known; it must be one of {known}.{hint}")
 
 
 def check_count(name: str, value: Any) -> None:
     """Refuse anything but an int from 1."""
     if not (is_int(value) and int(value) >= 1):
-        raise Refusal(f"{name}={value!r} is not a count; give an int from 1.")
+        raise Refusal(f"{asking(name, value)} is not a count; give an int from 1.")
 
 
 def check_whole(name: str, value: Any) -> None:
     """Refuse anything but an int from 0."""
     if not (is_int(value) and int(value) >= 0):
-        raise Refusal(f"{name}={value!r} is not a whole number; give an int from 0.")
+        raise Refusal(f"{asking(name, value)} is not a whole number; give an int from 0.")
 
 
 def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -97,13 +99,13 @@ def is_share(value: Any) -> bool:
 def check_floor(name: str, value: Any) -> None:
     """Refuse anything but a share from 0 to 1."""
     if not (isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1):
-        raise Refusal(f"{name}={value!r} is not a share; give a number from 0 to 1.")
+        raise Refusal(f"{asking(name, value)} is not a share; give a number from 0 to 1.")
 
 
 def check_tolerance(name: str, value: Any) -> None:
     """Refuse anything but a number above 0."""
     if not (isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf):
-        raise Refusal(f"{name}={value!r} is not a tolerance; give a number above 0.")
+        raise Refusal(f"{asking(name, value)} is not a tolerance; give a number above 0.")
 
 
 def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leftout.asking import asking
 from leftout.checks import Refusal
 
 Content = str | bytes
@@ -137,7 +138,8 @@ def unwritable(folder: Path, error: OSError) -> Refusal:
     """A sentence on why nothing can be written."""
     reason = (error.strerror or str(error)).rstrip(".")
     return Refusal(
-        f"Nothing can be written to {str(folder)!r}: {reason}. Choose another folder with --out."
+        f"Nothing can be written to {str(folder)!r}: {reason}. Choose another folder "
+        f"with {asking('out')}."
     )
 
 

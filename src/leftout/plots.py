@@ -11,10 +11,11 @@ from leftout.checks import Refusal
 from leftout.evidence.profiles import Profile, told_p
 from leftout.evidence.stability import Stability
 from leftout.search.partition import fitted_on
-from leftout.wording import shown
+from leftout.wording import number, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from leftout.explain import Explanation
     from leftout.fair.mitigation import Mitigation
@@ -58,6 +59,7 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("rows in the left-out group")
     ax.set_ylabel("disparity")
+    _read(ax.yaxis)
     ax.set_title("Best disparity found, beside chance" if found.chance else "Best disparity found")
     ax.legend(frameon=False, loc="upper right")  # disparities fall with size
     return ax
@@ -91,6 +93,7 @@ def consensus(found: Stability, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(f"share of {runs} runs that leave a row out")
     ax.set_ylabel("rows")
+    _read(ax.yaxis)
     ax.set_title(
         f"{int((share == 1).sum()):,} rows in every run, {int((share == 0).sum()):,} in none"
     )
@@ -116,6 +119,7 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("epoch")
     ax.set_ylabel("disparity")
+    _read(ax.yaxis)
     ax.set_title("Disparity by epoch")
     return ax
 
@@ -149,6 +153,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
     ax.set_xlabel("components")
     ax.set_ylabel("average loss")
+    _read(ax.yaxis)
     ax.set_title("Losses before and after, by number of components")
     for text in ax.legend(frameon=False).get_texts():
         text.set_parse_math(False)
@@ -178,7 +183,8 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     ax.axvline(0.0, color="black", lw=0.8)
     _named(ax, names)
     ax.set_xlabel("part of the disparity")
-    ax.set_title(f"A disparity of {total:.4g}, by feature")
+    _read(ax.xaxis)
+    ax.set_title(f"A disparity of {number(total)}, by feature")
     return ax
 
 
@@ -270,6 +276,8 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
     ax.set_xlabel("first component of the shared PCA")
     ax.set_ylabel("a direction that the shared PCA drops")
+    _read(ax.xaxis)
+    _read(ax.yaxis)
     ax.set_title(f"It drops {lost:.0f} % of the group's variance along one direction")
     ax.legend(frameon=False, markerscale=2)
     return ax
@@ -310,6 +318,13 @@ def _named(ax: Axes, names: list[str]) -> None:
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
     ax.invert_yaxis()
+
+
+def _read(axis: Axis) -> None:
+    """Ticks as people read numbers, as fine as the axis is long."""
+    axis.set_major_formatter(
+        lambda value, _: number(value, scale=float(np.ptp(axis.get_view_interval())))
+    )
 
 
 def _axis(ax: Axes | None) -> Axes:

@@ -7,6 +7,7 @@ the report, the terminal and every ``summary()`` say the same.
 
 from dataclasses import dataclass
 
+from leftout.asking import asking
 from leftout.evidence.profiles import LEVEL, can_tell
 from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
 from leftout.evidence.trusting import FEWEST_TABLES, Trust
@@ -15,7 +16,7 @@ from leftout.fair.mitigation import Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
-from leftout.wording import counted
+from leftout.wording import counted, number, points
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
@@ -82,11 +83,12 @@ def _chance(trust: Trust | None) -> Finding:
         )
         return Finding(code, NOT_APPLICABLE, title, detail)
     if trust.beyond_chance is None:
-        return Finding(code, NOT_RUN, title, f"{trust.told_chance} {_MORE_TABLES}")
+        return Finding(code, NOT_RUN, title, f"{trust.told_chance} {_more_tables()}")
     return Finding(code, _answer(trust.beyond_chance), title, trust.told_chance)
 
 
-_MORE_TABLES = "Repeat with --chance 99."
+def _more_tables() -> str:
+    return f"Repeat with {asking('chance', 99)}."
 
 
 def _held_out(trust: Trust | None) -> Finding:
@@ -99,7 +101,7 @@ def _held_out(trust: Trust | None) -> Finding:
         why = next((note for note in trust.notes if note.startswith("Held-out")), "")
         return Finding(code, NOT_RUN, title, why or "Splits were not asked for.")
     if held.holds is None:
-        needs = f"Needs {FEWEST_TABLES} chance tables, got {len(held.chance)}. {_MORE_TABLES}"
+        needs = f"Needs {FEWEST_TABLES} chance tables, got {len(held.chance)}. {_more_tables()}"
         if can_tell(len(held.chance)):
             needs = "Needs 2 splits."
         return Finding(code, NOT_RUN, title, f"{held.told} {needs}")
@@ -113,7 +115,7 @@ def _seeds(stability: Stability | None) -> list[Finding]:
     }
     if stability is None or stability.agrees is None:
         runs = 0 if stability is None else len(stability.labels)
-        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with --runs 30."
+        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {asking('runs', 30)}."
         return [Finding(code, NOT_RUN, title, detail) for code, title in questions.items()]
     answers = (
         (stability.agrees, stability.told),
@@ -135,7 +137,7 @@ def _sentence(told: Explanation) -> Finding:
 def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
     code, title = "A001", "The group looks like a sensitive column that the search did not see"
     if not sensitive:
-        detail = "No column was named as sensitive. Name some with --sensitive A,B."
+        detail = f"No column was named as sensitive. Name some: {asking('sensitive', ['A', 'B'])}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     lines = [line for line in told.alignment if not line.searched]
     if not lines:
@@ -157,7 +159,7 @@ def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
 def _outcome(told: Explanation) -> Finding:
     code, title = "O001", "The outcome differs between the group and the rest"
     if not told.outcome:
-        detail = "No target was given. Name one with --target COLUMN."
+        detail = f"No target was given. Name one: {asking('target', 'COLUMN')}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     first = told.outcome[0]
     if first.gap.low != first.gap.low:
@@ -209,8 +211,8 @@ def _mended(mended: Mitigation) -> Finding:
         "M001",
         _answer(lower),
         "Fair PCA lowers the largest loss",
-        f"Fair PCA with as many components brings the group's loss from {group:.3g} to "
-        f"{group_after:.3g} and the rest's from {rest:.3g} to {rest_after:.3g}, and keeps "
-        f"{100 * max(here.price, 0.0):.2g} percentage points less of the table's variance; the gap "
-        f"to the best possible is {told_gap(here.gap)}.",
+        f"Fair PCA with as many components brings the group's loss from {number(group)} to "
+        f"{number(group_after)} and the rest's from {number(rest)} to {number(rest_after)}, and "
+        f"keeps {points(max(here.price, 0.0))} percentage points less of the table's variance; the "
+        f"gap to the best possible is {told_gap(here.gap)}.",
     )

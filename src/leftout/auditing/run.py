@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from leftout.asking import asking
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.steps import READ, STAGES, Work
@@ -103,7 +104,9 @@ def run(
 ) -> Audit:
     """Audit a table, or the :class:`Source` it comes from, as some settings say."""
     if n_jobs == 0:
-        raise Refusal("n_jobs=0 starts no thread; give a number from 1, or -1 for all cores.")
+        raise Refusal(
+            f"{asking('n_jobs', 0)} starts no thread; give a number from 1, or -1 for all cores."
+        )
     settled = settings.settled()
     stages = Stages(STAGES, progress)
     stages.begin(READ)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_whole
 from leftout.evidence.trusting import EVIDENCE
 
@@ -53,16 +54,17 @@ class Settings:
         if self.preset is None:
             if not self.chance and self.group_size == EVIDENCE:
                 raise Refusal(
-                    "group_size='evidence' compares sizes with chance, but no chance tables were "
-                    "asked for. Give chance=99 (--chance 99), or a group_size (--size 200)."
+                    f"{asking('group_size', EVIDENCE)} compares sizes with chance, but no chance "
+                    f"tables were asked for. Give {asking('chance', 99)}, or a size: "
+                    f"{asking('group_size', 200)}."
                 )
             return self
         check_choice("preset", self.preset, PRESETS)
         for name in _SETTLED:
             if name in asked and asked[name] != getattr(PRESETS[self.preset], name):
                 raise Refusal(
-                    f"{name}={asked[name]!r} was given, but the preset {self.preset!r} settles it: "
-                    "its search chooses sizes itself. Leave it out, or the preset."
+                    f"{asking(name, asked[name])} was given, but the preset {self.preset!r} "
+                    "settles it: its search chooses sizes itself. Leave it out, or the preset."
                 )
         return replace(PRESETS[self.preset], **asked)
 

@@ -41,7 +41,7 @@ def audit(
         source = Source.of(table)
         column, positive = options.target(given["target"], source.table)
         for name in ("categorical", "drop", "sensitive"):
-            asked[name] = options.names(given[name], source.table, f"--{name}")
+            asked[name] = options.names(given[name], source.table, name)
         settings = Settings(target=column, positive=positive, command=own_words(), **asked)
         found = run(source, settings, n_jobs=jobs, progress=report)
     _deliver(found, folder, as_json)

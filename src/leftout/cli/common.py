@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from leftout.asking import in_python
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -68,6 +70,31 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "as_json": ("--json", {"is_flag": True, "help": "Print a summary as JSON."}),
     "quiet": ("--quiet", {"is_flag": True, "help": "No progress."}),
 }  # fmt: skip
+
+
+# Parameters that options are not called like.
+_PARAMETERS = {
+    "n_components": "--dims",
+    "group_size": "--size",
+    "min_group_size": "--min-size",
+    "n_groups": "--groups",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "datasets": "--dataset",
+    "positive": "--target COL=VALUE",
+}
+
+
+def as_option(name: str, *value: Any) -> str:
+    """A parameter as what people write on the command line to ask for it."""
+    option = _PARAMETERS.get(name) or _OPTIONS.get(name, (None,))[0]
+    if option is None:
+        return in_python(name, *value)
+    if not value:
+        return option
+    (given,) = value
+    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    return option.replace("VALUE", text) if "VALUE" in option else f"{option} {text}"
 
 
 def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -46,9 +46,9 @@ def fair(
             check_folder(out)
         report("reading the table", 0, 1)
         raw = read_table(table)
-        by = options.names(groups_col, raw, "--groups-col")
-        left = [*by, *options.names(drop, raw, "--drop")]
-        codes = options.names(categorical, raw, "--categorical")
+        by = options.names(groups_col, raw, "groups_col")
+        left = [*by, *options.names(drop, raw, "drop")]
+        codes = options.names(categorical, raw, "categorical")
         groups = options.groups(raw, by)
         encoder = TableEncoder(codes, drop=left)
         X = encoder.fit_transform(raw)

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from leftout import __version__
+from leftout.asking import asked_by
 from leftout.cli.audit import audit, demo
+from leftout.cli.common import as_option
 from leftout.cli.fair import fair
 from leftout.cli.reproduce import reproduce
 
@@ -24,7 +26,8 @@ class Commands(click.Group):
         options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
-            sys.exit(super().main(*args, **options))
+            with asked_by(as_option):
+                sys.exit(super().main(*args, **options))
         except click.ClickException as error:
             click.echo(f"Error: {error.format_message()}", err=True)
             sys.exit(2)

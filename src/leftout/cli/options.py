@@ -66,11 +66,11 @@ def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
         return None, None
     known = [str(name) for name in table.columns]
     if text in known or "=" not in text:
-        return find(list(table.columns), text, "--target"), None
+        return find(list(table.columns), text, "target"), None
     # names and values may have equals signs themselves: the longest name that is one counts
     places = [place for place, char in enumerate(text) if char == "="]
     place = next((p for p in reversed(places) if text[:p] in known), places[0])
-    return find(list(table.columns), text[:place], "--target"), text[place + 1 :]
+    return find(list(table.columns), text[:place], "target"), text[place + 1 :]
 
 
 def numbers(text: str) -> list[int] | None:

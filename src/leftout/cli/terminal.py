@@ -16,7 +16,7 @@ from leftout.auditing.result import Audit
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
 from leftout.tables.encoding import ColumnEncoding
-from leftout.wording import counted, listed, shown
+from leftout.wording import ROUNDING, counted, listed, number, points, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
@@ -28,12 +28,12 @@ def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | Non
     _say(console, head, text.removeprefix(head) + "\n")
     group, told = found.partition.left_out_, found.explanation
     sides = [
-        (name, *(form.format(value).replace("%", " %") for value in values))
-        for name, values, form in (
-            ("rows", group.sizes, "{:,}"),
-            ("average loss (squared error beyond its own PCA's)", group.losses, "{:.3f}"),
-            ("variance kept by the shared PCA", group.retained, "{:.0%}"),
-            ("variance its own PCA would keep", group.retained_own, "{:.0%}"),
+        (name, *(text(value) for value in values))
+        for name, values, text in (
+            ("rows", group.sizes, "{:,}".format),
+            ("average loss (squared error beyond its own PCA's)", group.losses, _loss),
+            ("variance kept by the shared PCA", group.retained, _percent),
+            ("variance its own PCA would keep", group.retained_own, _percent),
         )
     ]
     sides += [(f"{one.text} (not searched)", *one.sides()) for one in told.outcome[:1]]
@@ -66,7 +66,7 @@ def _show_features(console: Console, told: Explanation, meanings: Mapping[str, s
         left = total - sum(part for _, part in most)
         most.append((f"{len(parts) - len(most)} others", left))
     rows = [
-        (name, meanings.get(name, ""), f"{part:.3f}", f"{100 * part / total:.0f} %")
+        (name, meanings.get(name, ""), _loss(part), f"{100 * part / total:.0f} %")
         for name, part in most
     ]
     heads = ("feature", "meaning", "part", "share")
@@ -78,7 +78,7 @@ def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, st
     for line in told.alignment[:_LINES]:
         name, sides = line.text, ("", "")
         if line.means is not None:
-            sides = f"{line.means[0]:.4g}", f"{line.means[1]:.4g}"
+            sides = line.sides()
         if line.contrast is not None:
             name += f" = {line.contrast}" if line.kind == "category" else ""
             shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
@@ -195,7 +195,7 @@ def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> N
         losses = line.losses_before.tolist() if two else [line.losses_before.max()]
         cells = [_loss(loss) for loss in (*losses, line.losses_after.max())]
         cells += [] if two else [str(line.rank)]
-        rows.append((str(line.n_components), *cells, f"{100 * max(line.price, 0.0):.2g} %"))
+        rows.append((str(line.n_components), *cells, f"{points(max(line.price, 0.0))} %"))
     _show(console, "\nAcross numbers of components", ("components", *heads, "price"), rows)
 
 
@@ -207,7 +207,11 @@ def _short(name: str, by: list[str]) -> str:
 
 
 def _loss(value: float) -> str:
-    return "0" if abs(value) < 1e-12 else f"{value:.4g}"
+    return number(0.0 if abs(value) < ROUNDING else value)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _say(console: Console, heading: str, text: str) -> None:

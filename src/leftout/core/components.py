@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from leftout.asking import asking
 from leftout.checks import Refusal, is_int, is_share
 from leftout.core.losses import Array, Loss, Shared, Summary, shared_pca
 from leftout.running import note
@@ -38,7 +39,7 @@ def check_components(
         note(
             f"Eigenvalues {d} and {d + 1} of the table are equal, so the shared projection onto "
             f"{d} components is not unique and results depend on which one is picked. "
-            "Use another n_components.",
+            f"Use another {asking('n_components')}.",
             stacklevel=3,
         )
     return full._replace(components=np.ascontiguousarray(full.components[:d]))
@@ -59,12 +60,13 @@ def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
     if is_int(n_components):
         if 1 <= int(n_components) <= limit:
             return int(n_components)
+        given = asking("n_components", n_components)
         raise Refusal(
-            f"n_components={n_components} is out of range: the table has rank {rank}, and a "
-            f"projection must keep at least 1 and leave out at least one of its dimensions. "
+            f"{given} is out of range: the table has rank {rank}, "
+            "and a projection must keep at least 1 and leave out at least one of its dimensions. "
             f"Choose from 1 to {limit}."
             if limit < rank
-            else f"n_components={n_components} is out of range; choose from 1 to {limit}."
+            else f"{given} is out of range; choose from 1 to {limit}."
         )
     if is_share(n_components):
         ratio = np.cumsum(values) / values.sum()
@@ -73,11 +75,12 @@ def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
             return d
         note(
             f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
-            f"using {limit}, so that something is left out. Lower n_components to silence this.",
+            f"using {limit}, so that something is left out. Lower {asking('n_components')} to "
+            "silence this.",
             stacklevel=4,
         )
         return limit
     raise Refusal(
-        f"n_components={n_components!r} is neither a number of components (an int from 1) nor a "
-        "share of the variance to exceed (a float between 0 and 1). Give one of these."
+        f"{asking('n_components', n_components)} is neither a number of components (an int from 1) "
+        "nor a share of the variance to exceed (a float between 0 and 1). Give one of these."
     )

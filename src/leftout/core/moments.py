@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import Refusal
+from leftout.wording import number
 
 # Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
 # whatever the number of rows, and are large enough for BLAS to share among threads.
@@ -107,7 +108,7 @@ def merge(a: Moments, b: Moments) -> Moments:
     if not np.array_equal(a.origin, b.origin):
         gap = np.abs(a.origin - b.origin).max()
         raise Refusal(
-            f"Cannot merge moments taken about different origins (largest gap {gap:.3g}). "
+            f"Cannot merge moments taken about different origins (largest gap {number(gap)}). "
             "Call recentre(b, a.origin) first."
         )
     return Moments(a.count + b.count, a.total + b.total, a.second + b.second, a.origin)

@@ -27,6 +27,7 @@ from leftout.search.known import measure
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means
+from leftout.wording import number
 
 # Starts of each of the many searches, on the table and on surrogates alike.
 _STARTS = 60
@@ -86,17 +87,16 @@ class HeldOut:
     def told(self) -> str:
         text = (
             "Found on half of the rows, the group's disparity on the other half is "
-            f"{self.disparity:.3g}"
+            f"{number(self.disparity)}"
         )
         if len(self.disparities) == 1:
             return f"{text} (one split, so with no interval)."
-        text += (
-            f" (95 % interval {self.low:.3g} to {self.high:.3g}, {len(self.disparities)} splits)"
-        )
+        splits = f"{len(self.disparities)} splits"
+        text += f" (95 % interval {number(self.low)} to {number(self.high)}, {splits})"
         if self.holds is None or self.p_value is None:
             return f"{text}."
         return (
-            f"{text}; groups found in chance tables keep {self.chance.mean():.3g} there "
+            f"{text}; groups found in chance tables keep {number(self.chance.mean())} there "
             f"({told_p(self.p_value)})."
         )
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from leftout.core.losses import Array
 from leftout.files import Told
+from leftout.wording import number
 
 # P-values up to this are called beyond chance.
 LEVEL = 0.05
@@ -15,6 +16,8 @@ LEVEL = 0.05
 _NEARLY = 0.1
 # Disparities are right to about this share of them.
 _ROUNDING = 1e-9
+# Smaller p-values are not told apart.
+_LEAST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +141,10 @@ class Profile:
 
 def told_p(p: float) -> str:
     """A p-value with as many digits as keep it on its side of the level."""
+    if p < _LEAST:
+        return f"p < {number(_LEAST)}"
     digits = 2 if (float(f"{p:.2g}") <= LEVEL) == (p <= LEVEL) else 4
-    return f"p = {p:.{digits}g}"
+    return f"p = {number(p, digits=digits)}"
 
 
 def can_tell(n_surrogates: int) -> bool:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_whole, generator
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
@@ -185,7 +186,7 @@ def agreement(
     """
     check_whole("runs", runs)
     if runs < 2:
-        raise Refusal(f"runs={runs} leaves nothing to compare; give at least 2.")
+        raise Refusal(f"{asking('runs', runs)} leaves nothing to compare; give at least 2.")
     solver, matrix = prepare(estimator, X)
     rngs = generator(estimator.random_state).spawn(runs)
     with one_thread():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_whole
 from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
@@ -17,7 +18,7 @@ from leftout.files import Told
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import group_sizes
-from leftout.wording import counted
+from leftout.wording import counted, number
 
 EVIDENCE = "evidence"
 # A correlation, or the residual variance, that is further off makes chance doubtful.
@@ -100,7 +101,8 @@ class Trust(Told):
         if self.beyond_chance is None:
             return (
                 f"To judge chance takes {FEWEST_TABLES} chance tables, and there were "
-                f"{main.surrogates}: p is never below {1 / (1 + main.surrogates):.2g}."
+                f"{main.surrogates}: p is never below "
+                f"{number(1 / (1 + main.surrogates), digits=2)}."
             )
         tables = counted(main.surrogates, f"{main.kind} chance table")
         tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + main.surrogates))
@@ -109,8 +111,8 @@ class Trust(Told):
         sampled = self.of_rows is not None and self.of_rows > self.profile.n_rows
         on = f", on {self.profile.n_rows:,} of the rows" if sampled else ""
         text = (
-            f"{told_p(p)} {over} ({tables}{on}); the disparity is {self.disparity:.4g}, chance "
-            f"gives {self.by_chance:.4g}."
+            f"{told_p(p)} {over} ({tables}{on}); the disparity is {number(self.disparity)}, chance "
+            f"gives {number(self.by_chance or 0.0)}."
         )
         if self.beyond_chance:
             return f"It is unlikely to be chance: {text}"
@@ -222,8 +224,8 @@ def trust(
         grid = task.grid([*grid.tolist(), size])
     elif not (chance and kinds):
         raise Refusal(
-            "group_size='evidence' compares the table with chance, but no chance tables were asked "
-            "for. Give chance=99, or a group_size."
+            f"{asking('group_size', EVIDENCE)} compares the table with chance, but no chance "
+            f"tables were asked for. Give {asking('chance', 99)}, or a {asking('group_size')}."
         )
     on_chance = min(chance, _HELD_OUT_CHANCE) if kinds else 0
     total = (

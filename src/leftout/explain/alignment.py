@@ -14,7 +14,7 @@ from leftout.explain.items import cut
 from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
-from leftout.wording import unambiguous
+from leftout.wording import date, lapse, number, unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -42,8 +42,10 @@ class Alignment(Told):
         Of categories: the value whose share differs most between the sides.
     left_out_share, rest_share : float or None
         That value's shares.
-    means : pair of float or None
-        Of numbers: the means of the left-out group and of the rest.
+    means, spreads : pair of float or None
+        Of numbers: the means of the left-out group and of the rest, and their standard deviations.
+    dates : bool
+        Whether the numbers are dates, in microseconds since 1970.
     cramers_v : float or None
         Of categories and of missing values.
     difference : float or None
@@ -60,7 +62,7 @@ class Alignment(Told):
         p-value is not a test; the p-values of columns kept out of the search are.
     """
 
-    also = ("text",)
+    also = ("text", "shown")
 
     column: str
     kind: str
@@ -75,13 +77,32 @@ class Alignment(Told):
     left_out_share: float | None = None
     rest_share: float | None = None
     means: tuple[float, float] | None = None
+    spreads: tuple[float, float] | None = None
+    dates: bool = False
 
     @property
     def text(self) -> str:
         name = unambiguous(self.column)
         return f"{name} is missing" if self.kind == "missing" else name
 
+    def sides(self) -> tuple[str, str]:
+        """The means of the left-out group and of the rest, as text; empty where there are none."""
+        if self.means is None:
+            return "", ""
+        (a, b), spreads = self.means, self.spreads or (0.0, 0.0)
+        if self.dates:
+            return date(a, max(spreads)), date(b, max(spreads))
+        return number(a, spreads[0]), number(b, spreads[1])
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The same, by the side."""
+        return dict(zip(("left_out", "rest"), self.sides(), strict=True))
+
     def __str__(self) -> str:
+        if self.dates and self.means is not None:
+            gap = self.means[0] - self.means[1]
+            return f"{self.text} {lapse(gap)} {'later' if gap > 0 else 'earlier'} on average"
         if self.difference is not None:
             return f"{self.text} {'higher' if self.difference > 0 else 'lower'} on average"
         shares = (
@@ -199,6 +220,7 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
     middle = float(np.median(b))
     scale = max(float(np.abs(side / 2 - middle / 2).max()) for side in (a, b))
     a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
+    spreads = (float(2.0 * scale * a.std()), float(2.0 * scale * b.std()))
     spread = np.sqrt((a.var() + b.var()) / 2.0)
     gap = a.mean() - b.mean()
     bins = cut(column, _BINS)
@@ -213,6 +235,8 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
         difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
         ks=float(test.statistic),
         means=means,
+        spreads=spreads if means is not None else None,
+        dates=column.dates,
     )
 
 

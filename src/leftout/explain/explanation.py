@@ -26,7 +26,7 @@ from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.known import measured
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, names_of
-from leftout.wording import listed, unambiguous
+from leftout.wording import listed, number, unambiguous
 
 # Below this strength a column is not alike.
 _WEAK = 0.05
@@ -124,7 +124,7 @@ class Explanation(Told):
         if others:
             left = 100 * (1 - sum(list(parts.values())[:_SHOWN]) / total)
             named.append(f"{others} other{'s' * (others > 1)} ({left:.0f} %)")
-        return f"Features: the disparity of {total:.4g} is made up by {listed(named)}."
+        return f"Features: the disparity of {number(total)} is made up by {listed(named)}."
 
     def _about_alignment(self) -> str:
         alike = [line for line in self.alignment if line.searched and line.strength >= _WEAK]
@@ -297,8 +297,9 @@ def group(
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
     if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-3, atol=rounding):
         raise Refusal(
-            f"The group's disparity in this X is {parts.sum():.4g}, but where it was found it was "
-            f"{partition.disparity_:.4g}. Pass the table that it was found in."
+            f"The group's disparity in this X is {number(parts.sum(), digits=4)}, but where it was "
+            f"found it was {number(partition.disparity_, digits=4)}. Pass the table that it was "
+            "found in."
         )
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)

@@ -18,7 +18,7 @@ from sklearn.metrics import mutual_info_score
 from leftout.compiling import kernel
 from leftout.explain.bits import Bits, n_words, pack
 from leftout.explain.sentence import Condition, Mask
-from leftout.tables.columns import Column
+from leftout.tables.columns import EXACT, Column
 from leftout.wording import unambiguous
 
 Counts = NDArray[np.int64]
@@ -85,7 +85,8 @@ class Cut:
         return float(told) - (np.count_nonzero(np.sum(counts, axis=0)) - 1) / (2 * len(group))
 
     def _threshold(self, code: int) -> float:
-        return between(float(self.lasts[code - 1]), float(self.firsts[code]))
+        low, high = float(self.lasts[code - 1]), float(self.firsts[code])
+        return between_dates(low, high) if self.column.dates else between(low, high)
 
 
 def between(low: float, high: float) -> float:
@@ -93,12 +94,22 @@ def between(low: float, high: float) -> float:
 
     Whole numbers stay what they are; of others, the one with the fewest digits.
     """
-    if not np.isfinite(low) or not np.isfinite(high) or high == int(high):
+    if not np.isfinite(low) or not np.isfinite(high) or high == int(high) and abs(high) < EXACT:
         return high
     exact = Decimal(repr(high))
     for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):
         # of the numbers with that many digits, the largest that is not above
         short = float(exact.quantize(Decimal(1).scaleb(place), ROUND_FLOOR))
+        if low < short <= high:
+            return short
+    return high
+
+
+def between_dates(low: float, high: float) -> float:
+    """The same for dates: a day, an hour, a minute or a second if one begins there."""
+    for unit in ("D", "h", "m", "s"):
+        begun = np.datetime64(int(high), "us").astype(f"M8[{unit}]")
+        short = float(begun.astype("M8[us]").astype(np.int64))
         if low < short <= high:
             return short
     return high

@@ -12,7 +12,7 @@ from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.tables.columns import Column, column_of
 from leftout.tables.targets import levels_of, value_of
-from leftout.wording import unambiguous
+from leftout.wording import number, unambiguous
 
 _LEVEL = 0.95
 
@@ -78,13 +78,30 @@ class Outcome(Told):
         """The figures of both sides and their difference, with intervals, as text."""
         rate = self.kind == "rate"
         return {
-            "left_out": _with_interval(self.left_out, "%" if rate else "", ""),
-            "rest": _with_interval(self.rest, "%" if rate else "", ""),
-            "gap": _with_interval(self.gap, "points" if rate else "", "+"),
+            "left_out": self._with_interval(self.left_out, "%" if rate else "", ""),
+            "rest": self._with_interval(self.rest, "%" if rate else "", ""),
+            "gap": self._with_interval(self.gap, "points" if rate else "", "+"),
         }
 
     def _shown(self, value: float) -> str:
-        return _figure(value, "%" if self.kind == "rate" else "")
+        return self._figure(value, "%" if self.kind == "rate" else "")
+
+    def _figure(self, value: float, unit: str, sign: str = "") -> str:
+        if unit and not np.isnan(value):
+            return f"{100 * value:{sign}.1f} {unit}"
+        # as fine as the difference, or as what is known of it
+        ends = np.abs([self.gap.value, self.gap.high - self.gap.value])
+        text = number(value, float(np.nanmax(ends)) if not np.isnan(ends).all() else None)
+        return f"{sign}{text}" if value > 0.0 and text != "0" else text
+
+    def _with_interval(self, each: Interval, unit: str, sign: str) -> str:
+        text = self._figure(each.value, unit, sign)
+        if np.isnan(each.value):
+            return text
+        if not np.isfinite(each.low):
+            return f"{text} (too few rows for an interval)"
+        low, high = (self._figure(end, unit, sign).removesuffix(f" {unit}") for end in each[1:])
+        return f"{text} (95 % interval {low} to {high})"
 
     def __str__(self) -> str:
         a, b = self.sides()
@@ -94,23 +111,6 @@ class Outcome(Told):
         if np.isnan(self.gap.value):
             return f"{self.text}: {sides}"
         return f"{self.text}: {sides}: {self.shown['gap']}"
-
-
-def _figure(value: float, unit: str, sign: str = "") -> str:
-    if np.isnan(value):
-        return "unknown"
-    text = f"{value:{sign}.4g}" if not unit else f"{100 * value:{sign}.1f}"
-    return f"{text} {unit}".strip()
-
-
-def _with_interval(each: Interval, unit: str, sign: str) -> str:
-    text = _figure(each.value, unit, sign)
-    if np.isnan(each.value):
-        return text
-    if not np.isfinite(each.low):
-        return f"{text} (too few rows for an interval)"
-    low, high = (_figure(end, unit, sign).removesuffix(f" {unit}") for end in each[1:])
-    return f"{text} (95 % interval {low} to {high})"
 
 
 def compare_outcome(

@@ -83,7 +83,8 @@ def _median(column: Column, side: Mask) -> tuple[str, None]:
         return MISSING, None
     with np.errstate(invalid="ignore", over="ignore"):  # between infinities
         middle = float(np.median(values))
-    return column.show(middle if column.dates else float(f"{middle:.10g}")), None
+        spread = float(np.subtract(*np.percentile(values, [75, 25])))
+    return column.told(middle, spread), None
 
 
 def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:

@@ -17,6 +17,7 @@ from leftout.fair import Mended, mend
 from leftout.fair.objective import Leading, leading
 from leftout.running import note, one_thread
 from leftout.tables.matrix import check_finite, check_matrix, check_numbers
+from leftout.wording import counted, number, points
 
 # Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
 _SMALL, _NARROW = 1 << 22, 500
@@ -135,7 +136,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = self._check_table(X, reset=True)
         if len(matrix) < 2:
             raise Refusal(
-                f"Found {len(matrix)} sample (n_samples={len(matrix)}), but PCA needs at least 2 "
+                f"Found {counted(len(matrix), 'sample')}, but PCA needs at least 2 "
                 "rows. Pass the whole table."
             )
         labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
@@ -243,11 +244,11 @@ def warn_if_open(
 ) -> None:
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
-        share = f"{100 * gap / abs(value):.2g} % of it" if value else "it is 0"
+        share = f"{points(gap / abs(value))} % of it" if value else "it is 0"
         note(
-            f"The gap stayed at {gap:.3g} ({share}), above tol={tol:g}: the largest loss may be "
-            "that far from its optimum. Columns of very different scales, or very many groups, do "
-            "that.",
+            f"The gap stayed at {number(gap)} ({share}), above the tolerance: the largest loss may "
+            "be that far from its optimum. Columns of very different scales, or very many groups, "
+            "do that.",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_groups
 from leftout.core.losses import Array, Loss, summarise
 from leftout.fair import Mended, mend
@@ -19,7 +20,7 @@ from leftout.fair.estimator import (
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, one_thread
 from leftout.tables.matrix import check_matrix
-from leftout.wording import counted, listed, shown
+from leftout.wording import counted, listed, number, points, shown
 
 # The most dimensions that are looked at if nobody says which.
 _ACROSS = 12
@@ -98,14 +99,14 @@ class Mitigation(Told):
         text = (
             f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(here.kept_before)} of "
             f"the table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
-            f"an average loss of {before[worst]:.4g}, best off {names[least]} ({sizes[least]:,} "
-            f"rows) with {before[least]:.4g}. "
+            f"an average loss of {number(before[worst])}, best off {names[least]} "
+            f"({sizes[least]:,} rows) with {number(before[least])}. "
         )
         equal = float(np.ptp(after)) <= 1e-6 * float(np.abs(after).max())
         if len(names) == 2 and equal:
-            text += f"Fair PCA with as many components brings both to {after.max():.4g}"
+            text += f"Fair PCA with as many components brings both to {number(after.max())}"
         else:
-            text += f"Fair PCA brings the largest loss to {after.max():.4g}"
+            text += f"Fair PCA brings the largest loss to {number(after.max())}"
             if here.rank > d:
                 text += f" with {here.rank} dimensions"
         text += (
@@ -118,7 +119,7 @@ class Mitigation(Told):
         if here.rank_d_losses is not None:
             text += (
                 f" With exactly {d} dimensions, the best found has a largest loss of "
-                f"{here.rank_d_losses.max():.4g}."
+                f"{number(here.rank_d_losses.max())}."
             )
         worse = np.flatnonzero(after > before + 1e-9 * before.max())
         if len(worse) and after.max() < before.max() and fair.centering != "paper":
@@ -143,7 +144,7 @@ class Mitigation(Told):
             return "proved" if self.fair.gap_ <= nothing else "not proved"
         unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
         if unsure >= 0.01:
-            return f"proved to within {100 * unsure:.2g} %" if unsure < 1.0 else "not proved"
+            return f"proved to within {points(unsure)} %" if unsure < 1.0 else "not proved"
         return f"proved to {int(np.floor(-np.log10(unsure)))} digits"
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,14 +250,16 @@ def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
     if given.size == 0:
         return []
     if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 1 or given.max() > limit:
-        raise Refusal(f"across is not a list of component numbers; give ints from 1 to {limit}.")
+        raise Refusal(
+            f"{asking('across')} is not a list of component numbers; give ints from 1 to {limit}."
+        )
     return sorted(set(given.tolist()))
 
 
 def told_gap(gap: float) -> str:
     """A gap to the best possible in words; one that is only rounding is called so."""
-    return "less than 1e-12" if gap < 1e-12 else f"{gap:.0e}"
+    return "less than a billionth" if gap < 1e-9 else number(gap, digits=1)
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{points(share)} %"

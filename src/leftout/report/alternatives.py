@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leftout.wording import listed, unambiguous
+from leftout.wording import listed, number, unambiguous
 
 _NAMED = 5
 Data = Mapping[str, Any]
@@ -20,14 +20,12 @@ def _scree(data: Data) -> str:
 def _profile(data: Data) -> str:
     lines = data["profile"]
     text = (
-        f"Line: the best disparity falls from {lines[0]['disparity']:.3g} at {lines[0]['size']:,} "
-        f"rows to {lines[-1]['disparity']:.3g} at {lines[-1]['size']:,}."
+        f"Line: the best disparity falls from {number(lines[0]['disparity'])} at "
+        f"{lines[0]['size']:,} rows to {number(lines[-1]['disparity'])} at {lines[-1]['size']:,}."
     )
     for kind, first in lines[0]["chance"].items():
-        last = lines[-1]["chance"][kind]
-        text += (
-            f" Band: {kind} chance falls from {first['mean']:.3g} to {last['mean']:.3g} on average."
-        )
+        start, end = number(first["mean"]), number(lines[-1]["chance"][kind]["mean"])
+        text += f" Band: {kind} chance falls from {start} to {end} on average."
     return text
 
 
@@ -77,7 +75,7 @@ def _mitigation(data: Data) -> str:
     lines = data["mitigation"]["by_dimension"]
     here = next(x for x in lines if x["n_components"] == data["mitigation"]["n_components"])
     each = [
-        f"{line['max_loss_before']:.3g} before and {line['max_loss_after']:.3g} after with "
+        f"{number(line['max_loss_before'])} before and {number(line['max_loss_after'])} after with "
         f"{line['n_components']}"
         for line in (lines[0], here, lines[-1])
     ]

@@ -14,7 +14,7 @@ from leftout.evidence.profiles import told_p
 from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
-from leftout.wording import counted, listed, shown
+from leftout.wording import ROUNDING, counted, listed, number, shown
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DASH = "\u2013"
@@ -90,7 +90,7 @@ def _percent(share: float | None, digits: int = 0) -> str:
 def _number(value: float | None, digits: int = 3) -> str:
     if value is None:
         return _DASH
-    return "0" if abs(value) < 1e-12 else f"{value:.{digits}g}"
+    return number(0.0 if abs(value) < ROUNDING else value, digits=digits)
 
 
 def _tiny(value: float | None) -> str:
@@ -104,7 +104,7 @@ def _count(value: int | None) -> str:
 def _p(value: float | None) -> str:
     if value is None:
         return _DASH
-    return "< 0.0001" if value < 1e-4 else told_p(value).removeprefix("p = ")
+    return told_p(value).removeprefix("p ").removeprefix("= ")
 
 
 def _listed(words: list[Any]) -> str:

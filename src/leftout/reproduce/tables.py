@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import TableEncoder
+from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.reproduce.known import ALSO, Known, letters
 from leftout.tables.reading import read_table
@@ -81,7 +82,7 @@ def prepare(folder: Path, known: Known, rows: int) -> Prepared:
     if len(frame) < rows + len(classes):
         raise Refusal(
             f"{called} has {len(frame):,} rows; samples of {rows:,} rows are drawn from more than "
-            f"that. Get the whole table from {known.where}, or ask for fewer with --rows."
+            f"that. Get the whole table from {known.where}, or ask for fewer with {asking('rows')}."
         )
     encoded = encode(known, frame)
     other = set(encoded.columns) ^ set(known.features)
@@ -132,7 +133,7 @@ def load(folder: Path, known: Known) -> tuple[str, pd.DataFrame]:
             f"{shown(repr(str(folder)))} has no file of the table {known.title!r} (by names such "
             f"as {known.examples}, also gzipped or in a .zip)"
         )
-    raise Refusal(f"{what}. Get it from {known.where}, or leave it out with --dataset.")
+    raise Refusal(f"{what}. Get it from {known.where}, or leave it out with {asking('datasets')}.")
 
 
 def _candidates(inside: list[Path], known: Known) -> list[tuple[str, Path, str]]:

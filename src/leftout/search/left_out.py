@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.core.losses import Array
+from leftout.wording import number
 
 Number = TypeVar("Number", int, float)
 
@@ -76,6 +77,6 @@ class LeftOut:
     def told(self) -> str:
         gap = f"{'exceeds' if self.disparity >= 0.0 else 'is below'} the rest's by"
         return (
-            f"Its loss {gap} {abs(self.disparity):.4g}; no group of {self.size:,} rows can exceed "
-            f"{self.bound:.4g} (certified)."
+            f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows can "
+            f"exceed {number(self.bound)} (certified)."
         )

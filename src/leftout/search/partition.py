@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, generator
 from leftout.core.bounds import certified_bound
 from leftout.core.losses import (
@@ -252,8 +253,8 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("centering", self.centering, CENTERINGS)
         if self.n_groups != 2:
             raise Refusal(
-                f"n_groups={self.n_groups!r} is not available yet: the search finds one left-out "
-                "group and the rest. Use n_groups=2."
+                f"{asking('n_groups', self.n_groups)} is not available yet: the search finds one "
+                f"left-out group and the rest. Use {asking('n_groups', 2)}."
             )
         if hasattr(self.solver, "maximise"):
             if isinstance(self.solver, type):
@@ -289,7 +290,8 @@ class MaxDisparityPartition(BaseEstimator):
         if self.disparity_ < -_HIDDEN * float((variance / moments.count).max()):
             note(
                 f"No group of {self.sizes_[1]} rows was found whose loss exceeds the rest's: "
-                "disparity_ is negative. Choose a smaller group_size, or leave it free.",
+                f"its disparity is negative. Choose a smaller {asking('group_size')}, or leave it "
+                "free.",
                 stacklevel=3,
             )
         size = int(self.sizes_[1])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.core.components import check_components
 from leftout.core.losses import WIDE, Array, Loss, Shared, Summary, summarise
@@ -89,7 +90,8 @@ def _check_own_means(problem: Problem) -> None:
     fewest = problem.min_size if size is None else min(size, problem.n_rows - size)
     if problem.loss.own_mean and fewest <= problem.d:
         raise Refusal(
-            f"centering='paper' takes each group's {problem.d} components about its own mean, "
+            f"The paper's centring takes each group's {problem.d} components about its own mean, "
             f"which needs at least {problem.d + 1} rows, but a side may have {fewest}. Raise "
-            "min_group_size or group_size, lower n_components, or use centering='global'."
+            f"{asking('min_group_size')} or {asking('group_size')}, or lower "
+            f"{asking('n_components')}."
         )

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal, is_int, is_share
 from leftout.running import note
+from leftout.wording import counted
 
 
 def check_size(name: str, value: Any, n_rows: int) -> int:
@@ -17,8 +19,8 @@ def check_size(name: str, value: Any, n_rows: int) -> int:
         return max(1, round(float(value) * n_rows))
     hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
     raise Refusal(
-        f"{name}={value!r} is neither a number of rows (an int from 1) nor a share of the rows (a "
-        f"float between 0 and 1). Give one of these, or None.{hint}"
+        f"{asking(name, value)} is neither a number of rows (an int from 1) nor a share of the "
+        f"rows (a float between 0 and 1). Give one of these, or None.{hint}"
     )
 
 
@@ -28,7 +30,7 @@ def group_sizes(
     """The smallest side allowed and, where it is fixed, the left-out group's size."""
     if n_rows < 2:
         raise Refusal(
-            f"Found {n_rows} sample (n_samples={n_rows}), but two groups need at least 2 rows. "
+            f"Found {counted(n_rows, 'sample')}, but two groups need at least 2 rows. "
             "Pass the whole table."
         )
     size = None if group_size is None else check_size("group_size", group_size, n_rows)
@@ -41,13 +43,14 @@ def group_sizes(
     if n_rows < 2 * smallest:
         raise Refusal(
             f"Found {n_rows} rows, but two groups of at least {smallest} rows need "
-            f"{2 * smallest}. Lower min_group_size to {n_rows // 2} or less, or add rows."
+            f"{2 * smallest}. Lower {asking('min_group_size')} to {n_rows // 2} or less, or add "
+            "rows."
         )
     if size is not None and not smallest <= size <= n_rows - smallest:
         raise Refusal(
-            f"group_size={group_size!r} asks for {size} of {n_rows} rows, but each side needs at "
-            f"least {smallest}. Choose a size from {smallest} to {n_rows - smallest}"
-            + (", or lower min_group_size." if min_group_size is not None else ".")
+            f"{asking('group_size', group_size)} asks for {size} of {n_rows} rows, but each side "
+            f"needs at least {smallest}. Choose a size from {smallest} to {n_rows - smallest}"
+            + (f", or lower {asking('min_group_size')}." if min_group_size is not None else ".")
         )
     return smallest, size
 
@@ -57,12 +60,12 @@ def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
     half = n_rows // 2
     if is_int(sizes):
         if int(sizes) < 1:
-            raise Refusal(f"sizes={sizes!r} is not a number of sizes; give an int from 1.")
+            raise Refusal(f"{asking('sizes', sizes)} is not a number of sizes; give an int from 1.")
         spaced = np.geomspace(smallest, max(smallest, half), int(sizes))
         return np.unique(np.round(spaced).astype(np.intp))
     given = np.asarray(sizes)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise Refusal(f"sizes={sizes!r} is neither a number of sizes nor a list of ints.")
+        raise Refusal(f"{asking('sizes', sizes)} is neither a number of sizes nor a list of ints.")
     given = np.unique(given)
     if given[0] < 1 or given[-1] >= n_rows:
         raise Refusal(
@@ -79,7 +82,7 @@ def default_smallest(n_rows: int, n_features: int, quiet: bool = True) -> int:
         note(
             f"The default minimum group size, 5 x {n_features} features = {wanted} rows, is more "
             f"than a quarter of the {n_rows} rows; using {cap}. A group of few rows fits its own "
-            "components easily: set min_group_size to silence this.",
+            f"components easily: set {asking('min_group_size')} to silence this.",
             stacklevel=4,
         )
     return min(wanted, cap)

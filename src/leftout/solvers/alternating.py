@@ -18,6 +18,7 @@ from leftout.running import one_thread
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.climbing import affordable, lay_out, line
 from leftout.solvers.moves import higher_side, sweep
+from leftout.wording import number
 
 # Starts run on at most this many rows; the whole table has the last word.
 _ROWS = 8192
@@ -77,7 +78,7 @@ class Alternating:
         first = problem.group_size or problem.min_size
         large = problem.X.size > _LARGE
         best = _search(problem, first, self.n_starts, means)
-        means.tell(f"group of {first}: disparity {best.value:.6g}")
+        means.tell(f"group of {first}: disparity {number(best.value, digits=6)}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
             if not (problem.loss.own_is_best or len(problem.X) > _ROWS):
@@ -130,7 +131,7 @@ class Alternating:
             near = min(size, source.size) / max(size, source.size)
             if source.promise(size, means.rng) >= near**_DOUBT * best.value:
                 found = _search(problem, size, self.n_starts, means, source.own, _SHARE)
-                means.tell(f"group of {size}: disparity {found.value:.6g}")
+                means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                 best = max(best, found, key=lambda end: end.value)
         return best
 

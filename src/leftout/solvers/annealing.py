@@ -11,6 +11,7 @@ from leftout.core.problem import Labels, Problem
 from leftout.core.tracking import REFRESH, Sides, gap_after, track, transfer
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
 from leftout.solvers.moves import allocate, disparity_of, higher_side
+from leftout.wording import number
 
 # Proposals between two entries of the history.
 _STRIDE = 500
@@ -68,7 +69,7 @@ class Annealing:
             if stopped or step >= mark + _STRIDE:
                 values.append(best)
                 moves.append(accepted)
-                means.tell(f"{step} proposals: best disparity {best:.6g}")
+                means.tell(f"{step} proposals: best disparity {number(best, digits=6)}")
                 mark, accepted = step, 0
         side = higher_side(problem, best_labels)
         return SearchResult(

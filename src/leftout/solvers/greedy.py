@@ -8,6 +8,7 @@ from leftout.checks import check_count
 from leftout.core.problem import Problem
 from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
 from leftout.solvers.moves import allocate, disparity_of, higher_side, sweep
+from leftout.wording import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,9 @@ class Greedy:
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
-            means.tell(f"epoch {epoch + 1}: disparity {value:.6g}, {moved} rows moved")
+            means.tell(
+                f"epoch {epoch + 1}: disparity {number(value, digits=6)}, {moved} rows moved"
+            )
             if moved == 0:
                 stopped = "local optimum"
                 break

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
 from leftout.compiling import kernel
 from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
-from leftout.wording import shortened, shortest, unambiguous
+from leftout.wording import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
@@ -93,9 +94,13 @@ class Column:
         if self.categories is not None:
             return unambiguous(self.categories[int(value)])
         if self.dates:
-            text = str(np.datetime64(int(value), "us"))
-            return text.removesuffix(".000000").removesuffix("T00:00:00")
+            return date(float(value))
         return shortest(float(value))
+
+    def told(self, value: float, spread: float) -> str:
+        """A number or date, rounded to what matters to a ``spread`` where that is shorter."""
+        rounded = date(value, spread) if self.dates else number(value, spread)
+        return min(self.show(value), rounded, key=lambda text: len(text.replace(",", "")))
 
 
 def columns_of(
@@ -134,7 +139,7 @@ def columns_of(
     chosen = found(names, categorical, "categorical")
     left = found(names, drop, "drop")
     if len(left) == len(names):
-        raise Refusal(f"drop names all {len(names)} columns; leave at least one.")
+        raise Refusal(f"{asking('drop')} names all {len(names)} columns; leave at least one.")
     return [
         make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
     ]
@@ -203,8 +208,9 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     near += get_close_matches(str(name), texts, n=1)
     hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
     raise Refusal(
-        f"{what} names the column {shortened(str(name))!r}, but the table has no such column; it "
-        f"has {len(names)}, from {shortened(texts[0])!r} to {shortened(texts[-1])!r}.{hint}"
+        f"{asking(what)} names the column {shortened(str(name))!r}, but the table has no such "
+        f"column; it has {len(names)}, from {shortened(texts[0])!r} to "
+        f"{shortened(texts[-1])!r}.{hint}"
     )
 
 

@@ -210,8 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = columns_of(X, categorical=self.categorical, drop=self.drop)
         if reset and len(columns[0]) < 2:
             raise Refusal(
-                "Found 1 row (n_samples=1); what differs between rows can be learned from 2 or "
-                "more."
+                "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
             )
         return columns
 

@@ -250,10 +250,12 @@ def _told(column: Column, target: str | None, levels: int) -> tuple[str, str]:
         how += f" of the {levels} most frequent, one for the others" * rare
         own = "count as a value" if rare else "a value of their own"
         return "category", how + f", missing ones {own}" * gaps
-    low, high = column.show(known.min()), column.show(known.max())
+    low, high = known.min(), known.max()
     if n_values == 2:
+        low, high = column.show(low), column.show(high)
         kind, how = "yes or no", f"{low} is 0, {high} is 1"
     else:
+        low, high = (column.told(float(end), float(high - low)) for end in (low, high))
         kind, how = "date" if column.dates else "number", f"{low} to {high}, scaled"
     how += "" if column.written is None else f" ({column.written})"
     return kind, how + "; missing: median, and a column that says so" * gaps

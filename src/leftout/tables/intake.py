@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_count
 from leftout.running import note
 from leftout.tables.cleaning import clean, clean_all, unique
@@ -185,7 +186,9 @@ def _counts(target: Column | None, positive: Any) -> Any:
     """The target's value whose rate counts, as text; None if its mean does."""
     if target is None:
         if positive is not None:
-            raise Refusal(f"positive={positive!r} is a value of a target, but none is given.")
+            raise Refusal(
+                f"{asking('positive', positive)} is a value of a target, but none is given."
+            )
         return None
     levels, level = levels_of(target, positive), level_of(target, positive)
     if levels is None:
@@ -194,6 +197,6 @@ def _counts(target: Column | None, positive: Any) -> Any:
         note(
             f"{unambiguous(target.name)} takes {len(levels)} values; the rate of the most "
             f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
-            f"with --target {unambiguous(target.name)}=VALUE."
+            f"with {asking('positive')}."
         )
     return value_of(target, level)

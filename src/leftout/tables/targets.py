@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.tables.columns import Column
 from leftout.wording import unambiguous
@@ -34,8 +35,8 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
                 return [value]
         names = ", ".join(value_of(target, value) for value in known[:_SHOWN])
         raise Refusal(
-            f"positive={positive!r} is not a value of the target {target.name!r}; it takes "
-            f"{names}{' and others' if len(known) > _SHOWN else ''}."
+            f"{asking('positive', positive)} is not a value of the target {target.name!r}; it "
+            f"takes {names}{' and others' if len(known) > _SHOWN else ''}."
         )
     if len(known) == 2:
         return known[1:]
