@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from leftout.files import Told
+from leftout.tables.answers import answer_of
 from leftout.tables.columns import Column
 from leftout.tables.copying import copied
-from leftout.tables.telling import Rule, answer_of, tellings
+from leftout.tables.telling import Rule, tellings
 from leftout.wording import unambiguous
 
 # A target with 2 % of its cells flipped has an area of 0.98 on average, and must not be missed. One

@@ -9,16 +9,14 @@ twice tells as often wrong as right: what names each row tells nothing by accide
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from leftout.tables.answers import Answer
 from leftout.tables.cells import Cells, Floats, Ints, cells_of, ranked, sampled
 from leftout.tables.columns import Column
-from leftout.tables.targets import levels_of, value_of
 
-# Of a column with more values, the most frequent are asked for.
-_MOST = 20
 # So many rows have the overall rate in every cell.
 _SMOOTH = 1.0
 # Cells of the table that are worked on at a time.
@@ -59,50 +57,12 @@ class Rule(NamedTuple):
         return np.where(which < 0, overall, alone.max(axis=1)), which
 
 
-class Answer(NamedTuple):
-    """What is to be told: one of several values, or a number."""
-
-    rows: Ints  # those where it is known
-    codes: Ints | None  # of values; the last for all that are not asked for
-    asked: list[int]
-    names: list[str | None]
-    numbers: Floats | None
-
-    def on(self, rows: Ints) -> Answer:
-        """The same on some of its rows."""
-        at = np.searchsorted(self.rows, rows)
-        codes = None if self.codes is None else self.codes[at]
-        numbers = None if self.numbers is None else self.numbers[at]
-        return self._replace(rows=rows, codes=codes, numbers=numbers)
-
-
 class Telling(NamedTuple):
     """How well a column tells an answer: one of its values, or (None) all of it."""
 
     strength: float
     measure: str
     value: str | None
-
-
-def answer_of(column: Column, positive: Any = None) -> Answer:
-    """What a column asks others to tell; where ``positive`` is given, that value alone."""
-    rows = np.flatnonzero(~column.missing)
-    values = column.values[rows]
-    if positive is not None:
-        level = (levels_of(column, positive) or [])[0]
-        yes = (values == level).astype(np.int64)
-        return Answer(rows, 1 - yes, [0], [value_of(column, level)], None)
-    if column.categories is None:
-        return Answer(rows, None, [], [], values)
-    counts = np.bincount(values, minlength=len(column.categories))
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST])
-    frequent = frequent[counts[frequent] > 0]
-    names: list[str | None] = [column.categories[code] for code in frequent]
-    if len(names) == 2 and (counts > 0).sum() == 2:  # who tells one of two tells the other
-        frequent, names = frequent[1:], [None]
-    place = np.full(len(counts), len(frequent))
-    place[frequent] = np.arange(len(frequent))
-    return Answer(rows, place[values], list(range(len(frequent))), names, None)
 
 
 def tellings(
@@ -173,15 +133,28 @@ def _values_told(cells: Cells, answer: Answer, rule: Rule) -> Iterator[tuple[int
     )
     most = np.maximum(most, in_order)
     hopeful = (rule.strengths(most, sizes / n)[0] > 0.0) | (settled >= rule.settled)
-    for line in np.flatnonzero(hopeful):
-        here = slice(cells.starts[line], cells.starts[line] + cells.widths[line])
-        areas = np.maximum(crossed_areas(counts[here], total[here]), in_order[line])
-        (strength,), (told,) = rule.strengths(areas[None], sizes / n)
+    lines = np.flatnonzero(hopeful)
+    areas = np.maximum(_areas(cells, counts, total, lines), in_order[lines])
+    strengths, which = rule.strengths(areas, sizes / n)
+    for line, strength, told in zip(lines.tolist(), strengths.tolist(), which, strict=True):
         if strength > 0.0:
             value = None if told < 0 and len(asked) > 1 else answer.names[asked[told]]
-            yield int(line), Telling(float(strength), "AUC", value)
+            yield line, Telling(strength, "AUC", value)
         elif settled[line] >= rule.settled:
-            yield int(line), Telling(float(settled[line]), "settled", None)
+            yield line, Telling(float(settled[line]), "settled", None)
+
+
+def _areas(cells: Cells, counts: Ints, total: Ints, lines: Ints) -> Floats:
+    """Areas of some lines and all values that are asked for; lines of as many cells at once."""
+    result = np.zeros((len(lines), counts.shape[1]))
+    for width in np.unique(cells.widths[lines]):
+        same = np.flatnonzero(cells.widths[lines] == width)
+        at = cells.starts[lines[same]][:, None] + np.arange(width)
+        yes = counts[at].swapaxes(1, 2)
+        no = total[at][:, None] - yes
+        areas = crossed_areas(yes.reshape(-1, width), no.reshape(-1, width))
+        result[same] = areas.reshape(len(same), -1)
+    return result
 
 
 def _settled(cells: Cells, counts: Ints, shares: Floats) -> Floats:
@@ -195,26 +168,23 @@ def _settled(cells: Cells, counts: Ints, shares: Floats) -> Floats:
     return np.add.reduceat(np.where(settled, total, 0), cells.starts) / cells.codes.shape[1]
 
 
-def crossed_areas(counts: Ints, total: Ints) -> Floats:
+def crossed_areas(yes: Ints, no: Ints) -> Floats:
     """Areas under the curve of cells' rates, where either half of a cell has the other's.
 
     Parameters
     ----------
-    counts : array of shape (n_cells, n_values)
-        Rows of each cell that have a value.
-    total : array of shape (n_cells,)
-        All of its rows.
+    yes, no : arrays of shape (n_lines, n_cells)
+        Rows of each cell that have the value asked for, and those that do not.
 
     Examples
     --------
     >>> import numpy as np
-    >>> crossed_areas(np.array([[50], [0]]), np.array([50, 50]))
+    >>> crossed_areas(np.array([[50, 0]]), np.array([[0, 50]]))
     array([1.])
-    >>> crossed_areas(np.array([[1], [0], [1]]), np.array([1, 1, 1]))  # a name for each row
+    >>> crossed_areas(np.array([[1, 0, 1]]), np.array([[0, 1, 0]]))  # a name for each row
     array([0.5])
     """
-    yes, no = counts.T, total - counts.T
-    prior = yes.sum(axis=1, keepdims=True) / total.sum()
+    prior = (yes.sum(axis=1) / (yes + no).sum(axis=1))[:, None]
     halves = [((yes + 1) // 2, no // 2), (yes // 2, (no + 1) // 2)]
     rates = [(y + _SMOOTH * prior) / (y + n + _SMOOTH) for y, n in halves]
     # rates that are equal but for rounding are equal
