@@ -45,8 +45,8 @@ def answer_of(column: Column, positive: Any = None) -> Answer:
     frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST])
     frequent = frequent[counts[frequent] > 0]
     names: list[str | None] = [column.categories[code] for code in frequent]
-    if len(names) == 2 and (counts > 0).sum() == 2:  # who tells one of two tells the other
-        frequent, names = frequent[1:], [None]
+    if len(names) == 2 and (counts > 0).sum() == 2:  # who tells the rarer one tells the other
+        frequent, names = frequent[[np.argmin(counts[frequent])]], [None]
     place = np.full(len(counts), len(frequent))
     place[frequent] = np.arange(len(frequent))
     return Answer(rows, place[values], list(range(len(frequent))), names, None)

@@ -30,8 +30,9 @@ _HANDFUL, _WITHOUT = 3, 0.98
 _BY_CHANCE, _OFTENER = 10.0, 10.0
 # Numbers are codes if they have so few values: one for so many rows.
 _REPEATED = 10
-# On some rows, candidates are at least so much alike; less where cells are missing.
-_NEAR, _NEAR_WITH_GAPS, _NEAR_NAMES = 0.985, 0.88, 0.8
+# On some rows, candidates are at least so much alike; on all, but for rounding; less where cells
+# are missing. Of many, the nearest are tried.
+_NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88, 0.8, 20
 # Multiplications for all candidates, and rows and weights of each for comparing names.
 _EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
 _AT_ONCE = 500
@@ -51,19 +52,22 @@ def copied(columns: Sequence[Column]) -> Iterator[Copy]:
     every = np.arange(len(columns[0]))
     room = int(_EFFORT / max(len(columns), 1) ** 2)
     some = sampled(every, int(np.clip(room, _LEAST, SAMPLE)))
+    near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
     measured, gaps = _measured(columns, some)
     called, words, few = _called(columns, sampled(every))
     kept = np.ones(len(columns), dtype=bool)
     for start in range(0, len(columns), _AT_ONCE):
         lot = slice(start, min(start + _AT_ONCE, len(columns)))
-        near = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, _NEAR)
-        alike = np.abs(measured[lot] @ measured[: lot.stop].T) >= near
+        asked = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, near)
+        beyond = np.abs(measured[lot] @ measured[: lot.stop].T) - asked
         if called.any():
             pair = words[lot, None] | words[: lot.stop] | few[lot, None] & few[: lot.stop]
-            alike |= (called[lot] @ called[: lot.stop].T >= _NEAR_NAMES) & pair
+            names = called[lot] @ called[: lot.stop].T - _NEAR_NAMES
+            beyond = np.maximum(beyond, np.where(pair, names, -1.0))
         for later in range(lot.start, lot.stop):
-            hopeful = np.flatnonzero(alike[later - start, :later] & kept[:later])
-            found = _first_copied(columns, later, hopeful.tolist())
+            earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & kept[:later])
+            nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
+            found = _first_copied(columns, later, np.sort(earlier[nearest]).tolist())
             if found is not None:
                 kept[later] = False
                 yield found

@@ -134,7 +134,10 @@ def _telling(
         if columns[line].name != others[at].name
     ]
     place = {column.name: at for at, column in enumerate(columns)}
-    return sorted(found, key=lambda each: (-abs(each.strength), place[each.column], each.of))
+    # equal but for rounding is equal
+    return sorted(
+        found, key=lambda each: (-round(abs(each.strength), 9), place[each.column], each.of)
+    )
 
 
 def copies(columns: Sequence[Column]) -> list[Relation]:

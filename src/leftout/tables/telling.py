@@ -1,9 +1,9 @@
 """How well one column alone tells another, on rows that it was not fitted on.
 
-A cell's rate in one half of its rows scores the other half. The halves depend on a cell's counts
-alone, not on the order of rows: of its rows with the value asked for the odd one is in the first
-half, of the others in the second. So a value that occurs once tells nothing, and one that occurs
-twice tells as often wrong as right: what names each row tells nothing by accident.
+A cell's rate in one half of its rows scores the other half. Rows are dealt to the halves by tossed
+coins, always the same ones, cells of equal counts one after the other: so what comes out depends on
+the counts alone, not on the order or names of anything. A value that occurs once tells nothing, and
+what names rows tells nothing by accident.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def _on_shared_rows(
 ) -> Iterator[tuple[int, int, Telling]]:
     """The same for answers that are known in the same rows."""
     rows = answers[0].rows
+    if len(rows) < 2 * rule.rows:
+        return
     some = sampled(rows)
     if len(some) == len(rows):
         yield from _judged(columns, np.arange(len(columns)), answers, rule)
@@ -184,8 +186,12 @@ def crossed_areas(yes: Ints, no: Ints) -> Floats:
     >>> crossed_areas(np.array([[1, 0, 1]]), np.array([[0, 1, 0]]))  # a name for each row
     array([0.5])
     """
-    prior = (yes.sum(axis=1) / (yes + no).sum(axis=1))[:, None]
-    halves = [((yes + 1) // 2, no // 2), (yes // 2, (no + 1) // 2)]
+    total = yes + no
+    prior = (yes.sum(axis=1) / total.sum(axis=1))[:, None]
+    order = np.argsort(yes * (total.sum(axis=1).max() + 1) + no, axis=1)
+    yes, no = np.take_along_axis(yes, order, axis=1), np.take_along_axis(no, order, axis=1)
+    first = tossed(yes, 0), tossed(no, 1)
+    halves = [first, (yes - first[0], no - first[1])]
     rates = [(y + _SMOOTH * prior) / (y + n + _SMOOTH) for y, n in halves]
     # rates that are equal but for rounding are equal
     places = ranked(np.hstack(rates[::-1]).round(12))[1]
@@ -198,11 +204,17 @@ def crossed_areas(yes: Ints, no: Ints) -> Floats:
     return np.einsum("ij,ij->i", yes, below) / (yes.sum(axis=1) * no.sum(axis=1))
 
 
+def tossed(rows: Ints, seed: int) -> Ints:
+    """How many of each cell's rows a coin puts first; the coins are the same for every line."""
+    last = np.cumsum(rows, axis=1)
+    coins = np.random.default_rng(seed).integers(0, 2, int(last[:, -1].max()))
+    heads = np.concatenate([[0], np.cumsum(coins)])
+    return heads[last] - heads[last - rows]
+
+
 def _number_told(cells: Cells, answer: Answer, rule: Rule) -> Iterator[tuple[int, Telling]]:
     """Lines that tell a number's ranks: by the means of cells, or in order."""
     assert answer.numbers is not None
-    if len(answer.rows) < 2 * rule.rows:
-        return
     y = ranked(answer.numbers[None])[0][0]
     spread = y @ y
     if spread == 0.0:
