@@ -21,6 +21,7 @@ from leftout.checks import Refusal
 from leftout.tables.cells import cells_of, ranked, sampled
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import Column, columns_of
+from leftout.tables.copying import _same_names
 from leftout.tables.relations import Relation, copies, leaks, proxies
 from leftout.tables.telling import _errors, crossed_areas
 
@@ -384,13 +385,21 @@ def test_chance_makes_no_copy():
     table |= {"left": names[0], "right": names[1], "age": age, "square": (age - 18) ** 2}
     table |= {"same": np.ones(n), "still": np.ones(n), "empty": np.full(n, np.nan)}
     table |= {"wild": np.where(age > 70, np.inf, age * 1.0), "huge": 1e308 * rng.uniform(-1, 1, n)}
-    assert copies(list(of(table).values())) == []
+    columns = of(table)
+    assert copies(list(columns.values())) == []
+    # each goes with a value of the other in 99 % of the rows, as nearly constant columns do
+    assert _same_names(columns["rare0"], columns["rare1"]) is None
+    assert _same_names(columns["rare0"], columns["rare0"]) == ("one-to-one", 1.0)
 
 
 def test_each_copy_once_and_of_what_is_kept():
     x = np.random.default_rng(0).standard_normal(500)
     table = of({"a": x, "b": 2 * x, "c": np.exp(x), "d": -x, "e": 3 * np.exp(x)})
     assert pairs(copies(list(table.values()))) == [("b", "a"), ("d", "a"), ("e", "c")]
+    drift = 0.12 * np.random.default_rng(1).standard_normal(500)
+    table = of({"a": x, "near": x + drift, "further": x + 2 * drift})  # near the copy, not to a
+    assert pairs(copies(list(table.values()))) == [("near", "a")]
+    assert pairs(copies(list(table.values())[1:])) == [("further", "near")]
 
 
 def test_copies_among_many_columns():
