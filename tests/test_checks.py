@@ -66,10 +66,6 @@ REFUSALS = {
     "structured": ({"X": np.zeros(60, dtype=[("a", float), ("b", float)])}, r"fields to columns"),
     "complex": ({"X": GOOD + 1j}, r"Complex data not supported.*X\.real"),
     "ragged": ({"X": [[1.0, 2.0]] * 30 + [[1.0]] * 30}, r"rows of different lengths"),
-    "names twice": (
-        {"X": pd.DataFrame(GOOD, columns=list("abcb"))},
-        r"several columns named 'b'.*Rename",
-    ),
     "names of two levels": (
         {"X": pd.DataFrame(GOOD, columns=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))},
         r"several levels.*Join",

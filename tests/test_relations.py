@@ -18,7 +18,7 @@ from sklearn.preprocessing import TargetEncoder
 
 import paper_data
 from leftout.checks import Refusal
-from leftout.tables.cells import cells_of, ranked, sampled
+from leftout.tables.bins import cells_of, ranked, sampled
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import Column, columns_of
 from leftout.tables.copying import _same_names

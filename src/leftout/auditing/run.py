@@ -10,7 +10,7 @@ from leftout.auditing.settings import Settings
 from leftout.auditing.steps import READ, STAGES, Work
 from leftout.checks import Refusal
 from leftout.evidence.trusting import EVIDENCE
-from leftout.running import Report, Stages, clean_interrupts, collected_notes
+from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
 from leftout.tables.reading import Source
 
 
@@ -113,6 +113,8 @@ def run(
     source = Source.of(table)
     settled = replace(settled, command=settings.call(source.path))
     with collected_notes() as notes:
+        for text in source.notes:
+            note(text)
         found = Work.on(source, settled, n_jobs, stages).audit(notes)
     stages.end()
     return found

@@ -15,30 +15,39 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "target", "categorical", "drop", "sensitive", "dims", "min_size", "size", "groups",
-    "runs", "chance", "sample", "preset", "out", "seed", "jobs", "rows", "as_json", "quiet",
+    "table", "sheet", "target", "categorical", "drop", "sensitive", "dims", "min_size", "size",
+    "groups", "runs", "chance", "sample", "preset", "out", "seed", "jobs", "rows", "as_json",
+    "quiet",
 )  # fmt: skip
 def audit(
-    table: Path, out: Path | None, jobs: int, as_json: bool, quiet: bool, **given: Any
+    table: str,
+    sheet: str | None,
+    out: Path | None,
+    jobs: int,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
 ) -> None:
     """Who does PCA leave out of TABLE? Is it real, who are they, what can be done?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
-    line. Writes report.html, audit.json and groups.csv to a folder, by default leftout-TABLE.
+    line; or the address of one (https://, s3://), with fsspec. Writes report.html, audit.json and
+    groups.csv to a folder, by default leftout-TABLE.
     """
-    stem = Path(table.name.removesuffix(".gz")).stem or "table"
-    folder = Path(f"leftout-{stem}") if out is None else out
     with interruptible(), reported(quiet) as report, refused():
         from leftout.auditing.run import run
         from leftout.auditing.settings import Settings
         from leftout.cli import options
         from leftout.files import check_folder
+        from leftout.tables.fetching import file_name
         from leftout.tables.reading import Source
 
+        stem = Path(file_name(table).removesuffix(".gz")).stem or "table"
+        folder = Path(f"leftout-{stem}") if out is None else out
         asked = options.of_audit(given)
         check_folder(folder)
         report("reading the table", 0, 1)
-        source = Source.of(table)
+        source = Source.of(table, sheet)
         column, positive = options.target(given["target"], source.table)
         for name in ("categorical", "drop", "sensitive"):
             asked[name] = options.names(given[name], source.table, name)

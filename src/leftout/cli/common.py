@@ -34,6 +34,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "sensitive": ("--sensitive", {
         "default": "", "metavar": "A,B",
         "help": "Columns to keep out of the search and compare with the group."}),
+    "sheet": ("--sheet", {"metavar": "NAME", "help": "Sheet of an Excel file; else the first."}),
     "groups_col": ("--groups-col", {
         "required": True, "metavar": "COL",
         "help": "Column that says each row's group; several (A,B) for their combinations."}),
@@ -103,7 +104,7 @@ def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):
             if name == "table":
-                command = click.argument("table", type=click.Path(path_type=Path))(command)
+                command = click.argument("table")(command)
                 continue
             flag, about = _OPTIONS[name]
             about = about | ({"default": defaults[name]} if name in defaults else {})

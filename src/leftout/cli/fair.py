@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "groups_col", "dims", "across", "drop", "categorical", "out", "as_json", "quiet"
+    "table", "sheet", "groups_col", "dims", "across", "drop", "categorical", "out", "as_json",
+    "quiet",
 )  # fmt: skip
 def fair(
-    table: Path,
+    table: str,
+    sheet: str | None,
     groups_col: str,
     dims: str,
     across: str,
@@ -30,8 +32,8 @@ def fair(
 ) -> None:
     """Fair PCA for known groups: losses before and after, and what it costs.
 
-    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel. The column with the groups
-    is not projected.
+    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
+    column with the groups is not projected.
     """
     with interruptible(), reported(quiet) as report, refused():
         from leftout.cli import options
@@ -39,13 +41,14 @@ def fair(
         from leftout.files import check_folder
         from leftout.running import collected_notes
         from leftout.tables.encoder import TableEncoder
-        from leftout.tables.reading import read_table
+        from leftout.tables.reading import Source
 
         asked, compared = options.dimensions(dims), options.numbers(across)
         if out is not None:
             check_folder(out)
         report("reading the table", 0, 1)
-        raw = read_table(table)
+        source = Source.of(table, sheet)
+        raw = source.table
         by = options.names(groups_col, raw, "groups_col")
         left = [*by, *options.names(drop, raw, "drop")]
         codes = options.names(categorical, raw, "categorical")
@@ -55,7 +58,7 @@ def fair(
         with collected_notes() as notes:
             found = mitigate(X, groups, asked, across=compared, progress=report)
         contents = {} if out is None else _files(found)
-    for note in notes:
+    for note in (*source.notes, *notes):
         click.echo(f"Note: {note}", err=True)
 
     from leftout.cli import terminal

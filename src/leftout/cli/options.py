@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import Refusal
-from leftout.tables.columns import column_of, find
+from leftout.tables.columns import column_of, find, find_all
+from leftout.tables.frames import column_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,11 +97,12 @@ def _is_number(text: str) -> bool:
 
 def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
     """Columns of a list with commas; a name that has commas itself may stand alone."""
-    known = list(table.columns)
+    known = column_names(table)
     if not text.strip():
         return []
     parts = [text] if text in known else [part.strip() for part in text.split(",")]
-    return [find(known, part, option) for part in parts]
+    chosen = [name for part in parts for name in find_all(known, part, option)]
+    return list(dict.fromkeys(chosen))
 
 
 def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:

@@ -39,7 +39,7 @@ class Raw:
         sensitive: Iterable[Any] | None,
         sources: Sequence[str] | None = None,
     ) -> Raw:
-        columns = columns_of(table, categorical=categorical)
+        columns = columns_of(table, categorical=categorical, unread=drop)
         features = names_of(X)
         check_rows(table, X, len(columns[0]))
         roles = assign(columns, target, sensitive, drop)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leftout.tables.cells import Floats, Ints
+from leftout.tables.bins import Floats, Ints
 from leftout.tables.columns import Column
 from leftout.tables.targets import levels_of, value_of
 

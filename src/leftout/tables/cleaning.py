@@ -148,7 +148,7 @@ def _as_written(texts: Sequence[str], how: str) -> Floats | None:
 def _as_dates(texts: Sequence[str], how: str) -> Floats | None:
     if not all(text[:1].isdigit() and 6 <= len(text) <= 40 for text in texts):
         return None
-    if how == "year-month-day" and not all(_ISO.fullmatch(text) for text in texts):
+    if how == "year-month-day" and not all(map(_ISO.fullmatch, texts)):
         return None
     import pandas as pd
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
 from leftout.compiling import kernel
+from leftout.tables.cells import Distinct, distinct, objects_of, plain
 from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
 from leftout.wording import date, number, shortened, shortest, unambiguous
 
@@ -104,12 +105,17 @@ class Column:
 
 
 def columns_of(
-    table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
+    table: Any,
+    *,
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+    unread: Iterable[Any] | None = (),
 ) -> list[Column]:
     """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 
     Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
-    text, booleans and whatever else become categories, in natural order.
+    text, booleans and whatever else become categories, in natural order. Of columns that are
+    ``unread`` nobody looks at the cells, whatever they hold: these are there by name, and empty.
     """
     if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
         aside = found([column.name for column in table], drop, "drop")
@@ -126,9 +132,9 @@ def columns_of(
     matrix = number_matrix(table, frame)
     if matrix is not None and not _largest(matrix) >= EXACT:
         make: Callable[[str, Any, bool], Column] = of_numbers
-        named = dict(zip(frame.columns, matrix.T, strict=True))
+        named = dict(zip(column_names(table), matrix.T, strict=True))
     else:
-        make, named = _column, {series.name: series for series in frame.iter_columns()}
+        make, named = _column, dict(zip(column_names(table), frame.iter_columns(), strict=True))
     names = list(named)
     twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
     if twice:
@@ -140,8 +146,12 @@ def columns_of(
     left = found(names, drop, "drop")
     if len(left) == len(names):
         raise Refusal(f"{asking('drop')} names all {len(names)} columns; leave at least one.")
+    aside = found(names, unread, "drop")
+    nothing = np.full(len(frame), np.nan)
     return [
-        make(str(name), cells, name in chosen) for name, cells in named.items() if name not in left
+        Column(_text(name), nothing) if name in aside else make(_text(name), cells, name in chosen)
+        for name, cells in named.items()
+        if name not in left
     ]
 
 
@@ -193,7 +203,11 @@ def _plain(values: Any) -> NDArray[Any]:
 def names_of(table: Any) -> list[str]:
     """What the columns of a table are called; an array's are x0, x1 and so on."""
     names = column_names(table)
-    return [str(n) for n in names] or [f"x{place}" for place in range(np.asarray(table).shape[1])]
+    return list(map(_text, names)) or [f"x{place}" for place in range(np.asarray(table).shape[1])]
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) else str(name)
 
 
 def find(names: list[Any], name: Any, what: str) -> Any:
@@ -214,41 +228,60 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     )
 
 
+def find_all(names: list[Any], name: Any, what: str) -> list[Any]:
+    """The columns that ``name`` means: several, where it is the header of several."""
+    first = find(names, name, what)
+    again = [known for known in names if getattr(known, "header", None) == str(name)]
+    return [first, *again]
+
+
 def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
         return set()
     single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
-    return {find(names, name, what) for name in ([wanted] if single else wanted)}
+    each = [wanted] if single else wanted
+    return {known for name in each for known in find_all(names, name, what)}
 
 
 def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
+    cells = plain(name, cells)
     dtype = cells.dtype
     if dtype == nw.Unknown and cells.to_numpy().dtype.kind == "c":
         raise Refusal(
             f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
         )
     if dtype in (nw.Datetime, nw.Date):
-        zoned = getattr(dtype, "time_zone", None) is not None
-        cells = cells.dt.replace_time_zone(None) if zoned else cells.cast(nw.Datetime("us"))
+        if getattr(dtype, "time_zone", None) is not None:  # the same moment in any zone
+            cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        cells = cells.cast(nw.Datetime("us"))
         when = cells.to_numpy().astype("datetime64[us]")
         if as_category:
-            return replace(_categories(name, when.tolist()), declared=True)
+            return replace(_categories(name, _each(when.tolist())), declared=True)
         values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
         return Column(name, values, dates=True)
     if dtype in (nw.Categorical, nw.Enum):
-        order = cells.cat.get_categories().to_list() if dtype == nw.Enum else None
-        return replace(_categories(name, cells.to_list(), order), declared=True)
+        return replace(_categories(name, _tabled(cells)), declared=True)
     numeric = None if _is_words(cells) else numbers(cells)
     if numeric is None or _identifiers(cells, numeric):
-        return replace(_categories(name, cells.to_list()), declared=as_category)
+        return replace(_categories(name, _tabled(cells)), declared=as_category)
     return of_numbers(name, numeric, as_category)
+
+
+def _tabled(cells: nw.Series[Any]) -> Distinct:
+    return distinct(cells) or _each(cells.to_list())
+
+
+def _each(objects: list[Any]) -> Distinct:
+    """Every cell for itself: equal ones may read differently, such as 1 and True."""
+    return Distinct(objects, np.arange(len(objects)))
 
 
 def _is_words(cells: nw.Series[Any]) -> bool:
     """Whether cells are more than what they would be as numbers: yes or no, or text."""
-    if cells.dtype in (nw.Object, nw.Unknown):
-        return any(isinstance(cell, bool | str) for cell in cells.to_list())
+    objects = objects_of(cells)
+    if objects is not None:
+        return any(issubclass(kind, bool | str) for kind in set(map(type, objects)))
     return cells.dtype == nw.Boolean
 
 
@@ -256,7 +289,7 @@ def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
     """Whole numbers so large that floats do not tell them apart."""
     if not _largest(values) >= EXACT:
         return False
-    return all(cell is None or isinstance(cell, int | np.integer) for cell in cells.to_list())
+    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells.to_list())
 
 
 def _largest(values: Floats) -> float:
@@ -318,20 +351,22 @@ def _counted(values: Floats) -> Tabulated | None:
     return found + np.float64(low), tally[found], codes
 
 
-def _categories(name: str, cells: list[Any], order: list[Any] | None = None) -> Column:
-    texts = [None if is_missing(cell) else str(cell) for cell in cells]
-    present = {text for text in texts if text is not None}
-    if order is None:
-        labels = sorted(present, key=_natural)
-    else:
-        labels = [text for text in map(str, order) if text in present]
+def _categories(name: str, cells: Distinct) -> Column:
+    held = np.zeros(len(cells.values), dtype=bool)
+    held[cells.places[cells.places >= 0]] = True
+    texts = [
+        str(value) if there and not is_missing(value) else None
+        for value, there in zip(cells.values, held.tolist(), strict=True)
+    ]
+    present = dict.fromkeys(text for text in texts if text is not None)
+    labels = list(present) if cells.ordered else sorted(present, key=_natural)
     place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
     place[None] = -1
-    codes = np.array([place[text] for text in texts], dtype=np.int32)
+    codes = np.array([*(place[text] for text in texts), -1], dtype=np.int32)
     levels = None
-    if labels and present <= {"False", "True"}:
+    if labels and present.keys() <= {"False", "True"}:
         levels = np.array([float(label == "True") for label in labels])
-    return Column(name, codes, tuple(labels), levels=levels)
+    return Column(name, codes[cells.places], tuple(labels), levels=levels)
 
 
 def _natural(text: str) -> tuple[bool, float, str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.tables.cells import SAMPLE, Floats, Ints, compact, ranked, sampled
+from leftout.tables.bins import SAMPLE, Floats, Ints, compact, ranked, sampled
 from leftout.tables.columns import Column
 
 Bools = NDArray[np.bool_]

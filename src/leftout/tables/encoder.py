@@ -204,9 +204,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any, reset: bool) -> list[Column]:
         """Names are checked on the table as it came, values column by column."""
-        if as_frame(X) is None and not isinstance(X, np.ma.MaskedArray):
+        frame = as_frame(X)
+        if frame is None and not isinstance(X, np.ma.MaskedArray):
             X = check_array(X, dtype=None, ensure_all_finite=False)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        named = X if frame is None else frame.to_native()  # under names that are told apart
+        validate_data(self, named, reset=reset, skip_check_array=True)
         columns = columns_of(X, categorical=self.categorical, drop=self.drop)
         if reset and len(columns[0]) < 2:
             raise Refusal(

@@ -1,5 +1,7 @@
 """Any table in, a matrix of numbers out."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import Any
 
@@ -7,8 +9,23 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from leftout.checks import Refusal, is_missing
+from leftout.running import note
+from leftout.wording import listed, shortened, shown
 
 _SHOWN = 5
+# Where a pandas frame keeps which of its names were told apart, and what they were.
+_KEPT = "repeated names"
+
+
+class Repeated(str):
+    """The name of a column whose ``header`` another column before it has, too."""
+
+    header: str
+
+    def __new__(cls, name: str, header: str = "") -> Repeated:
+        made = super().__new__(cls, name)
+        made.header = header
+        return made
 
 
 def to_matrix(table: Any) -> Any:
@@ -44,8 +61,7 @@ def as_frame(table: Any) -> Any:
     if isinstance(table, np.ndarray):
         return None
     if nw.dependencies.is_into_dataframe(table):
-        _check_names(column_names(table))
-        return nw.from_native(table, eager_only=True)
+        return nw.from_native(_with_names(table), eager_only=True)
     _refuse_lazy(table)
     return None
 
@@ -68,23 +84,85 @@ def number_matrix(table: Any, frame: Any) -> np.ndarray | None:
 
 
 def column_names(table: Any) -> list[Any]:
-    """Names of a table's columns; empty for an array."""
+    """Names of a table's columns, told apart where several are the same; empty for an array."""
+    names = _own_names(table)
+    attrs = getattr(table, "attrs", None)
+    marked = attrs.get(_KEPT, {}) if isinstance(attrs, dict) else {}
+    return [Repeated(name, marked[name]) if name in marked else name for name in told_apart(names)]
+
+
+def told_apart(names: list[Any]) -> list[Any]:
+    """Names as pandas tells them apart: the second ``a`` is ``a.1``, unless another is.
+
+    >>> told_apart(["a", "b", "a", "a", "a.1"])
+    ['a', 'b', 'a.2', 'a.3', 'a.1']
+    """
+    taken, result = set(map(str, names)), []
+    times: Counter[Any] = Counter()
+    for name in names:
+        times[name] += 1
+        if times[name] > 1:
+            number = times[name] - 1
+            while f"{name}.{number}" in taken:
+                number += 1
+            name = Repeated(f"{name}.{number}", str(name))
+            taken.add(name)
+        result.append(name)
+    return result
+
+
+def mark_repeated(table: Any, names: list[Any]) -> Any:
+    """A pandas frame under names that were told apart, which it knows from now on."""
+    again = {str(name): name.header for name in names if isinstance(name, Repeated)}
+    if again:
+        _tell_repeated(names)
+        table = table.set_axis([str(n) if isinstance(n, Repeated) else n for n in names], axis=1)
+        table.attrs[_KEPT] = again
+    return table
+
+
+def rows_of(table: Any, rows: np.ndarray) -> Any:
+    """Some rows of a data frame, as a frame of the same kind and with the same names."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "column_names"):  # pyarrow
+        return table.take(rows)
+    return nw.from_native(table, eager_only=True)[rows.tolist(), :].to_native()
+
+
+def _own_names(table: Any) -> list[Any]:
     names = getattr(table, "column_names", None)  # pyarrow
     return list(getattr(table, "columns", []) if names is None else names)
 
 
-def _check_names(names: list[Any]) -> None:
-    if any(isinstance(name, tuple) for name in names):
+def _with_names(table: Any) -> Any:
+    """The table; where several of its columns have the same name, with others for them."""
+    own = _own_names(table)
+    if any(isinstance(name, tuple) for name in own):
         raise Refusal(
             "Found column names of several levels; one name per column is needed. Join the levels, "
             "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
         )
-    twice = [str(name) for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise Refusal(
-            f"Found several columns named {', '.join(map(repr, twice[:_SHOWN]))}; names must be "
-            "unique. Rename or drop all but one."
-        )
+    if len(set(own)) == len(own):
+        return table
+    names = told_apart(own)
+    if hasattr(table, "rename_columns"):  # pyarrow
+        _tell_repeated(names)
+        return table.rename_columns(list(map(str, names)))
+    return mark_repeated(table, names)
+
+
+def _tell_repeated(names: list[Any]) -> None:
+    again = [name for name in names if isinstance(name, Repeated)]
+    headers = list(dict.fromkeys(name.header for name in again))
+    quoted = [shortened(shown(repr(str(name)))) for name in again[:_SHOWN]]
+    quoted += [f"{len(again) - _SHOWN} more"] * (len(again) > _SHOWN)
+    first = shortened(shown(repr(headers[0])))
+    more = f" (and {len(headers) - 1} other names are repeated)" if len(headers) > 1 else ""
+    note(
+        f"Several columns are named {first}{more}; all but the first of a name are called "
+        f"{listed(quoted)}."
+    )
 
 
 def _refuse_lazy(table: Any) -> None:
@@ -99,7 +177,10 @@ def numbers(series: Any) -> np.ndarray | None:
     """A column as floats, missing values as NaN; None if it holds anything but numbers."""
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return series.cast(nw.Float64).to_numpy()
+        try:
+            return series.cast(nw.Float64).to_numpy()
+        except ValueError:  # pyarrow, of whole numbers that a float does not hold exactly
+            return np.array([np.nan if cell is None else float(cell) for cell in series.to_list()])
     if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
         return None
     # Python objects (of which pandas asks, on the way, what they refuse to answer), sparse columns,

@@ -14,7 +14,7 @@ from leftout.tables.cleaning import clean, clean_all, unique
 from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats
-from leftout.tables.frames import as_frame
+from leftout.tables.frames import as_frame, rows_of
 from leftout.tables.reading import Source
 from leftout.tables.roles import assign, is_name, outcome_of
 from leftout.tables.targets import level_of, levels_of, value_of
@@ -83,7 +83,7 @@ def take_in(
 ) -> Intake:
     """Give every column its part, take a sample if one is asked for, and turn it into numbers."""
     table = source.table
-    raw = columns_of(table, categorical=categorical)
+    raw = columns_of(table, categorical=categorical, unread=drop)
     n_rows = len(raw[0])
     if len(raw) > MOST_FEATURES:
         raise Refusal(
@@ -96,7 +96,7 @@ def take_in(
         if sample < n_rows:
             rows = proportional(_strata(outcome, n_rows), sample, rng)
             table = _rows(table, rows)
-            raw = columns_of(table, categorical=categorical)
+            raw = columns_of(table, categorical=categorical, unread=drop)
             outcome = None if outcome is None else outcome.take(rows)
             evenly = "at random" if outcome is None else "in proportion to the target's values"
             note(
@@ -176,10 +176,9 @@ def _strata(target: Column | None, n_rows: int) -> NDArray[np.integer]:
 
 
 def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    frame = as_frame(table)
-    if frame is None:
+    if as_frame(table) is None:
         return (table if isinstance(table, np.ndarray) else np.asarray(table))[rows]
-    return frame[rows.tolist(), :].to_native()
+    return rows_of(table, rows)
 
 
 def _counts(target: Column | None, positive: Any) -> Any:

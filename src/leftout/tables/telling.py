@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leftout.tables.answers import Answer
-from leftout.tables.cells import Cells, Floats, Ints, cells_of, ranked, sampled
+from leftout.tables.bins import Cells, Floats, Ints, cells_of, ranked, sampled
 from leftout.tables.columns import Column
 
 # So many rows have the overall rate in every cell.

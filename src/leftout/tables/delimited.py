@@ -1,0 +1,138 @@
+"""Tables in text: fields with a mark between them, names in the first line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leftout.checks import Refusal
+from leftout.tables.cleaning import CODE, MISSING
+from leftout.tables.frames import told_apart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEPARATORS = (",", ";", "\t", "|")
+# Bytes and records that the separator is guessed from, and bytes that are looked at at a time.
+_START, _TRIED, _PART = 1 << 16, 20, 1 << 24
+# What may stand before a field: no other zero begins one.
+_BEFORE = np.isin(np.arange(256), list(b',;\t|"\r\n '))
+_SIGNS = np.isin(np.arange(256), list(b"+-"))
+
+
+def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, list[Any]]:
+    """The table in UTF-8 text, and its names as they stand in the first line.
+
+    ``usual`` is what separates fields by the file's name.
+    """
+    import pandas as pd
+
+    header, separator = _header(data, usual, called)
+    mark = separator.encode()
+    how: dict[str, Any] = {
+        "sep": separator, "na_values": list(MISSING), "keep_default_na": False, "encoding": "utf-8",
+        # asked for only where there is something to skip: it slows every field down
+        "skipinitialspace": data.startswith(b" ") or mark + b" " in data or b"\n " in data,
+        "index_col": False, "low_memory": False, "on_bad_lines": "error",
+    }  # fmt: skip
+    table = pd.read_csv(io.BytesIO(data), **how)
+    numeric = [place for place, dtype in enumerate(table.dtypes) if dtype.kind in "iuf"]
+    if numeric and _has_codes(data):  # as they were written, they may be codes
+        written = pd.read_csv(io.BytesIO(data), **how, usecols=numeric, dtype=str)
+        for place, name in zip(numeric, table.columns[numeric], strict=True):
+            texts = written.iloc[:, numeric.index(place)]
+            if texts.str.match(CODE.pattern).any():
+                table[name] = texts
+    # Short rows are filled up without a word, and only then does a last cell lack its value.
+    if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
+        if not _all_full(data, mark, len(header)):
+            _refuse_ragged(data, separator, len(header), called)
+    return table, told_apart(header) if len(set(header)) < len(header) else list(table.columns)
+
+
+def refuse_unnamed(places: list[int], called: str) -> None:
+    """Refuse columns without a name."""
+    if places:
+        raise Refusal(
+            f"{called}: column {places[0] + 1} has no name; every column needs one. Name it, or "
+            "remove it (a row number that pandas wrote goes with to_csv(index=False))."
+        )
+
+
+def _header(data: bytes, usual: str, called: str) -> tuple[list[str], str]:
+    """The names of the first line, and what separates them."""
+    start = data[:_START]
+    if not start.strip():
+        raise Refusal(f"{called} is empty; a table with names and rows is needed.")
+    separator = _separator(start.decode(errors="replace"), usual)
+    records = _records(data, separator)
+    names, second = (next(records, (0, []))[1] for _ in range(2))
+    refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
+    if len(second) > len(names):
+        raise Refusal(
+            f"{called} has {len(second):,} fields in its first row but {len(names):,} names above "
+            "them. Name every column."
+        )
+    return names, separator
+
+
+def _separator(start: str, usual: str) -> str:
+    """The mark that cuts the first records into as many fields each, and most."""
+    best, most = usual, 1
+    lines = start.splitlines(keepends=True)
+    for separator in (usual, *_SEPARATORS):
+        rows = csv.reader(lines, delimiter=separator)
+        counts = [len(row) for row in islice((row for row in rows if row), _TRIED)]
+        if len(counts) > 2:
+            counts.pop()  # it may be cut off
+        if min(counts) == max(counts) > most:
+            best, most = separator, counts[0]
+            if separator == usual == "\t":  # a file of tabs says so by its name
+                break
+    if most > 1:
+        return best
+    first = start.lstrip("\r\n").splitlines()[0]
+    return max((usual, *_SEPARATORS), key=first.count)
+
+
+def _has_codes(data: bytes) -> bool:
+    """Whether a field of the text begins with a zero and another digit."""
+    for begin in range(0, len(data), _PART):
+        every = np.frombuffer(data, np.uint8, offset=max(begin - 2, 0))[: _PART + 3]
+        zeros = 2 + np.flatnonzero(every[2:-1] == ord("0"))
+        zeros = zeros[(every[zeros + 1] - np.uint8(ord("0"))) < 10]
+        before, earlier = every[zeros - 1], every[zeros - 2]
+        if (_BEFORE[before] | (_SIGNS[before] & _BEFORE[earlier])).any():
+            return True
+    return False
+
+
+def _all_full(data: bytes, mark: bytes, fields: int) -> bool:
+    """Whether all lines surely have all fields; none has more, or pandas had refused it."""
+    if b'"' in data or b"\r" in data.replace(b"\r\n", b"\n"):
+        return False
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    return data.count(mark) == lines * (fields - 1)
+
+
+def _refuse_ragged(data: bytes, separator: str, fields: int, called: str) -> None:
+    for line, row in _records(data, separator):
+        if len(row) != fields:
+            raise Refusal(
+                f"{called} has {len(row):,} field(s) in line {line:,} where the first line has "
+                f"{fields:,}; every line needs the same number. Correct that one."
+            )
+
+
+def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each record, up to a cell of more than the csv module takes."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
+    with suppress(csv.Error):  # that limit is the process's, and not ours to change
+        yield from ((rows.line_num, row) for row in rows if row)

@@ -1,0 +1,359 @@
+"""One table in many files: the same columns, the same labels; and what is said of odd files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import hashlib
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leftout import MaxDisparityPartition, Refusal, TableEncoder, audit
+from leftout.cli import main
+from leftout.running import collected_notes
+from leftout.tables.cleaning import MISSING, clean_all
+from leftout.tables.columns import columns_of, find_all, found
+from leftout.tables.delimited import _has_codes
+from leftout.tables.frames import Repeated, column_names
+from leftout.tables.reading import Source, read_table
+
+ROWS = 120
+rng = np.random.default_rng(3)
+MIXED = pd.DataFrame(
+    {
+        "income": np.round(rng.normal(2000, 300, ROWS), 2),
+        "children": rng.integers(0, 6, ROWS),
+        "town": rng.choice(["K\u00f6ln", "M\u00fcnchen", "Stra\u00dfe; am Fluss, 5", "Ulm"], ROWS),
+        "member": rng.choice(["yes", "no"], ROWS),
+        "since": pd.Timestamp("2019-12-30") + pd.to_timedelta(rng.integers(0, 900, ROWS), unit="D"),
+        "score": np.where(rng.random(ROWS) < 0.1, np.nan, rng.integers(-40, 90, ROWS) / 4),
+        "post code": [f"{code:05d}" for code in rng.integers(1, 8, ROWS) * 2997],
+        "remark": np.where(rng.random(ROWS) < 0.2, None, rng.choice(["a", "b", "c"], ROWS)),
+    }
+)
+
+
+def text(**how):
+    return MIXED.to_csv(index=False, date_format="%Y-%m-%d", **how)
+
+
+def excel(path):
+    MIXED.to_excel(path, index=False)
+
+
+FILES = {
+    "comma": ("t.csv", text().encode()),
+    "semicolons": ("t.csv", text(sep=";").encode()),
+    "tabs": ("t.tsv", text(sep="\t").encode()),
+    "tabs in a .csv": ("t.csv", text(sep="\t").encode()),
+    "bars": ("t.txt", text(sep="|").encode()),
+    "decimal commas": ("t.csv", text(sep=";", decimal=",").encode()),
+    "all in quotes": ("t.csv", text(quoting=1).encode()),
+    "lines of Windows": ("t.csv", text(lineterminator="\r\n").encode()),
+    "spaces": ("t.csv", text(sep="|").replace("|", "| ").encode()),
+    "UTF-8 with a mark": ("t.csv", text().encode("utf-8-sig")),
+    "UTF-16": ("t.csv", text().encode("utf-16")),
+    "UTF-16, big end first": ("t.csv", b"\xfe\xff" + text().encode("utf-16-be")),
+    "UTF-16 without a mark": ("t.csv", text().encode("utf-16-le")),
+    "UTF-16 without a mark, big end first": ("t.csv", text().encode("utf-16-be")),
+    "UTF-32": ("t.csv", text().encode("utf-32")),
+    "Latin-1": ("t.csv", text().encode("latin-1")),
+    "gzipped": ("t.csv.gz", gzip.compress(text(sep=";").encode("cp1252"))),
+    "Parquet": ("t.parquet", MIXED.to_parquet),
+    "Parquet with zones": (
+        "t.parquet", MIXED.assign(since=MIXED["since"].dt.tz_localize("UTC")).to_parquet,
+    ),
+    "Parquet of categories": ("t.parquet", MIXED.astype({"town": "category"}).to_parquet),
+    "nullable Parquet": ("t.parquet", MIXED.convert_dtypes().to_parquet),
+    "Feather": ("t.feather", MIXED.to_feather),
+    "Excel": ("t.xlsx", excel),
+}  # fmt: skip
+READ_AS = {"UTF-16": "UTF-16", "UTF-32": "UTF-32", "Latin-1": "Windows-1252"}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    columns = clean_all(columns_of(MIXED))
+    return columns, labels_of(MIXED)
+
+
+def labels_of(table):
+    X = TableEncoder().fit_transform(table)
+    return MaxDisparityPartition(2, min_group_size=30, random_state=0).fit(X).labels_
+
+
+def written(folder, name, content):
+    path = folder / name
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_file_gives_the_same_columns_and_labels(kind, tmp_path, expected):
+    path = written(tmp_path, *FILES[kind])
+    with collected_notes() as notes:
+        table = read_table(path)
+    name = next((READ_AS[key] for key in READ_AS if kind.startswith(key)), None)
+    name = "Windows-1252" if kind == "gzipped" else name
+    said = [f"'{path.name}' is not UTF-8 text; it was read as {name}."]
+    assert notes == (said if name else [])
+    for column, other in zip(clean_all(columns_of(table)), expected[0], strict=True):
+        assert (column.name, column.dates) == (other.name, other.dates)
+        assert column.categories == other.categories
+        np.testing.assert_array_equal(column.values, other.values)
+        np.testing.assert_array_equal(column.levels, other.levels)
+    np.testing.assert_array_equal(labels_of(table), expected[1])
+
+
+NAMES = st.text(st.characters(categories=["L", "N"], include_characters=" .;,|'\"-"), max_size=5)
+CELLS = st.one_of(
+    st.none(),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=6),
+    st.integers(-(10**6), 10**6).map(str),
+    st.sampled_from(["007", "1,5", "2.25", "-03", "1e5", "yes", "", "NA", '"', ";", "\u00fc"]),
+)
+
+
+@st.composite
+def tables(draw):
+    width, height = draw(st.integers(1, 4)), draw(st.integers(1, 8))
+    name = NAMES.map(lambda text: f"n{text}".strip())
+    names = draw(st.lists(name, min_size=width, max_size=width, unique=True))
+    cells = [draw(st.lists(CELLS, min_size=height, max_size=height)) for _ in names]
+    return pd.DataFrame(dict(zip(names, cells, strict=True)), dtype=object)
+
+
+def plainly(table):
+    """Cells as text without spaces around them, None where there is nothing."""
+    bare = [[None if cell is None else cell.strip() for cell in table[name]] for name in table]
+    return [[None if cell in MISSING else cell for cell in column] for column in bare]
+
+
+@settings(max_examples=150)
+@given(table=tables(), sep=st.sampled_from(",;\t|"), encoding=st.sampled_from(["utf-8", "utf-16"]))
+def test_random_tables_are_read_back(tmp_path_factory, table, sep, encoding):
+    """All in quotes, so that nothing but the quotes says what a cell is."""
+    path = tmp_path_factory.mktemp("t") / ("t.tsv" if sep == "\t" else "t.csv")
+    table.to_csv(path, index=False, sep=sep, quoting=1, encoding=encoding)
+    try:
+        with collected_notes():
+            read = read_table(path)
+    except Refusal as error:  # a single column of nothing has no lines
+        assert "no rows" in str(error) or "field(s)" in str(error) and table.shape[1] == 1
+        return
+    assert list(read.columns) == list(table.columns)
+    if table.shape[1] > 1:
+        for name, cells in zip(table, plainly(table), strict=True):
+            same = clean_all(columns_of(read[[name]]))[0]
+            other = clean_all(columns_of(pd.DataFrame({name: pd.Series(cells, dtype=object)})))[0]
+            assert same.categories == other.categories and same.dates == other.dates
+            np.testing.assert_array_equal(same.values, other.values)
+
+
+@settings(max_examples=60)
+@given(table=tables())
+def test_random_tables_are_read_back_from_parquet(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("t") / "t.parquet"
+    table.to_parquet(path)
+    for column, other in zip(columns_of(read_table(path)), columns_of(table), strict=True):
+        assert (column.name, column.categories) == (other.name, other.categories)
+        np.testing.assert_array_equal(column.values, other.values)
+
+
+@given(st.lists(st.sampled_from([b"0", b"1", b"7", b",", b"\n", b".", b"-", b"+", b'"', b"x"])))
+def test_codes_are_found_wherever_a_field_begins(parts):
+    import re
+
+    data = b"a\n" + b"".join(parts)
+    assert _has_codes(data) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
+
+
+def test_repeated_headers_are_told_apart_and_dropped_together(tmp_path):
+    path = written(tmp_path, "t.csv", b"a,b,a,a.1\n1,2,3,4\n5,6,7,8\n9,1,2,3\n")
+    said = "Several columns are named 'a'; all but the first of a name are called 'a.2'."
+    with pytest.warns(UserWarning) as warned:
+        table = read_table(path)
+    assert [str(w.message) for w in warned] == [said] and Source.of(path).notes == (said,)
+    assert list(table.columns) == ["a", "b", "a.2", "a.1"]
+    assert [type(name) for name in table.columns] == [str] * 4
+    for each in (table, table.iloc[[2, 0]], table.copy()):
+        assert [c.name for c in columns_of(each, drop="a")] == ["b", "a.1"]
+        assert [c.name for c in columns_of(each, drop=["a.2"])] == ["a", "b", "a.1"]
+    honest = pd.DataFrame([[1, 2], [3, 4]], columns=["x", "x.1"])
+    assert [c.name for c in columns_of(honest, drop="x")] == ["x.1"]
+    names = column_names(table)
+    assert find_all(names, "a", "drop") == ["a", "a.2"] and found(names, "a.1", "drop") == {"a.1"}
+    again = pickle.loads(pickle.dumps(Repeated("a.1", "a")))
+    assert (again, again.header) == ("a.1", "a")
+
+
+REPEATED = {
+    "pandas": lambda: pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 0]], columns=["a", "b", "a"]),
+    "pyarrow": lambda: pa.table([[1, 4, 7], [2, 5, 8], [3, 6, 0]], names=["a", "b", "a"]),
+}
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_frames_with_repeated_names(kind):
+    table = REPEATED[kind]()
+    with collected_notes() as notes:
+        a, b, again = columns_of(table)
+        assert [c.name for c in columns_of(table, drop=["a"])] == ["b"]
+        encoder = TableEncoder().fit(table)
+        assert TableEncoder(drop=["a"]).fit_transform(table).shape == (3, 1)
+    assert (a.name, b.name, again.name) == ("a", "b", "a.1")
+    assert again.values.tolist() == [3, 6, 0]
+    assert encoder.feature_names_in_.tolist() == ["a", "b", "a.1"]
+    assert notes == ["Several columns are named 'a'; all but the first of a name are called 'a.1'."]
+
+
+def planted(names):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 4)).round(3))
+    return table.set_axis(names, axis=1)
+
+
+def test_a_repeated_header_on_the_command_line_and_in_a_sample(tmp_path):
+    table = planted(["a", "b", "c", "d"])
+    content = table.to_csv(index=False).replace("c", "a", 1)
+    path = written(tmp_path, "t.csv", content.encode())
+    quick = {"group_size": 20, "chance": 0, "runs": 0}
+    for sample in (None, 60):
+        dropped = audit(path, drop=["a"], sample=sample, **quick)
+        assert set(dropped.intake.dropped) == {"a", "a.1"}
+        assert any("Several columns are named 'a'" in each for each in dropped.notes)
+        one = audit(path, drop=["a.1"], sample=sample, **quick)
+        assert set(one.intake.dropped) == {"a.1"}
+    arrow = pa.table([table[name] for name in table], names=["a", "b", "a", "d"])
+    assert set(audit(arrow, drop="a", sample=60, **quick).intake.dropped) == {"a", "a.1"}
+    run = CliRunner().invoke(
+        main,
+        ["fair", str(path), "--drop", "a", "--groups-col", "grp", "--json", "--across", "none"],
+    )
+    assert run.exit_code == 2 and "--groups-col names the column 'grp'" in run.stderr
+    out = tmp_path / "out"
+    command = ["audit", str(path), "--drop", "a", "--size", "20", "--chance", "0", "--runs", "0"]
+    done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
+    assert done.exit_code == 0 and "a.1" in (out / "audit.json").read_text()
+
+
+def test_repeated_headers_in_excel_and_parquet(tmp_path):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        repeated = pd.DataFrame([[1, 2, "03"], [4, 5, "06"]], columns=["a", "b", "a"])
+        repeated.to_excel(book, index=False)
+    pq.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "t.parquet")
+    for name, want in (("t.xlsx", ["a", "b", "a.1"]), ("t.parquet", ["a", "a.1"])):
+        source = Source.of(tmp_path / name)
+        assert list(source.table.columns) == want
+        assert ["Several columns are named 'a'" in text for text in source.notes] == [True]
+        assert found(column_names(source.table), "a", "drop") == {"a", "a.1"}
+    assert read_table_quietly(tmp_path / "t.xlsx")["a.1"].tolist() == ["03", "06"]
+
+
+def read_table_quietly(path, sheet=None):
+    with collected_notes():
+        return read_table(path, sheet)
+
+
+def test_sheets_by_name(tmp_path):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for sheet, value in (("2023", 1), ("2024", 2), ("notes", 3)):
+            pd.DataFrame({"a": [value, 5]}).to_excel(book, sheet_name=sheet, index=False)
+    source = Source.of(tmp_path / "t.xlsx")
+    assert source.table["a"].tolist() == [1, 5]
+    assert source.notes == (
+        "'t.xlsx' has 3 sheets; the first, '2023', was read, and not '2024' and 'notes'.",
+    )
+    named = Source.of(tmp_path / "t.xlsx", "2024")
+    assert named.table["a"].tolist() == [2, 5] and named.notes == ()
+    with pytest.raises(Refusal, match="no sheet '2025'; it has '2023', '2024' and 'notes'"):
+        read_table(tmp_path / "t.xlsx", sheet="2025")
+    written(tmp_path, "t.csv", b"a,b\n1,2\n")
+    with pytest.raises(Refusal, match="'t.csv' has no sheets: only Excel files do"):
+        read_table(tmp_path / "t.csv", sheet="2023")
+    with pytest.raises(Refusal, match="the table is in memory"):
+        Source.of(named.table, sheet="2023")
+    command = ["audit", str(tmp_path / "t.xlsx"), "--sheet", "2025", "--out", str(tmp_path / "o")]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2 and "has no sheet '2025'" in result.stderr
+
+
+def test_the_fingerprint_is_of_the_bytes_read(tmp_path):
+    path = written(tmp_path, "t.csv.gz", gzip.compress(b"a,b\n1,2\n3,4\n"))
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    data = path.read_bytes()
+    file = Source.of(str(path)).file
+    assert (file.name, file.bytes) == ("t.csv.gz", len(data))
+    assert file.sha256 == hashlib.sha256(data).hexdigest()
+    assert file.modified == "2023-11-14T22:13:20+00:00"
+    assert dt.datetime.fromisoformat(file.modified).timestamp() == 1_700_000_000
+    memory = Source.of(pd.DataFrame({"a": [1]}))
+    assert (memory.file, memory.path, memory.name, memory.notes) == (None, None, None, ())
+    assert Source(memory.table, "x/y.csv").name == "y.csv" and Source.of(memory) is memory
+
+
+def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
+    path, fstat = written(tmp_path, "t.csv", b"a,b\n1,2\n3,4\n"), os.fstat
+    seen = []
+
+    def later(handle):
+        seen.append(handle)
+        if len(seen) == 2:
+            with open(path, "ab") as file:
+                file.write(b"5,6\n")
+        return fstat(handle)
+
+    monkeypatch.setattr("leftout.tables.fetching.os.fstat", later)
+    with pytest.raises(Refusal, match="'t.csv' was changed while it was being read"):
+        read_table(path)
+
+
+def test_addresses(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    data = planted(["a", "b", "c", "d"]).to_csv(index=False).encode()
+    fsspec.filesystem("memory").pipe_file("/folder/t.csv", data)
+    source = Source.of("memory://folder/t.csv")
+    assert source.table.shape == (80, 4) and source.name == "t.csv"
+    assert source.file.sha256 == hashlib.sha256(data).hexdigest()
+    assert source.file.modified is None and source.file.bytes == len(data)
+    path = written(tmp_path, "t.csv", data)
+    assert read_table(path.as_uri()).equals(source.table)
+    with pytest.raises(Refusal, match="There is no file 'memory://nowhere.csv'. Check the address"):
+        read_table("memory://nowhere.csv?key=secret")
+    with pytest.raises(Refusal, match="'t.json' is of a kind that is not known"):
+        read_table("memory://t.json?x=.csv")
+    with pytest.raises(Refusal, match="'nothing://t.csv' cannot be opened: Protocol not known"):
+        read_table("nothing://t.csv")
+    out = tmp_path / "out"
+    command = ["audit", "memory://folder/t.csv", "--size", "20", "--chance", "0", "--runs", "0"]
+    done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
+    assert done.exit_code == 0, done.stderr
+    assert "memory://folder/t.csv" in (out / "audit.json").read_text()
+
+
+def test_addresses_without_fsspec(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
+    with pytest.raises(Refusal, match=r"https:// needs fsspec, .* pip install 'fsspec\[http\]'"):
+        read_table("https://example.org/t.csv?token=x")
+    with pytest.raises(Refusal, match=r"memory:// needs fsspec, .* pip install 'fsspec'"):
+        read_table("memory://t.csv")
+
+
+def test_large_whole_numbers_with_gaps_stay_apart(tmp_path):
+    table = pa.table({"id": [2**60, 2**60 + 1, None, 2**60 + 2], "x": [1.5, 2.0, 3.0, 4.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for each in (table, read_table(tmp_path / "t.parquet")):
+        ids = columns_of(each)[0]
+        assert ids.categories == tuple(str(2**60 + i) for i in range(3))
+        assert ids.values.tolist() == [0, 1, -1, 2]
