@@ -70,6 +70,8 @@ def distinct(cells: nw.Series[Any]) -> Distinct | None:
     """A column's different texts, categories or yes and no; None for cells of several kinds."""
     native = cells.to_native()
     if nw.dependencies.is_pyarrow_chunked_array(native):
+        if cells.dtype not in (nw.String, nw.Categorical, nw.Boolean):
+            return None
         native = native.to_pandas()
     if not isinstance(native, pd.Series):  # polars, and others
         if cells.dtype == nw.Enum:

@@ -38,7 +38,7 @@ def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, 
     how: dict[str, Any] = {
         "sep": separator, "na_values": list(MISSING), "keep_default_na": False, "encoding": "utf-8",
         # asked for only where there is something to skip: it slows every field down
-        "skipinitialspace": data.startswith(b" ") or mark + b" " in data or b"\n " in data,
+        "skipinitialspace": _has_spaces(data, mark),
         "index_col": False, "low_memory": False, "on_bad_lines": "error",
     }  # fmt: skip
     table = pd.read_csv(io.BytesIO(data), **how)
@@ -105,20 +105,30 @@ def _has_codes(data: bytes) -> bool:
     """Whether a field of the text begins with a zero and another digit."""
     for begin in range(0, len(data), _PART):
         every = np.frombuffer(data, np.uint8, offset=max(begin - 2, 0))[: _PART + 3]
-        zeros = 2 + np.flatnonzero(every[2:-1] == ord("0"))
-        zeros = zeros[(every[zeros + 1] - np.uint8(ord("0"))) < 10]
+        digit = every[3:] - np.uint8(ord("0")) < 10
+        zeros = 2 + np.flatnonzero((every[2:-1] == ord("0")) & digit)
         before, earlier = every[zeros - 1], every[zeros - 2]
         if (_BEFORE[before] | (_SIGNS[before] & _BEFORE[earlier])).any():
             return True
     return False
 
 
+def _has_spaces(data: bytes, mark: bytes) -> bool:
+    """Whether a field of the text begins with a space."""
+    if b" " not in data:
+        return False
+    every = np.frombuffer(data, np.uint8)
+    before = every[np.flatnonzero(every[1:] == ord(" "))]
+    return data.startswith(b" ") or bool(np.isin(before, list(mark + b"\r\n")).any())
+
+
 def _all_full(data: bytes, mark: bytes, fields: int) -> bool:
     """Whether all lines surely have all fields; none has more, or pandas had refused it."""
-    if b'"' in data or b"\r" in data.replace(b"\r\n", b"\n"):
+    every = np.frombuffer(data, np.uint8)
+    marks, lines, returns = (np.count_nonzero(every == ord(char)) for char in (mark, "\n", "\r"))
+    if b'"' in data or returns and returns != data.count(b"\r\n"):
         return False
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    return data.count(mark) == lines * (fields - 1)
+    return bool(marks == (lines + (not data.endswith(b"\n"))) * (fields - 1))
 
 
 def _refuse_ragged(data: bytes, separator: str, fields: int, called: str) -> None:
