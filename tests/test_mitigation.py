@@ -64,7 +64,7 @@ def test_the_summary_says_who_gains_and_what_it_costs(tmp_path):
     text = found.summary()
     worst, other = found.fair.groups_[np.argsort(-found.fair.baseline_losses_)]
     assert f"Worst off is {worst} (75 rows)" in text
-    assert f"brings both to {found.fair.max_loss_:.4g}" in text
+    assert f"brings both to {found.fair.max_loss_:.3g}" in text
     assert "proved to" in text and f"the price is {100 * found.here.price:.3g} %" in text
     assert f"In return the loss of {other} rises" in text and "Read with care" not in text
     data = json.loads(found.to_json(tmp_path / "fair.json").read_text())

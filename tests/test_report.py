@@ -172,11 +172,11 @@ def test_the_page_shows_the_numbers_of_the_json(hostile, page):
     data = hostile.to_dict()
     assert f"{data['partition']['sizes'][1]:,}" in text
     for line in data["comparison"]:
-        assert f"{line['disparity']:.4g}" in text
+        assert f"{line['disparity']:.3g}" in text
     for finding in data["findings"]:
         assert finding["title"].replace("'", "&#39;") in text
     for line in data["mitigation"]["by_dimension"]:
-        assert f"{line['max_loss_after']:.4g}" in text
+        assert f"{line['max_loss_after']:.3g}" in text
 
 
 def test_cells_of_the_csv_are_no_formulas(hostile):

@@ -84,7 +84,8 @@ def _median(column: Column, side: Mask) -> tuple[str, None]:
     with np.errstate(invalid="ignore", over="ignore"):  # between infinities
         middle = float(np.median(values))
         spread = float(np.subtract(*np.percentile(values, [75, 25])))
-    return column.told(middle, spread), None
+    # values of many sizes spread further than the median, which is no zero
+    return column.told(middle, min(spread, abs(middle))), None
 
 
 def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
