@@ -1,0 +1,336 @@
+"""Whole numbers that may be codes: what their name, their shape and the other columns say.
+
+A code (of a county, an occupation, a course) stands in no order, so that its neighbours have
+nothing in common. That is measured: the means of other columns, taken along the sorted values, rise
+and fall smoothly for a quantity and jump for a code.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.tables.columns import EXACT, Column
+from leftout.tables.sentinels import ordinary
+from leftout.wording import listed
+
+Floats = NDArray[np.float64]
+
+# Points from which a code is suspected, under a name that says so and any other.
+SUSPECTED, UNNAMED = 3, 4
+# Points of each kind of evidence.
+NAMED, MAYBE_NAMED, EITHER, QUANTITY, ROUGH, SMOOTH = 3, 2, 1, -3, 2, -1
+# Of the jumps between neighbours that values in no order would show: many, and hardly any.
+ROUGHNESS, SMOOTHNESS = 0.6, 0.3
+# Values of a code that is read as a category without being told so: each costs a feature.
+FEW = 12
+# Values are told apart by rows of their own, signals from noise by standard errors.
+_ROWS, _SIGNAL = 5, 4.0
+# Rows and other columns that are looked at.
+_SAMPLE, _OTHERS = 5_000, 50
+# Of the places between the lowest and the highest value, codes leave more than this empty.
+_FILLED = 0.6
+# Of the rows, so many must be at values that occur often, for those to be all that is looked at.
+_MOST = 0.8
+
+_CODES = frozenset(
+    """code codes codigo kod cd kennziffer schluessel type typ tipo kind status statut
+    id ids key uuid guid fips zip zipcode plz postcode postal postleitzahl cep
+    county state estado etat region bundesland land country pais pays nation province provincia
+    provinz prefecture district distrito bezirk kreis departement dept department abteilung
+    municipality municipio gemeinde commune city town ciudad cidade ville stadt borough tract msa
+    smsa sic naics isco soc occ job profession beruf metier industry industria branche sector sektor
+    secteur race raza raca religion religiao konfession faith language idioma sprache langue
+    brand marca marque species origin mode modo course curso filiere carrera sex sexo sexe gender
+    geschlecht familienstand married civil birthplace""".split()
+)
+_MAYBE = frozenset(
+    """class klasse clase classe category categoria kategorie categorie cat group gruppe grupo
+    groupe party partei partido parti vote school schule escuela escola ecole store shop branch
+    major program programme programa team site center centre hospital ward station route
+    reason motivo grund motif purpose zweck source cause treatment arm method metodo
+    zone zona house housing relationship kin""".split()
+)
+_EITHER = frozenset(
+    "education educacion educacao bildung attendance work employment arbeit emploi".split()
+)
+_STEMS = (
+    "occup", "ocup", "profis", "nationalit", "nacional", "naciona", "marit", "marri", "ethni",
+    "etni", "qualif", "indust", "relig", "staatsang", "postal", "county", "typ",
+)  # fmt: skip
+_ENDS = ("code", "fips", "type", "typ", "zip")
+_GLUED = re.compile(r"(.{3,}?)(id|ids|code|cd|nr|no|num|cat|stat)")
+_IDS = frozenset("id ids pid uid key nr no seq seqn seqno serial record case rowid".split())
+_NO_IDS = frozenset(
+    """valid invalid avoid rapid solid liquid fluid hybrid humid covid rigid unpaid prepaid
+    android thyroid steroid married""".split()
+)
+_QUANTITIES = frozenset(
+    """age year yr number num no n nr nbr count cnt amount amt income inc wage salary earning price
+    prc cost rate rte ratio grade score hour hr week wk day month minute second time size length
+    width height weight total tot sum percent pct perc share avg average mean median min max order
+    times unit point distance dist mile km temp temperature level scale rank rating degree quantity
+    qty balance bal bmi lag log sq squared gain loss capital limit tax fee pay paid bill payment
+    value val volume speed stage severity frequency freq satisfaction health hlth index prob
+    dose pressure density population pop expense expenditure sale revenue profit asset debt loan
+    duration durat tenure experience exper child children kid dependent household size visit
+    alter jahr anzahl zahl betrag einkommen lohn gehalt preis kosten note punkte stunde tag monat
+    woche groesse grosse gewicht laenge lange breite hoehe hohe anteil menge dauer umsatz
+    edad idade ano numero cantidad quantidade monto montante valor ingreso renda renta salario
+    precio preco custo costo nota hora dia mes peso altura tamanho total taxa tasa orden ordem
+    annee nombre montant revenu salaire prix cout taux heure jour mois poids taille duree niveau
+    nivel rang""".split()
+)
+_QUANTITY_STARTS = ("num", "tot", "avg", "pct", "perc", "yrs", "hrs", "log", "pop", "anzahl")
+_QUANTITY_ENDS = (
+    "inc", "rate", "rte", "price", "prc", "wage", "hrs", "years", "yrs", "amt", "size", "cost",
+    "score", "pop", "sq", "pct", "perc", "hours", "days", "months", "exp", "educ",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """For whole numbers being a code, in points; and what it consists of."""
+
+    name: int
+    shape: tuple[str, ...]
+    roughness: float  # NaN where nothing could be measured
+    n_values: int
+
+    @property
+    def rough(self) -> bool:
+        return self.roughness >= ROUGHNESS
+
+    @property
+    def score(self) -> int:
+        relation = ROUGH * self.rough + SMOOTH * (self.roughness < SMOOTHNESS)
+        return self.name + len(self.shape) + relation
+
+    @property
+    def suspected(self) -> bool:
+        return self.score >= (SUSPECTED if self.name > 0 else UNNAMED)
+
+    @property
+    def strong(self) -> bool:
+        """Whether name, shape and the other columns all say so, of few values."""
+        return bool(self.name >= MAYBE_NAMED and self.shape and self.rough) and self.n_values <= FEW
+
+    @property
+    def told(self) -> list[str]:
+        """What speaks for a code, in a few words each."""
+        named = ["a name that codes have"] if self.name > 0 else []
+        jumps = ["other columns jump between neighbours"] if self.rough else []
+        return [*self.shape, *named, *jumps]
+
+
+class Others:
+    """The other columns of a table as standard scores, on some of its rows; made when needed."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self._scores: Floats | None = None
+        self._owners: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+
+    def roughness(self, place: int, usual: NDArray[np.bool_]) -> float:
+        """How much the others' means jump along the usual values of one of the columns."""
+        column = self._columns[place]
+        if self._scores is None:
+            self._rows = _evenly(len(column), _SAMPLE)
+            self._owners, self._scores = _scores(self._columns, self._rows)
+        places = column.tabulated[2][self._rows]
+        if not usual.all():
+            places = np.where(np.append(usual, False)[places], places, -1)
+        return roughness(places, self._scores[:, self._owners != place])
+
+
+def evidence(column: Column, others: Others, place: int) -> Evidence | None:
+    """What speaks for whole numbers being a code; None where they cannot be one."""
+    distinct, counts, _ = column.tabulated
+    if not _could_be(distinct, int(counts.sum())):
+        return None
+    name = name_says(column.name)
+    usual = ordinary(column)
+    shape = _shape(distinct, counts, usual) if usual.sum() > 2 else ()
+    # the slowest to find out, and of no use where it cannot change the answer
+    needed = name + len(shape) + ROUGH >= (SUSPECTED if name > 0 else UNNAMED)
+    rough = others.roughness(place, usual) if needed else np.nan
+    return Evidence(name, shape, rough, len(distinct))
+
+
+@lru_cache(maxsize=8192)
+def name_says(name: str) -> int:
+    """Points for a column's name being one that codes have; below 0 for one of quantities.
+
+    Examples
+    --------
+    >>> from leftout.tables.codes import name_says
+    >>> [name_says(name) for name in ("Mother's occupation", "group", "Alter in Jahren", "x1")]
+    [3, 2, -3, 0]
+    """
+    words = words_of(name)
+    if any(map(_is_quantity, words)):
+        return QUANTITY
+    for points, told in ((NAMED, _is_code), (MAYBE_NAMED, _may_be_code)):
+        if any(map(told, words)):  # in the singular: a number of cities is no code
+            return points
+    return EITHER if any(word in _EITHER for word in words) else 0
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name, without capitals and accents."""
+    plain = unicodedata.normalize("NFKD", name.replace("\u00df", "ss"))
+    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    apart = re.sub(r"([a-z])([A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\3 \2", plain)
+    return re.findall(r"[a-z]+", apart.lower())
+
+
+def _is_code(word: str) -> bool:
+    if word in _CODES or word.startswith(_STEMS) or (len(word) > 3 and word.endswith(_ENDS)):
+        return True
+    glued = _GLUED.fullmatch(word)
+    return glued is not None and (glued[1] in _CODES or glued[1] in _MAYBE)
+
+
+def _may_be_code(word: str) -> bool:
+    ends = len(word) > 5 and word.endswith("cat")
+    return word in _MAYBE or ends or (is_id(word) and word not in _IDS)
+
+
+def is_id(word: str) -> bool:
+    """Whether the last word of a name is that of an identifier."""
+    if word in _IDS or word.endswith(("code", "guid", "uuid")):
+        return True
+    return len(word) > 4 and word.endswith("id") and word not in _NO_IDS
+
+
+def _is_quantity(word: str) -> bool:
+    if word in _CODES or word.startswith(_STEMS):
+        return False
+    return (
+        word in _QUANTITIES
+        or word.removesuffix("s") in _QUANTITIES
+        or word.startswith(_QUANTITY_STARTS)
+        or word.endswith(_QUANTITY_ENDS)
+    )
+
+
+def _could_be(distinct: Floats, n_known: int) -> bool:
+    return bool(
+        3 <= len(distinct) <= n_known / 2
+        and max(-distinct[0], distinct[-1]) < EXACT
+        and (distinct == np.floor(distinct)).all()
+    )
+
+
+def _shape(
+    distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """What the values themselves have of codes, in a few words each."""
+    found = []
+    rest = distinct[usual]
+    often = usual & (counts >= _ROWS)  # counts of things have gaps where they are rare
+    if _has_gaps(distinct[often] if counts[often].sum() >= _MOST * counts.sum() else rest):
+        found.append("gaps between them")
+    low, high = int(rest[0]), int(rest[-1])
+    years = 1800 <= low and high <= 2200
+    if len(rest) > 4 and low >= 100 and len(str(low)) == len(str(high)) and not years:
+        found.append(f"all of {len(str(low))} digits")
+    marks = distinct[~usual]
+    if len(marks) and (np.abs(marks) < 100).all():
+        found.append(f"{listed([str(int(mark)) for mark in marks])} after a gap")
+    return tuple(found)
+
+
+def _has_gaps(values: Floats) -> bool:
+    if len(values) < 4:
+        return False
+    step = float(np.gcd.reduce(np.diff(values).astype(np.int64)))
+    return bool(len(values) < _FILLED * ((values[-1] - values[0]) / step + 1.0))
+
+
+def roughness(places: NDArray[np.int32], scores: Floats) -> float:
+    """How much means of other columns jump along sorted values: 0 in order, about 1 in none.
+
+    It is the ratio of von Neumann, of squared steps between neighbours to the variance, both less
+    what the sampling of rows adds, over all columns that differ between the values at all; scaled
+    such that a straight line is 0 however few values there are. NaN if there is nothing to measure.
+
+    Parameters
+    ----------
+    places : array of shape (n_rows,)
+        Each row's place among the sorted values, -1 for none. Values of few rows do not count.
+    scores : array of shape (n_rows, n_columns)
+        Other columns, each with mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leftout.tables.codes import roughness
+    >>> places = np.repeat(np.arange(6), 50)
+    >>> noise = np.random.default_rng(0).normal(size=300)
+    >>> ordered, jumping = places + noise, np.array([4, 0, 3, 5, 1, 2])[places] + noise
+    >>> [round(roughness(places, y[:, None] / y.std()), 1) for y in (ordered, jumping)]
+    [-0.0, 1.3]
+    """
+    tally = np.bincount(places + 1)[1:]
+    often = tally >= _ROWS
+    n_values = int(often.sum())
+    if n_values < 3 or not scores.shape[1]:
+        return np.nan
+    rows = np.flatnonzero(np.append(often, False)[places])
+    rows = rows[np.argsort(places[rows], kind="stable")]
+    sizes = tally[often].astype(np.float64)[:, None]
+    starts = np.concatenate([[0], np.cumsum(tally[often])[:-1]])
+    taken = scores[rows]
+    means = np.add.reduceat(taken, starts, axis=0) / sizes
+    squares = np.einsum("ij,ij->j", taken, taken) - (sizes * means**2).sum(axis=0)
+    within = np.maximum(squares, 0.0) / max(len(rows) - n_values, 1)
+    noise = within / sizes
+    jumps = (np.diff(means, axis=0) ** 2 - noise[1:] - noise[:-1]).mean(axis=0) / 2.0
+    between = means.var(axis=0, ddof=1) - noise.mean(axis=0)
+    error = noise.mean(axis=0) * np.sqrt(2.0 / (n_values - 1))
+    told = (between > 1e-9) & (between >= _SIGNAL * error)
+    if not told.any():
+        return np.nan
+    ratio = float(jumps[told].sum() / between[told].sum())
+    line = 6.0 / (n_values * (n_values + 1))
+    return round((ratio - line) / (1.0 - line), 6)  # sums differ in the last digits by row order
+
+
+def _scores(columns: Sequence[Column], rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
+    """Some of the columns as standard scores, gaps 0, and which they are."""
+    owners, scores = [], []
+    for place in _evenly(len(columns), _OTHERS):
+        column = columns[place]
+        if column.categories is not None and column.levels is None:
+            if not column.categories:
+                continue
+            common = np.bincount(column.values + 1, minlength=2)[1:].argmax()
+            values = np.where(column.values[rows] < 0, np.nan, column.values[rows] == common)
+        else:
+            values = column.take(rows).numbers
+            assert values is not None
+        known = np.isfinite(values)
+        largest = np.abs(values[known]).max(initial=0.0)
+        if not 0.0 < largest:
+            continue
+        values = np.where(known, values / largest, 0.0)  # squares of huge ones overflow
+        mean = values[known].mean()
+        spread = values[known].std()
+        if spread > 1e-9:
+            owners.append(place)
+            scores.append(np.where(known, (values - mean) / spread, 0.0))
+    if not scores:
+        return np.empty(0, dtype=np.intp), np.empty((len(rows), 0))
+    return np.array(owners, dtype=np.intp), np.ascontiguousarray(np.column_stack(scores))
+
+
+def _evenly(n_all: int, most: int) -> NDArray[np.intp]:
+    """All places, or as many of them as are looked at, evenly spread."""
+    return np.unique(np.linspace(0, n_all - 1, min(n_all, most)).astype(np.intp))
