@@ -244,7 +244,7 @@ def test_no_copy_is_searched_and_judged_in_one_split(monkeypatch, copied):
         assert np.array_equal(np.sort(both, axis=0), np.sort(X, axis=0))
 
 
-def test_a_row_that_is_most_of_the_table(copied):
+def test_a_row_that_is_most_of_the_table(copied, monkeypatch):
     """It never fits into a half; it is searched, or judged, with hardly anybody else."""
     X = np.vstack([copied[0][:60], np.repeat(copied[0][:1], 300, axis=0)])
     search = MaxDisparityPartition(
@@ -252,8 +252,19 @@ def test_a_row_that_is_most_of_the_table(copied):
     )
     task = Task.of(search, X)
     assert task.rows_repeat
+    sizes = set()
+    one_split = holdout._one_split
+
+    def keep(task, searched, judged, size, rng):
+        sizes.add((len(searched), size))
+        return one_split(task, searched, judged, size, rng)
+
+    monkeypatch.setattr(holdout, "_one_split", keep)
     found = holdout.held_out(search, X, group_size=100, splits=6, chance=2)
     assert 1 <= len(found.disparities) <= 6 and len(found.chance) == 2
+    assert len({rows for rows, _ in sizes}) > 1  # halves are far from equal
+    for rows, size in sizes:
+        assert size == round(found.group_size * rows / (len(X) // 2))
 
 
 def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
