@@ -16,9 +16,10 @@ import paper_data
 from leftout.checks import Refusal
 from leftout.datasets import load_demo
 from leftout.tables.cleaning import clean_all
-from leftout.tables.codes import name_says, roughness
+from leftout.tables.codes import roughness
 from leftout.tables.columns import Column, columns_of
 from leftout.tables.kinds import KINDS, Kind, judge
+from leftout.tables.naming import name_says
 from leftout.tables.reading import read_table
 
 LABELLED = list(csv.DictReader((Path(__file__).parent / "kinds.csv").read_text().splitlines()))
@@ -98,7 +99,7 @@ CASES = [
     (["2020-01-05", "2021-03-04", "2020-01-06"], "date", "from 2020-01-05 to 2021-03-04", "date",
      True, "--drop x"),
     (["a", "b", "c", "c"], "category", "3 values in 4 rows", "category", True, "--drop x"),
-    (["02139", "02140", "10001", "02139"], "code", "3 values in 4 rows, letters and digits",
+    (["02139", "02140", "10001", "02139"], "code", "3 values in 4 rows, written like codes",
      "category", True, "--drop x"),
     ([f"u{i}" for i in range(30)], "identifier", "30 values in 30 rows, without spaces", "nothing",
      True, "--categorical x"),
@@ -110,6 +111,9 @@ CASES = [
      "25 values in 68 rows, 0 of them once", "nothing", False, "--categorical x"),
     ([f"in {chr(97 + i // 2)}" for i in range(48)] + ["at"] * 60, "category",
      "25 values in 108 rows", "category", True, "--drop x"),
+    ([f"{i:05}" for i in range(24)] + ["10001"] * 20, "code",
+     "25 values in 44 rows, 24 of them once; written like codes", "nothing", False,
+     "--categorical x"),
     ([1.0, np.inf, -np.inf, 4.0], "number", "4 values from -inf to inf", "number", True,
      "--categorical x"),
 ]  # fmt: skip

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_choice
 from leftout.files import Told
-from leftout.tables.codes import Others, evidence, is_id, words_of
+from leftout.tables.codes import Others, evidence
 from leftout.tables.columns import EXACT, Column, find
+from leftout.tables.naming import is_id, words_of
 from leftout.wording import counted
 
 Floats = NDArray[np.float64]
@@ -162,11 +163,11 @@ def _of_text(column: Column, counts: NDArray[np.int64]) -> Kind:
     coded = sum(_TEXT_CODE.fullmatch(text) is not None for text in texts) >= _NEARLY * len(texts)
     if not (alone or scattered or very_many):
         if coded:
-            return _kind(column, "code", f"{written}, letters and digits", overrule="--drop")
+            return _kind(column, "code", f"{written}, written like codes", overrule="--drop")
         return _kind(column, "category", written, overrule="--drop")
     why = f"{written}, {once:,} of them once"
     if coded:
-        why += "; letters and digits"
+        why += "; written like codes"
         return _kind(column, "code", why, "nothing", sure=False, overrule="--categorical")
     return _kind(column, "free text", why, sure=bool(alone), overrule="--categorical")
 
