@@ -68,7 +68,7 @@ def test_no_code_is_read_as_a_number_without_a_word(name):
     for line, found in labelled(name):
         if line["kind"] == "code":
             assert [kind.read_as for kind in found] == ["number"]
-            assert not found[0].sure and found[0].overrule.startswith("--categorical ")
+            assert not found[0].sure and found[0].overrule.startswith("categorical=")
 
 
 def test_the_list_is_long_enough():
@@ -82,7 +82,7 @@ def test_course_is_told_in_numbers():
         "Course", "code",
         "17 whole numbers, from 33 to 9,991; gaps between them; a name that codes have; other "
         "columns jump between neighbours",
-        "number", False, "--categorical Course",
+        "number", False, "categorical=['Course']",
     )  # fmt: skip
 
 
@@ -90,32 +90,32 @@ CASES = [
     ([None] * 4, "constant", "empty", "nothing", True, ""),
     ([3, 3, 3, 3], "constant", "the same in every row", "nothing", True, ""),
     (["a", None, "a", "a"], "yes/no", "missing in 1 row, where known always the same",
-     "category", True, "--drop x"),
-    ([2, 1, None, 1], "yes/no", "1 and 2", "category", True, "--drop x"),
-    (["no", "yes", "no"], "yes/no", "no and yes", "category", True, "--drop x"),
-    ([5, 3, 4, 6], "identifier", "counts the rows, from 3 to 6", "nothing", True, "--numeric x"),
-    ([5, 3, 4, 5], "number", "3 whole numbers, from 3 to 5", "number", True, "--categorical x"),
-    ([0.5, 3, 4, 5], "number", "4 values from 0.5 to 5", "number", True, "--categorical x"),
+     "category", True, "drop=['x']"),
+    ([2, 1, None, 1], "yes/no", "1 and 2", "category", True, "drop=['x']"),
+    (["no", "yes", "no"], "yes/no", "no and yes", "category", True, "drop=['x']"),
+    ([5, 3, 4, 6], "identifier", "counts the rows, from 3 to 6", "nothing", True, "numeric=['x']"),
+    ([5, 3, 4, 5], "number", "3 whole numbers, from 3 to 5", "number", True, "categorical=['x']"),
+    ([0.5, 3, 4, 5], "number", "4 values from 0.5 to 5", "number", True, "categorical=['x']"),
     (["2020-01-05", "2021-03-04", "2020-01-06"], "date", "from 2020-01-05 to 2021-03-04", "date",
-     True, "--drop x"),
-    (["a", "b", "c", "c"], "category", "3 values in 4 rows", "category", True, "--drop x"),
+     True, "drop=['x']"),
+    (["a", "b", "c", "c"], "category", "3 values in 4 rows", "category", True, "drop=['x']"),
     (["02139", "02140", "10001", "02139"], "code", "3 values in 4 rows, written like codes",
-     "category", True, "--drop x"),
+     "category", True, "drop=['x']"),
     ([f"u{i}" for i in range(30)], "identifier", "30 values in 30 rows, without spaces", "nothing",
-     True, "--categorical x"),
+     True, "categorical=['x']"),
     ([f"Ann {chr(97 + i)}" for i in range(20)], "free text",
-     "20 values in 20 rows, 20 of them once", "nothing", True, "--categorical x"),
+     "20 values in 20 rows, 20 of them once", "nothing", True, "categorical=['x']"),
     ([f"in {chr(97 + i)}" for i in range(24)] + ["at"] * 20, "free text",
-     "25 values in 44 rows, 24 of them once", "nothing", True, "--categorical x"),
+     "25 values in 44 rows, 24 of them once", "nothing", True, "categorical=['x']"),
     ([f"in {chr(97 + i // 2)}" for i in range(48)] + ["at"] * 20, "free text",
-     "25 values in 68 rows, 0 of them once", "nothing", False, "--categorical x"),
+     "25 values in 68 rows, 0 of them once", "nothing", False, "categorical=['x']"),
     ([f"in {chr(97 + i // 2)}" for i in range(48)] + ["at"] * 60, "category",
-     "25 values in 108 rows", "category", True, "--drop x"),
+     "25 values in 108 rows", "category", True, "drop=['x']"),
     ([f"{i:05}" for i in range(24)] + ["10001"] * 20, "code",
      "25 values in 44 rows, 24 of them once; written like codes", "nothing", False,
-     "--categorical x"),
+     "categorical=['x']"),
     ([1.0, np.inf, -np.inf, 4.0], "number", "4 values from -inf to inf", "number", True,
-     "--categorical x"),
+     "categorical=['x']"),
 ]  # fmt: skip
 
 
@@ -138,16 +138,19 @@ def test_whole_numbers_that_are_called_identifiers():
     assert most.why == "3 whole numbers in 4 rows; a name that identifiers have"
     assert one([4, 9, 2, 9, 4, 2], "customerID").read_as == "number"
     assert one([4, 9, 2, 7], "children").kind == "number"
+    again = one([*range(3, 99, 3)] * 3, "person_id")  # asked three times
+    assert (again.kind, again.sure) == ("identifier", False)
+    assert one([*range(3, 99, 3)] * 6, "person_id").kind != "identifier"
 
 
 def test_declared_kinds_hold():
     table = pd.DataFrame({"a b": [1, 2, 4, 8], "c": list("wxyz"), "d": [1, 2, 4, 8]})
     columns = clean_all(columns_of(table, categorical=["d"]))
     assert [kind.kind for kind in judge(columns)] == ["number", "category", "code"]
-    assert judge(columns)[0].overrule == "--categorical 'a b'"
+    assert judge(columns)[0].overrule == "categorical=['a b']"
     assert judge(columns)[2].why == "4 values, declared"
     said = judge(columns, {"a b": "code", "d": "number"})
-    assert said[0] == Kind("a b", "code", "declared", "category", True, "")
+    assert said[0] == Kind("a b", "code", "declared: code", "category", True, "")
     assert [kind.read_as for kind in said] == ["category", "category", "number"]
     with pytest.raises(Refusal, match="'numbr' is not known.*Did you mean 'number'"):
         judge(columns, {"d": "numbr"})
@@ -169,7 +172,7 @@ def jumping(name, values=(11, 25, 32, 47, 53, 69), order=(4, 0, 3, 5, 1, 2)):
 
 def test_a_code_is_read_as_a_category_only_when_everything_says_so():
     found = kinds(jumping("county"))[0]
-    assert (found.kind, found.read_as, found.overrule) == ("code", "category", "--numeric county")
+    assert (found.kind, found.read_as, found.overrule) == ("code", "category", "numeric=['county']")
     assert not found.sure
     closed = kinds(jumping("county", values=range(1, 7)))[0]
     assert (closed.kind, closed.read_as) == ("code", "number")

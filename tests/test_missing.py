@@ -15,6 +15,7 @@ from leftout.checks import Refusal
 from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, columns_of
 from leftout.tables.encoding import Plan
+from leftout.tables.kinds import judge
 from leftout.tables.missing import Missing
 from leftout.wording import shortest
 
@@ -95,8 +96,10 @@ def test_numbers_as_text(cells, value, left):
     expected = [np.nan if cell is None else cell for cell in left]
     assert np.array_equal(column.values, expected, equal_nan=True)
     # new rows are read like those that a plan was made of
-    plan = Plan.of(column, kept=True)
-    assert np.array_equal(plan.becomes.encode(missing.apply(raw)), plan.becomes.encode(column))
+    plan = Plan.of(column, judge([column])[0])
+    again, once = plan.becomes.read(missing.apply(raw)), plan.becomes.read(column)
+    assert np.array_equal(again.values, once.values)
+    assert np.array_equal(again.missing, once.missing)
 
 
 def test_codes_are_compared_by_text():
@@ -145,11 +148,12 @@ def test_dates_keep_being_read_as_they_were():
     column = clean(Missing.of("9999-12-31", ["a"]).apply(column_of(late, "a")))
     assert column.dates and column.missing.tolist() == [False, False, True]
     # new rows of which nothing tells that: they stay text, for the plan to read
-    plan = Plan.of(clean(column_of(pd.Series(["13/04/2020", "05/06/2020", "01/01/1900"]), "a")))
+    learned = clean(column_of(pd.Series(["13/04/2020", "05/06/2020", "01/01/1900"]), "a"))
+    plan = Plan.of(learned, judge([learned])[0])
     new = column_of(pd.Series(["05/06/2020", "01/01/1900"]), "a")
     column = Missing.of("1900-01-01", ["a"]).apply(new)
     assert column.categories == ("05/06/2020",)
-    assert plan.becomes.encode(column)[0, 0] == 1.0
+    assert plan.becomes.read(column).values[0, 0] == 1.0
 
 
 def test_times_are_exact():
@@ -276,7 +280,7 @@ def test_new_rows_are_encoded_like_the_same_rows(cells):
     for raw in (pd.Series(cells), pd.Series([f" {shortest(cell)}" for cell in cells])):
         column = column_of(raw, "a")
         learned = clean(missing.apply(column))
-        plan = Plan.of(learned, kept=True)
+        plan = Plan.of(learned, judge([learned])[0])
         if plan.becomes is not None:
-            again = plan.becomes.encode(missing.apply(column))
-            assert np.array_equal(again, plan.becomes.encode(learned))
+            again, once = plan.becomes.read(missing.apply(column)), plan.becomes.read(learned)
+            assert np.array_equal(again.values, once.values)

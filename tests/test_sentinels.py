@@ -103,13 +103,13 @@ def test_single_precision_is_seen_through():
 
 def test_told_with_the_option_that_declares_it():
     assert Suspect("visits a year", "99", 1_200, "far above").told == (
-        "visits a year is 99 in 1,200 rows, far above; if that means that it is not known, say so "
-        "with --missing 'visits a year=99'."
+        "visits a year is 99 in 1,200 rows, far above; if that means that it is not known, say so: "
+        "missing='visits a year=99'."
     )
     assert Suspect("x", "99", 1, "y").to_dict() == {
         "column": "x", "value": "99", "rows": 1, "why": "y",
-        "told": "x is 99 in 1 row, y; if that means that it is not known, say so with "
-                "--missing x=99.",
+        "told": "x is 99 in 1 row, y; if that means that it is not known, say so: "
+                "missing='x=99'.",
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from leftout.tables.columns import column_of
 
 
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix:UserWarning")
-@parametrize_with_checks([TableEncoder(), TableEncoder(categories="onehot", max_categories=3)])
+@parametrize_with_checks([TableEncoder(), TableEncoder(max_categories=3)])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
@@ -58,12 +58,12 @@ def test_every_column_becomes_what_it_should(people):
         "age", "income", "income is missing", "price", "joined", "town = north", "town = south",
         "town = west", "town is missing", "owner", "sex = m", "code = 1", "code = 2", "code = 3",
     ]  # fmt: skip
-    assert encoder.dropped_ == {
-        "id": "a number for each row",
-        "same": "the same in every row",
-        "nothing": "empty",
-        "name": "different in nearly every row",
-    }
+    kinds = {line.column: line.kind for line in encoder.encoding_}
+    assert {name: kinds[name] for name in encoder.dropped_} == {
+        "id": "identifier", "same": "constant", "nothing": "constant", "name": "free text",
+    }  # fmt: skip
+    assert encoder.dropped_["same"] == "the same in every row"
+    assert encoder.dropped_["nothing"] == "empty"
     assert encoder.sources_ == [name.split(" ")[0] for name in X.columns]
 
     def unit(values):
@@ -73,24 +73,26 @@ def test_every_column_becomes_what_it_should(people):
     np.testing.assert_allclose(
         X["income"], unit(people["income"].fillna(people["income"].median()))
     )
-    np.testing.assert_array_equal(X["income is missing"], people["income"].isna())
+    gaps = people["income"].isna()
+    np.testing.assert_allclose(X["income is missing"], gaps * X["income"].std() / gaps.std())
     price = people["price"].str.rstrip(" \u20ac").str.replace(",", "").astype(float)
     np.testing.assert_allclose(X["price"], unit(price))
     np.testing.assert_allclose(X["joined"], unit(pd.to_datetime(people["joined"])))
     np.testing.assert_array_equal(X["sex = m"], people["sex"] == "m")
     np.testing.assert_array_equal(X["owner"], people["owner"])
-    towns = X.filter(like="town").to_numpy()
-    np.testing.assert_array_equal(towns[:, 3] > 0, people["town"] == "?")
-    # two values of a category are as far apart as the ends of a number
-    apart = np.linalg.norm(towns[:, None] - towns[None], axis=2)
-    same = people["town"].to_numpy()[:, None] == people["town"].to_numpy()[None]
-    np.testing.assert_allclose(apart, np.where(same, 0.0, 1.0))
-    kinds = {line.column: line.kind for line in encoder.encoding_}
+    gaps = people["town"] == "?"
+    np.testing.assert_array_equal(X["town is missing"] > 0, gaps)
+    # two values of a category are as far apart as the ends of a number; a missing one is between
+    towns, known = X.filter(like="town =").to_numpy(), people["town"][~gaps].to_numpy()
+    apart = np.linalg.norm(towns[~gaps][:, None] - towns[~gaps][None], axis=2)
+    np.testing.assert_allclose(apart, np.where(known[:, None] == known[None], 0.0, 1.0))
+    np.testing.assert_allclose(towns[gaps], np.tile(towns[~gaps].mean(axis=0), (gaps.sum(), 1)))
     assert kinds["joined"] == "date" and kinds["price"] == "number" and kinds["town"] == "category"
-    assert kinds["owner"] == kinds["sex"] == "yes or no" and kinds["name"] == "dropped"
+    assert kinds["owner"] == kinds["sex"] == "yes/no" and kinds["code"] == "code"
     how = {line.column: line.how for line in encoder.encoding_}
     assert "with commas for thousands" in how["price"] and "year-month-day" in how["joined"]
-    assert "median" in how["income"] and "value of their own" in how["town"]
+    assert "median, and a column that says so" in how["income"]
+    assert "the average of all, and a column that says so" in how["town"]
 
 
 @pytest.mark.parametrize("smooth", ["auto", 0.0, 5.0])
@@ -98,7 +100,7 @@ def test_categories_become_the_targets_mean(people, smooth):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, len(people)) + (people["town"] == "west")
     y = np.where(y > 0, "yes", "no")
-    encoder = TableEncoder(["code"], smooth=smooth)
+    encoder = TableEncoder(["code"], encoding="target", smooth=smooth)
     X = pd.DataFrame(encoder.fit_transform(people, y), columns=encoder.get_feature_names_out())
     hits = pd.Series(y == "yes")
     for name in ("town", "code"):
@@ -122,7 +124,11 @@ def test_the_papers_encoding():
     if reason:
         pytest.skip(reason)
     source, raw = paper_data.SOURCES["students"], paper_data.sample("students")
-    ours = TableEncoder(list(source.categories), positive=source.positive, smooth=0.0)
+    features = raw.columns.drop([source.target, *source.categories])
+    ours = TableEncoder(
+        list(source.categories), numeric=features, encoding="target", positive=source.positive,
+        smooth=0.0,
+    )  # fmt: skip
     X = ours.set_output(transform="pandas").fit_transform(
         raw.drop(columns=source.target), raw[source.target]
     )
@@ -135,18 +141,21 @@ def test_targets_of_every_kind(people):
     towns = people[["town", "age"]]
     several = rng.choice(["a", "b", "b", "c"], len(people))
     by = {
-        positive: TableEncoder(positive=positive).fit_transform(towns, several)
+        positive: TableEncoder(positive=positive, encoding="target").fit_transform(towns, several)
         for positive in ("b", None)
     }
     np.testing.assert_array_equal(by["b"], by[None])  # of several, the most frequent counts
-    assert not np.array_equal(TableEncoder(positive="a").fit_transform(towns, several), by["b"])
+    other = TableEncoder(positive="a", encoding="target").fit_transform(towns, several)
+    assert not np.array_equal(other, by["b"])
     number = rng.normal(size=len(people))
     number[:50] = np.nan
-    town = TableEncoder(smooth=0.0).fit_transform(towns, number)[:, 0]
+    town = TableEncoder(smooth=0.0, encoding="target").fit_transform(towns, number)[:, 0]
     means = pd.Series(number).groupby(people["town"]).mean()
     scaled = (means - means.min()) / (means.max() - means.min())
     np.testing.assert_allclose(town, people["town"].map(scaled), atol=1e-12)
-    assert TableEncoder(categories="onehot").fit_transform(towns, number).shape[1] == 5
+    free = TableEncoder().fit_transform(towns)
+    assert free.shape[1] == 5
+    np.testing.assert_array_equal(TableEncoder().fit_transform(towns, number), free)
 
 
 def test_new_rows_are_encoded_alike(people):
@@ -261,12 +270,12 @@ def test_what_somebody_calls_a_category_is_one(people):
         "d": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"] * 9),
     })  # fmt: skip
     kinds = [line.kind for line in TableEncoder().fit(digits).encoding_]
-    assert kinds == ["number", "category", "number", "date"]
+    assert kinds == ["number", "code", "number", "date"]
     kinds = [line.kind for line in TableEncoder(list("abcd")).fit(digits).encoding_]
-    assert kinds == ["category"] * 4
+    assert kinds == ["code"] * 3 + ["category"]
     long = "n" * 300
     named = TableEncoder([long]).fit(digits.rename(columns={"a": long}))
-    assert named.encoding_[0].kind == "category"
+    assert named.encoding_[0].kind == "code"
 
 
 def test_words_that_end_in_id_are_no_identifiers():
@@ -338,13 +347,17 @@ def test_parameters_are_checked(people):
     for encoder, y, words in (
         (TableEncoder(["nobody"]), None, "no such column"),
         (TableEncoder(drop=["agee"]), None, "Did you mean 'age'"),
-        (TableEncoder(categories="one-hot"), None, "Did you mean 'onehot'"),
-        (TableEncoder(categories="target"), None, "pass them as y"),
-        (TableEncoder(smooth=-1), people["sex"], "smooth=-1"),
+        (TableEncoder(encoding="targets"), None, "Did you mean 'target'"),
+        (TableEncoder(encoding="target"), None, "pass them as y"),
+        (TableEncoder(encoding="target", smooth=-1), people["sex"], "smooth=-1"),
         (TableEncoder(max_categories=1), None, "max_categories=1"),
-        (TableEncoder(), people["sex"][:9], "9 values for 200 rows"),
-        (TableEncoder(), people["same"], "at least two are needed"),
-        (TableEncoder(positive="q"), people["sex"], "is not a value of the target"),
+        (TableEncoder(encoding="target"), people["sex"][:9], "9 values for 200 rows"),
+        (TableEncoder(encoding="target"), people["same"], "at least two are needed"),
+        (
+            TableEncoder(encoding="target", positive="q"),
+            people["sex"],
+            "is not a value of the target",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             encoder.fit(people, y)

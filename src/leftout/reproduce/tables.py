@@ -98,8 +98,11 @@ def prepare(folder: Path, known: Known, rows: int) -> Prepared:
 
 def encode(known: Known, frame: pd.DataFrame) -> pd.DataFrame:
     """The target's mean for every category, all columns from 0 to 1."""
-    encoder = TableEncoder(known.categories, positive=known.positive, smooth=0.0)
     features = frame[list(known.features)]
+    numbers = [name for name in features if name not in known.categories]
+    encoder = TableEncoder(
+        known.categories, numeric=numbers, encoding="target", positive=known.positive, smooth=0.0
+    )
     return encoder.set_output(transform="pandas").fit_transform(features, frame[known.target])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
 from leftout.wording import shortened
 
@@ -126,7 +127,7 @@ def _made(name: str, objects: list[Any], kind: type) -> nw.Series[Any]:
     except UnicodeDecodeError as error:
         raise Refusal(
             f"The column {shortened(repr(name))} holds bytes that are no text; numbers or text are "
-            "needed. Drop it with drop=/--drop, or turn it into text."
+            f"needed. Drop it ({asking('drop', [name])}), or turn it into text."
         ) from error
     if dtype.startswith("category"):
         values: Any = pd.Categorical(made, ordered=True)
@@ -161,5 +162,5 @@ _MAKE: dict[type, tuple[Callable[[Any], Any], str]] = {
 def _nested(name: str, what: str) -> str:
     return (
         f"The column {shortened(repr(name))} holds {what} in its cells; one value in each is "
-        "needed. Drop it with drop=/--drop, or split it into columns."
+        f"needed. Drop it ({asking('drop', [name])}), or split it into columns."
     )

@@ -114,8 +114,8 @@ def columns_of(
     """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 
     Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
-    text, booleans and whatever else become categories, in natural order. Of columns that are
-    ``unread`` nobody looks at the cells, whatever they hold: these are there by name, and empty.
+    text, booleans and whatever else become categories, in natural order. Columns that may be
+    ``unread`` are empty where their cells cannot be read, rather than refused.
     """
     if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
         aside = found([column.name for column in table], drop, "drop")
@@ -147,12 +147,17 @@ def columns_of(
     if len(left) == len(names):
         raise Refusal(f"{asking('drop')} names all {len(names)} columns; leave at least one.")
     aside = found(names, unread, "drop")
-    nothing = np.full(len(frame), np.nan)
-    return [
-        Column(_text(name), nothing) if name in aside else make(_text(name), cells, name in chosen)
-        for name, cells in named.items()
-        if name not in left
-    ]
+    columns = []
+    for name, cells in named.items():
+        if name in left:
+            continue
+        try:
+            columns.append(make(_text(name), cells, name in chosen))
+        except Refusal:
+            if name not in aside:
+                raise
+            columns.append(Column(_text(name), np.full(len(frame), np.nan)))
+    return columns
 
 
 def column_of(values: Any, name: Any = None) -> Column:
@@ -176,13 +181,18 @@ def column_of(values: Any, name: Any = None) -> Column:
 
 
 def _framed(table: Any) -> pd.DataFrame:
+    values = _table_of(table)
+    return pd.DataFrame(values, columns=names_of(values))
+
+
+def _table_of(table: Any) -> NDArray[Any]:
     values = _plain(table)
     if values.ndim != 2 or not values.size:
         raise Refusal(
             f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
             "data frame, or a two-dimensional array with rows and columns."
         )
-    return pd.DataFrame(values, columns=names_of(values))
+    return values
 
 
 def _plain(values: Any) -> NDArray[Any]:
@@ -203,7 +213,7 @@ def _plain(values: Any) -> NDArray[Any]:
 def names_of(table: Any) -> list[str]:
     """What the columns of a table are called; an array's are x0, x1 and so on."""
     names = column_names(table)
-    return list(map(_text, names)) or [f"x{place}" for place in range(np.asarray(table).shape[1])]
+    return list(map(_text, names)) or [f"x{place}" for place in range(_table_of(table).shape[1])]
 
 
 def _text(name: Any) -> str:

@@ -36,6 +36,8 @@ _NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88,
 # Multiplications for all candidates, and rows and weights of each for comparing names.
 _EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
 _AT_ONCE = 500
+# Correlations from here on are printed as 1.
+EXACT = 0.9995
 
 
 class Copy(NamedTuple):
@@ -48,14 +50,14 @@ class Copy(NamedTuple):
 
 
 def copied(columns: Sequence[Column]) -> Iterator[Copy]:
-    """Columns that copy an earlier one that is not a copy itself."""
+    """Columns that copy an earlier one, which is no copy itself, or an exact one."""
     every = np.arange(len(columns[0]))
     room = int(_EFFORT / max(len(columns), 1) ** 2)
     some = sampled(every, int(np.clip(room, _LEAST, SAMPLE)))
     near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
     measured, gaps = _measured(columns, some)
     called, words, few = _called(columns, sampled(every))
-    kept = np.ones(len(columns), dtype=bool)
+    known = np.ones(len(columns), dtype=bool)
     for start in range(0, len(columns), _AT_ONCE):
         lot = slice(start, min(start + _AT_ONCE, len(columns)))
         asked = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, near)
@@ -65,11 +67,12 @@ def copied(columns: Sequence[Column]) -> Iterator[Copy]:
             names = called[lot] @ called[: lot.stop].T - _NEAR_NAMES
             beyond = np.maximum(beyond, np.where(pair, names, -1.0))
         for later in range(lot.start, lot.stop):
-            earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & kept[:later])
+            earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & known[:later])
             nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
             found = _first_copied(columns, later, np.sort(earlier[nearest]).tolist())
             if found is not None:
-                kept[later] = False
+                # a copy of what is merely like a third need not be like it
+                known[later] = found.measure == "one-to-one" or abs(found.strength) >= EXACT
                 yield found
 
 
@@ -168,7 +171,24 @@ def _same_numbers(a: Floats | None, b: Floats | None) -> tuple[str, float] | Non
     if abs(r) < _SAME or len(a) <= 2 * _HANDFUL:
         return None
     rest = np.argpartition(-np.abs(products), _HANDFUL)[_HANDFUL:]
-    return ("r", r) if abs(_correlation(a[rest], b[rest])[0]) >= _WITHOUT else None
+    if abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT or not _between_ends(a, b):
+        return None
+    return "r", r
+
+
+def _between_ends(a: Floats, b: Floats) -> bool:
+    """Whether two columns correlate also without a pile at an end of either.
+
+    Columns that share no more than marks for missing cells, such as -99 in the same rows, do not.
+    """
+    for line in (a, b):
+        for end in (line.min(), line.max()):
+            rest = line != end
+            if (~rest).sum() <= _HANDFUL or np.ptp(a[rest]) == 0.0 or np.ptp(b[rest]) == 0.0:
+                continue
+            if abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT:
+                return False
+    return True
 
 
 def _correlation(a: Floats, b: Floats) -> tuple[float, Floats]:
@@ -185,8 +205,9 @@ def _known_together(both: int, either: int) -> bool:
 def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
     """Whether each value of one column goes with one of the other, both ways, beyond chance.
 
-    Two yes-or-no columns are compared as numbers alone. So are two numbers of the same order:
-    squares of a number, say, are something else to PCA.
+    Two yes-or-no columns are compared as numbers alone. So are two numbers of the same order
+    (squares of a number, say, are something else to PCA), and numbers with fractions, which are no
+    codes: unemployment and GDP of a few years go together, and are two things.
     """
     known = ~(a.missing | b.missing)
     if not _known_together(known.sum(), (~(a.missing & b.missing)).sum()):
@@ -196,6 +217,8 @@ def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
     if max(m, k) < 3 or min(m, k) < 2:
         return None
     if a.categories is None and b.categories is None:
+        if not (_whole(a.values[known]) and _whole(b.values[known])):
+            return None
         ranks = ranked(np.stack([left, right]).astype(np.float64))[0]
         if abs(_correlation(*ranks)[0]) >= _SAME:
             return None
@@ -203,6 +226,10 @@ def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
     one, other = pairs // k, pairs % k
     together = min(_agreement(one, other, counts), _agreement(other, one, counts))
     return ("one-to-one", together) if together >= _TOGETHER else None
+
+
+def _whole(values: Floats) -> bool:
+    return bool((values == np.floor(values)).all())
 
 
 def _codes(column: Column, rows: Ints | Bools) -> tuple[Ints, int]:

@@ -10,34 +10,43 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from leftout.checks import Refusal, check_choice
-from leftout.tables.cleaning import clean, clean_all, unique
-from leftout.tables.columns import Column, columns_of, found
-from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan
+from leftout.tables.cleaning import clean, unique
+from leftout.tables.columns import Column, names_of
+from leftout.tables.declared import Declared
+from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan, Read
+from leftout.tables.flags import Flag, merged
 from leftout.tables.frames import as_frame
+from leftout.tables.kinds import Kind
 from leftout.tables.roles import beside
 from leftout.tables.targets import as_numbers, called
 
-CATEGORIES = ("auto", "target", "onehot")
+ENCODINGS = ("free", "target")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table as people have it into numbers from 0 to 1.
 
     Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
-    smallest to their largest value; missing ones become the median, and a column of their own
-    says so. Two values become 0 and 1. Other categories become the target's mean if a target is
-    given, else yes-or-no columns of which any two are one apart; missing ones are a value of their
-    own. Columns that are empty, the same in every row, or a name for each row are dropped.
+    smallest to their largest value. Two values become 0 and 1, other categories yes-or-no columns
+    of which any two are one apart. A missing cell takes the middle of its column, and a flag says
+    so; flags that say the same are one. Columns that are empty, the same in every row, names of
+    rows or free text are left out.
 
     Parameters
     ----------
     categorical : list of str or None, default=None
-        Columns of numbers that are codes of categories.
+        Columns of numbers that are codes of categories, and of text to keep as categories.
+    numeric : list of str or None, default=None
+        Columns to read as numbers, whatever they look like.
     drop : list of str or None, default=None
         Columns to leave out.
-    categories : {"auto", "target", "onehot"}, default="auto"
-        What categories become: the target's mean, or yes-or-no columns; ``"auto"`` takes the mean
-        where ``fit`` is given a target.
+    missing : value, str, list, mapping or None, default=None
+        Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
+    dictionary : path, mapping, list of mappings, data frame or None, default=None
+        What is known of columns: kind, label, labels of values.
+    encoding : {"free", "target"}, default="free"
+        What categories become: yes-or-no columns, which know nothing of a target, or the mean of
+        the target that ``fit`` is then given.
     positive : value or None, default=None
         The target's value whose rate counts. None: of two the larger or second, of more categories
         the most frequent; of numbers the mean.
@@ -50,11 +59,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     encoding_ : list of ColumnEncoding
-        What became of each column, in words and names.
+        What each column is, and what became of it, in words and names.
     dropped_ : dict
         Columns that were left out, each with why.
+    kinds_ : list of Kind
+        What each column was taken for, and why.
+    flags_ : list of Flag
+        The features that say where columns are missing.
     sources_ : list of str
-        The column that each feature was made from.
+        The column that each feature was made from; of a flag, the first of its columns.
     target_encoded_ : list of str
         Features that hold the target's mean.
     n_features_in_ : int
@@ -63,8 +76,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    ``fit_transform`` is ``fit`` and then ``transform``: a row's own target is part of its
-    category's mean. For a model's pipeline take scikit-learn's ``TargetEncoder``, which cross-fits.
+    ``fit_transform`` is ``fit`` and then ``transform``: under ``encoding="target"`` a row's own
+    target is part of its category's mean. For a model's pipeline take scikit-learn's
+    ``TargetEncoder``, which cross-fits.
 
     Examples
     --------
@@ -73,25 +87,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = TableEncoder().set_output(transform="pandas")
     >>> encoder.fit_transform(table).round(2)
         age  age is missing  town = A  town = B  town = C
-    0  0.00             0.0      0.71      0.00      0.00
-    1  0.25             0.0      0.00      0.71      0.00
-    2  0.25             1.0      0.00      0.00      0.71
-    3  1.00             0.0      0.71      0.00      0.00
+    0  0.00            0.00      0.71      0.00      0.00
+    1  0.25            0.00      0.00      0.71      0.00
+    2  0.25            0.87      0.00      0.00      0.71
+    3  1.00            0.00      0.71      0.00      0.00
     """
 
     def __init__(
         self,
         categorical: Iterable[Any] | None = None,
         *,
+        numeric: Iterable[Any] | None = None,
         drop: Iterable[Any] | None = None,
-        categories: str = "auto",
+        missing: Any = None,
+        dictionary: Any = None,
+        encoding: str = "free",
         positive: Any = None,
         smooth: float | str = "auto",
         max_categories: int = LEVELS,
     ) -> None:
         self.categorical = categorical
+        self.numeric = numeric
         self.drop = drop
-        self.categories = categories
+        self.missing = missing
+        self.dictionary = dictionary
+        self.encoding = encoding
         self.positive = positive
         self.smooth = smooth
         self.max_categories = max_categories
@@ -104,23 +124,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : table of shape (m, n)
             pandas, polars, pyarrow, or a two-dimensional array.
         y : array of shape (m,) or None
-            The target, for the means of categories.
+            The target, for the means of categories under ``encoding="target"``; else not read.
         """
-        self._learn(self._columns(X, reset=True), y)
+        self._learn(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        return self._encode(self._learn(self._columns(X, reset=True), y))
+        return self._encode(self._learn(X, y))
 
     def transform(self, X: Any) -> Floats:
         """Numbers of a table with the same columns.
 
         Numbers outside of the range seen are cut to it; values of a category that were not seen
-        count as none, or as the target's overall mean.
+        count as none, or as the target's overall mean. Missing cells of columns that had none are
+        not flagged.
         """
         check_is_fitted(self, "plans_")
-        return self._encode(self._columns(X, reset=False))
+        return self._encode(self.declared_.alike(self._columns(X, reset=False)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
@@ -143,64 +164,90 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def learn(self, columns: list[Column], y: Column | None, kept: set[str]) -> Floats:
-        """Fit on columns that are cleaned already, and encode them."""
+    def learn(
+        self, names: list[str], columns: list[Column], kinds: list[Kind], y: Column | None
+    ) -> Floats:
+        """Fit on columns that are cleaned and judged already, and encode them.
+
+        ``names`` are what the table calls them; ``declared_`` is given before.
+        """
         self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-        self._plan(columns, y, kept)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self._plan(columns, kinds, y)
         return self._encode(columns)
 
-    def _learn(self, columns: list[Column], y: Any) -> list[Column]:
-        codes = found([column.name for column in columns], self.categorical, "categorical")
-        cleaned = clean_all(columns)
+    def _learn(self, X: Any, y: Any) -> list[Column]:
+        check_choice("encoding", self.encoding, ENCODINGS)
+        raw = self._columns(X, reset=True)
+        self.declared_.check(raw)
+        columns, kinds = self.declared_.judged(raw)
         target = None
-        if y is not None and self.categories != "onehot":
-            target = clean(beside(columns, y))
-        elif self.categories == "target":
-            raise Refusal(
-                "categories='target' needs the target's values; pass them as y, or use 'onehot'."
-            )
-        pairs = zip(columns, cleaned, strict=True)
-        self._plan(cleaned, target, {now.name for column, now in pairs if column.name in codes})
-        return cleaned
+        if self.encoding == "target":
+            if y is None:
+                raise Refusal(
+                    "encoding='target' needs the target's values; pass them as y, or use 'free'."
+                )
+            target = clean(beside(raw, y))
+        self._plan(columns, kinds, target)
+        return columns
 
-    def _plan(self, columns: list[Column], target: Column | None, kept: set[str]) -> None:
-        check_choice("categories", self.categories, CATEGORIES)
-        smooth = self.smooth
-        if smooth != "auto" and not (isinstance(smooth, int | float) and 0 <= smooth < np.inf):
-            raise Refusal(f"smooth={smooth!r} is neither 'auto' nor a number from 0.")
+    def _plan(self, columns: list[Column], kinds: list[Kind], target: Column | None) -> None:
+        how: dict[str, Any] = {"smooth": self._smooth(), "levels": self._levels()}
+        if target is not None:
+            how["y"] = as_numbers(target, self.positive)
+            how["target"] = called(target, self.positive)
+        pairs = list(zip(columns, kinds, strict=True))
+        plans = [Plan.of(column, kind, **how) for column, kind in pairs]
+        self.kinds_: list[Kind] = kinds
+        self.dropped_: dict[str, str] = {
+            plan.told.column: plan.told.how for plan in plans if plan.becomes is None
+        }
+        if len(self.dropped_) == len(plans):
+            raise Refusal(_nothing_left([plan.told for plan in plans]))
+        gaps = {
+            place: plan.becomes.read(column)
+            for place, (plan, column) in enumerate(zip(plans, columns, strict=True))
+            if plan.becomes is not None and plan.becomes.flagged and plan.told.missing
+        }
+        self.flags_: list[Flag] = merged(gaps, [column.name for column in columns])
+        for flag in self.flags_:
+            for place in flag.places:
+                plans[place] = plans[place].flagged(flag.name, place == flag.places[0])
+        self.plans_: list[Plan] = plans
+        lines = [plan.told for plan in self.plans_]
+        self.encoding_: list[ColumnEncoding] = lines
+        self.features_: list[str] = unique([feature for line in lines for feature in line.features])
+        self.sources_: list[str] = [line.column for line in lines for _ in line.features]
+        means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
+        self.target_encoded_: list[str] = [feature for line in means for feature in line.features]
+
+    def _smooth(self) -> float | str:
+        if self.smooth != "auto" and not (
+            isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
+        ):
+            raise Refusal(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
+        return self.smooth
+
+    def _levels(self) -> int:
         if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
             raise Refusal(
                 f"max_categories={self.max_categories!r} is not a number of columns; give an int "
                 "from 2."
             )
-        how: dict[str, Any] = {"smooth": smooth, "levels": self.max_categories}
-        if target is not None:
-            how["y"] = as_numbers(target, self.positive)
-            how["target"] = called(target, self.positive)
-        self.plans_: list[Plan] = [
-            Plan.of(column, kept=column.name in kept, **how) for column in columns
-        ]
-        lines = [plan.told for plan in self.plans_]
-        self.encoding_: list[ColumnEncoding] = lines
-        self.dropped_: dict[str, str] = {
-            line.column: line.how for line in lines if line.kind == "dropped"
-        }
-        if len(self.dropped_) == len(lines):
-            raise Refusal(_nothing_left(lines))
-        self.features_: list[str] = unique([feature for line in lines for feature in line.features])
-        self.sources_: list[str] = [line.column for line in lines for _ in line.features]
-        means = [line for line in lines if target is not None and line.kind == "category"]
-        self.target_encoded_: list[str] = [feature for line in means for feature in line.features]
+        return int(self.max_categories)
 
     def _encode(self, columns: list[Column]) -> Floats:
         """Numbers of a table with the same columns, all in [0, 1]."""
-        blocks = [
-            plan.becomes.encode(column)
-            for plan, column in zip(self.plans_, columns, strict=True)
+        read: dict[int, Read] = {
+            place: plan.becomes.read(column)
+            for place, (plan, column) in enumerate(zip(self.plans_, columns, strict=True))
             if plan.becomes is not None
-        ]
-        return np.ascontiguousarray(np.column_stack(blocks))
+        }
+        flags = {flag.places[0]: flag.read(read)[:, None] for flag in self.flags_}
+        blocks = []
+        for place, one in read.items():
+            blocks += [one.values, *([flags[place]] if place in flags else [])]
+        return np.ascontiguousarray(np.hstack(blocks))
 
     def _columns(self, X: Any, reset: bool) -> list[Column]:
         """Names are checked on the table as it came, values column by column."""
@@ -208,8 +255,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if frame is None and not isinstance(X, np.ma.MaskedArray):
             X = check_array(X, dtype=None, ensure_all_finite=False)
         named = X if frame is None else frame.to_native()  # under names that are told apart
+        if frame is not None and not reset and hasattr(self, "feature_names_in_"):
+            known = list(self.feature_names_in_)
+            if set(known) < set(frame.columns):  # the table that was audited has a target, too
+                X = named = frame.select(known).to_native()
         validate_data(self, named, reset=reset, skip_check_array=True)
-        columns = columns_of(X, categorical=self.categorical, drop=self.drop)
+        if reset:
+            self.declared_: Declared = Declared.of(
+                names_of(named), categorical=self.categorical, numeric=self.numeric,
+                missing=self.missing, dictionary=self.dictionary,
+            )  # fmt: skip
+        columns = self.declared_.columns(X, drop=self.drop)
         if reset and len(columns[0]) < 2:
             raise Refusal(
                 "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
@@ -218,6 +274,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _nothing_left(lines: list[ColumnEncoding]) -> str:
-    why = "; ".join(f"{line.column!r} is {line.how}" for line in lines[:5])
+    why = "; ".join(f"{line.column!r} ({line.how})" for line in lines[:5])
     more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
     return f"No column is left to project: {why}{more}. Pass columns in which rows differ."

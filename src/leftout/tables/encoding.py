@@ -4,13 +4,13 @@ Each column has a plan of its own, which says what its values become: numbers an
 a category is a table of vectors, one for each value. Two values become 0 and 1; more become
 yes-or-no columns, or the target's mean. A category must weigh as much as a number: two of its
 values are one apart, as the ends of a number from 0 to 1 are, so its yes-or-no columns are divided
-by the root of two.
+by the root of two. A missing cell takes the middle of its column, and a flag says so (``flags``).
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,41 +19,53 @@ from sklearn.preprocessing import TargetEncoder
 from leftout.checks import Refusal
 from leftout.files import Told
 from leftout.tables.cleaning import read_alike
-from leftout.tables.columns import Column
+from leftout.tables.columns import Column, of_numbers
+from leftout.tables.kinds import Kind
 from leftout.wording import counted, shortest
 
 Floats = NDArray[np.float64]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100
-# A text with more values than this, and more than half as many as rows, names rows.
-_NAMES = 10
-# Whole numbers, all different, are names of rows if the column says so.
-_ID = re.compile(r"(?i:(^|[^a-z])(id|ids|uuid|guid|key|nr)$)|[a-z](Id|ID)$")
 _ROOT = np.sqrt(2.0)
+_HUGE = np.finfo(np.float64).max / 4.0
 
 
 @dataclass(frozen=True)
 class ColumnEncoding(Told):
-    """What became of one column.
+    """What one column is, and what became of it.
 
     Attributes
     ----------
     column : str
-    kind : {"number", "date", "yes or no", "category", "dropped"}
+    kind : str
+        What it is: one of :data:`leftout.tables.kinds.KINDS`.
+    why : str
+        What says so.
+    overrule : str
+        The option that has it read otherwise; empty where there is none.
     how : str
-        In a few words.
+        What became of it, in a few words.
     features : tuple of str
-        What it is called where it is numbers; empty if it was dropped.
+        What it is called where it is numbers; empty if it was left out.
     missing : int
         Rows without a value.
     """
 
     column: str
     kind: str
+    why: str
+    overrule: str
     how: str
     features: tuple[str, ...]
     missing: int
+
+
+class Read(NamedTuple):
+    """A column as numbers, and which of its cells were missing."""
+
+    values: Floats  # (m, number of features)
+    missing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,7 @@ class Numbers:
     low: float
     high: float
     median: float
-    gaps: bool
+    flagged = True
 
     @classmethod
     def of(cls, column: Column) -> Numbers:
@@ -79,26 +91,25 @@ class Numbers:
             )
         low, high = float(known.min()), float(known.max())
         middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
-        return cls(column.dates, column.written, low, high, middle, len(known) < len(values))
+        return cls(column.dates, column.written, low, high, middle)
 
     def names(self, name: str) -> list[str]:
-        return [name] * (self.low < self.high) + [f"{name} is missing"] * self.gaps
+        return [name] * (self.low < self.high)
 
-    def encode(self, column: Column) -> Floats:
+    def read(self, column: Column) -> Read:
         column = read_alike(column, False, self.dates, self.written)
         values = column.numbers
         assert values is not None
         if column.dates != self.dates:
             values = np.full(len(values), np.nan)
         missing = np.isnan(values)
-        parts = []
-        if self.low < self.high:
-            filled = np.clip(np.where(missing, self.median, values), self.low, self.high)
-            # a range may be too large for a float, and half of it too small
-            unit = 1.0 if np.isfinite(self.high - self.low) else 2.0
-            low, high = self.low / unit, self.high / unit
-            parts.append((filled / unit - low) / (high - low))
-        return np.column_stack(parts + [missing.astype(np.float64)] * self.gaps)
+        if self.low == self.high:
+            return Read(np.empty((len(values), 0)), missing)
+        filled = np.clip(np.where(missing, self.median, values), self.low, self.high)
+        # a range may be too large for a float, and half of it too small
+        unit = 1.0 if np.isfinite(self.high - self.low) else 2.0
+        low, high = self.low / unit, self.high / unit
+        return Read(((filled / unit - low) / (high - low))[:, None], missing)
 
 
 @dataclass(frozen=True)
@@ -108,26 +119,36 @@ class Words:
     place: dict[str | None, int]  # of each value, None for a missing one
     vectors: Floats
     features: list[str]  # what each place of a vector says; "" for the column itself
+    flagged: bool
 
     @classmethod
     def of(cls, column: Column, levels: int) -> Words:
-        """Yes-or-no columns; of two values one says all, of very many the rare share one."""
+        """Yes-or-no columns; of two values one says all, of very many the rare share one.
+
+        A missing cell says nothing of the value: it is the most frequent of two, as the median of
+        yes and no would be, and of more the average of all.
+        """
         texts, codes = coded(column)
-        count = len(texts)
-        if count == 2:
-            vectors = np.array([[0.0], [1.0], [0.0]])
-            return cls(_places(texts), vectors, [_said(texts[1])])
-        common = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:levels])
+        known = [text for text in texts if text is not None]
+        count, times = len(known), np.bincount(codes, minlength=len(texts))[: len(known)]
+        places: dict[str | None, int] = _places([*known, None])
+        if count <= 2:
+            vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
+            middle = vectors[[times.argmax()]]
+            said = [f" = {known[1]}"] if count == 2 else []
+            return cls(places, np.vstack([vectors, middle, 0.0 * middle]), said, True)
+        common = np.sort(np.argsort(-times, kind="stable")[:levels])
         width = len(common) + (count > levels)
-        place = np.full(count + 1, len(common))  # rare values and new ones
+        place = np.full(count, len(common))  # rare values
         place[common] = np.arange(len(common))
-        vectors = np.vstack([np.eye(width), np.zeros(width)])[place] / _ROOT
-        said = [_said(texts[level]) for level in common] + [" = (other)"] * (count > levels)
-        return cls(_places(texts), vectors, said)
+        each = np.vstack([np.eye(width), np.zeros(width)]) / _ROOT
+        vectors, new = each[place], each[len(common)]  # a new value is a rare one, or none
+        said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > levels)
+        return cls(places, np.vstack([vectors, times @ vectors / times.sum(), new]), said, True)
 
     @classmethod
     def by_target(cls, column: Column, y: Floats, smooth: float | str) -> Words:
-        """The target's mean of each value, scaled; a new value has the overall mean."""
+        """The target's mean of each value, scaled; missing is one, new ones are average."""
         texts, codes = coded(column)
         known = np.isfinite(y)
         encoder = TargetEncoder(target_type="continuous", smooth=smooth)
@@ -135,20 +156,21 @@ class Words:
         means = encoder.transform(np.arange(len(texts) + 1)[:, None])
         low, high = means[codes].min(), means[codes].max()
         scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-        return cls(_places(texts), scaled, [""])
+        return cls(_places(texts), scaled, [""], False)
 
     def names(self, name: str) -> list[str]:
         return [f"{name}{said}" for said in self.features]
 
-    def encode(self, column: Column) -> Floats:
+    def read(self, column: Column) -> Read:
         texts, codes = coded(read_alike(column, True, False, None))
         at = np.array([self.place.get(text, len(self.vectors) - 1) for text in texts], dtype=int)
-        return self.vectors[at[codes]]
+        missing = np.array([text is None for text in texts])
+        return Read(self.vectors[at[codes]], missing[codes])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a column becomes, in words and as something that does it; None where it is dropped."""
+    """What a column becomes, in words and as something that does it; None where it is left out."""
 
     told: ColumnEncoding
     becomes: Numbers | Words | None
@@ -157,21 +179,22 @@ class Plan:
     def of(
         cls,
         column: Column,
+        kind: Kind,
         *,
-        kept: bool = False,
         y: Floats | None = None,
         target: str = "the target",
         smooth: float | str = "auto",
         levels: int = LEVELS,
     ) -> Plan:
-        """Learn from a cleaned column; one that is ``kept`` names no rows, whatever it holds.
+        """Learn from a cleaned column, read as its kind says.
 
         ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
         """
         name, missing = column.name, int(column.missing.sum())
-        why = _says_nothing(column, kept)
-        if why is not None:
-            return cls(ColumnEncoding(name, "dropped", why, (), missing), None)
+        told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
+        if kind.read_as == "nothing":
+            return cls(told, None)
+        column = as_read(column, kind)
         becomes: Numbers | Words
         if not column.words:
             becomes = Numbers.of(column)
@@ -179,8 +202,22 @@ class Plan:
             becomes = Words.by_target(column, y, smooth)
         else:
             becomes = Words.of(column, levels)
-        kind, how = _told(column, None if y is None else target, levels)
-        return cls(ColumnEncoding(name, kind, how, tuple(becomes.names(name)), missing), becomes)
+        how = _told(column, None if becomes.flagged else target, levels)
+        return cls(replace(told, how=how, features=tuple(becomes.names(name))), becomes)
+
+    def flagged(self, name: str, own: bool) -> Plan:
+        """The same with a flag of its gaps, which is its own feature or that of a column before."""
+        features = (*self.told.features, *([name] if own else []))
+        says = "a column that says so" if own else f"{name!r} says so"
+        how = f"{self.told.how}, and {says}" if self.told.features else self.told.how
+        return replace(self, told=replace(self.told, features=features, how=how))
+
+
+def as_read(column: Column, kind: Kind) -> Column:
+    """The column as its kind says: numbers that are codes become categories."""
+    if kind.read_as == "category" and column.categories is None and not column.dates:
+        return replace(of_numbers(column.name, column.values, True), written=column.written)
+    return column
 
 
 def coded(column: Column) -> tuple[list[str | None], NDArray[np.intp]]:
@@ -203,59 +240,29 @@ def _places(texts: list[str | None]) -> dict[str | None, int]:
     return {text: place for place, text in enumerate(texts)}
 
 
-def _said(text: str | None) -> str:
-    return " is missing" if text is None else f" = {text}"
-
-
-def _says_nothing(column: Column, kept: bool) -> str | None:
-    """Why a column says nothing about its rows; None if it does."""
-    known = column.values[~column.missing]
-    if not len(known):
-        return "empty"
-    gaps = len(known) < len(column)
-    if not gaps and (known == known[0]).all():
-        return "the same in every row"
-    if kept:
-        return None
-    if column.words:
-        alone = len(np.unique(known)) > max(_NAMES, len(known) // 2)
-        return "different in nearly every row" if alone else None
-    quantity = column.categories is None and not column.dates
-    return "a number for each row" if quantity and not gaps and _names_rows(column) else None
-
-
-def _names_rows(column: Column) -> bool:
-    """Whether whole numbers, each once, count the rows or are called a name of them."""
-    values = column.values
-    if len(values) < 3 or not np.isfinite(values).all():
-        return False
-    ordered = np.sort(values)
-    with np.errstate(over="ignore"):
-        steps = np.diff(ordered)
-    if (steps <= 0).any() or (ordered != np.floor(ordered)).any():
-        return False
-    return bool((steps == 1).all() or _ID.search(column.name))
-
-
-def _told(column: Column, target: str | None, levels: int) -> tuple[str, str]:
-    """What kind of column it is, and in a few words what becomes of it."""
-    known = column.values[~column.missing]
-    n_values, gaps = len(np.unique(known)), len(known) < len(column)
-    if n_values == 1:
-        return "yes or no", "whether it is missing; where known it is always the same"
-    if column.words and (n_values > 2 or gaps):
-        rare = target is None and n_values > levels
-        each = "a yes-or-no column for each" if target is None else f"mean of {target} for each"
-        how = f"{counted(n_values, 'value')}: {each}"
-        how += f" of the {levels} most frequent, one for the others" * rare
-        own = "count as a value" if rare else "a value of their own"
-        return "category", how + f", missing ones {own}" * gaps
-    low, high = known.min(), known.max()
-    if n_values == 2:
-        low, high = column.show(low), column.show(high)
-        kind, how = "yes or no", f"{low} is 0, {high} is 1"
+def _told(column: Column, target: str | None, levels: int) -> str:
+    """In a few words what becomes of it."""
+    if column.categories is None:
+        values: NDArray[Any] = column.tabulated[0]
     else:
-        low, high = (column.told(float(end), float(high - low)) for end in (low, high))
-        kind, how = "date" if column.dates else "number", f"{low} to {high}, scaled"
-    how += "" if column.written is None else f" ({column.written})"
-    return kind, how + "; missing: median, and a column that says so" * gaps
+        values = np.flatnonzero(np.bincount(column.values + 1)[1:])
+    n_values, gaps = len(values), bool(column.missing.any())
+    if n_values == 1:
+        return "whether it is missing; where known it is always the same"
+    if target is not None:
+        own = ", missing ones a value of their own" * gaps
+        return f"{counted(n_values, 'value')}: mean of {target} for each{own}"
+    if column.words and n_values > 2:
+        how = f"{counted(n_values, 'value')}: a yes-or-no column for each"
+        how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
+        filled = "the average of all"
+    else:
+        ends = values[0], values[-1]
+        if n_values == 2:
+            how = "{} is 0, {} is 1".format(*map(column.show, ends))
+        else:
+            scale = 2.0 * min(float(ends[1] / 2.0 - ends[0] / 2.0), _HUGE)
+            how = "{} to {}, scaled".format(*(column.told(float(end), scale) for end in ends))
+        how += "" if column.written is None else f" ({column.written})"
+        filled = "the more frequent" if column.words else "median"
+    return how + f"; missing: {filled}" * gaps

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from leftout.checks import Refusal
+from leftout.files import Told
 from leftout.wording import shortened, shown
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -21,7 +22,7 @@ _EXTRAS = {"https": "http", "memory": "", "file": "", "local": ""}
 
 
 @dataclass(frozen=True)
-class File:
+class File(Told):
     """What tells a file from any other: the checksum and size are those of the bytes read.
 
     ``modified`` is when it was changed last, in UTC; None where it came from an address.

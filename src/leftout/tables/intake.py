@@ -1,22 +1,31 @@
 """A table taken in for an audit: read, its columns given their parts, sampled, encoded."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from leftout.asking import asking
-from leftout.checks import Refusal, check_count
+from leftout.checks import Refusal, check_choice, check_count
 from leftout.running import note
-from leftout.tables.cleaning import clean, clean_all, unique
-from leftout.tables.columns import Column, columns_of, found
-from leftout.tables.encoder import TableEncoder
+from leftout.tables.cleaning import clean, unique
+from leftout.tables.columns import Column, names_of
+from leftout.tables.declared import Declared
+from leftout.tables.encoder import ENCODINGS, TableEncoder
 from leftout.tables.encoding import Floats
+from leftout.tables.facts import ColumnFacts, facts
+from leftout.tables.fetching import File
 from leftout.tables.frames import as_frame, rows_of
+from leftout.tables.kinds import Kind
 from leftout.tables.reading import Source
-from leftout.tables.roles import assign, is_name, outcome_of
+from leftout.tables.relations import Relation, copies, leaks, proxies
+from leftout.tables.roles import Roles, assign, is_name, outcome_of
+from leftout.tables.sentinels import Suspect, suspects
 from leftout.tables.targets import level_of, levels_of, value_of
 from leftout.wording import counted, unambiguous
 
@@ -32,12 +41,16 @@ class Intake:
     ----------
     source : str or None
         The file's name.
+    file : File or None
+        Which file exactly: its name, SHA-256, size and time.
     rows : array of shape (m,)
         Positions in the table of the rows audited.
     n_rows : int
         Rows of the table.
     columns : list of Column
         As people know them, without those that were dropped; the target and sensitive ones too.
+    searched : list of Column
+        Those that the encoder has learned from, also where it left them out.
     target : Column or None
     positive : value or None
         The target's value whose rate counts.
@@ -45,6 +58,13 @@ class Intake:
         Columns kept out of the search.
     dropped : dict
         Columns left out, each with why.
+    facts : list of ColumnFacts
+        Every column of the table: its part, its kind and why, what became of it.
+    leaks, copies, proxies : list of Relation
+        Searched columns that tell the target, columns that repeat another and count once, searched
+        columns that tell a sensitive one.
+    suspects : list of Suspect
+        Values that may stand for something else.
     encoder : TableEncoder
         Fitted.
     X : array of shape (m, n)
@@ -53,20 +73,55 @@ class Intake:
     """
 
     source: str | None
+    file: File | None
     rows: NDArray[np.intp]
     n_rows: int
     columns: list[Column]
+    searched: list[Column]
     target: Column | None
     positive: Any
     sensitive: list[str]
     dropped: dict[str, str]
+    facts: list[ColumnFacts]
+    leaks: list[Relation]
+    copies: list[Relation]
+    proxies: list[Relation]
+    suspects: list[Suspect]
     encoder: TableEncoder
     X: Floats
     index: Any
 
     def part(self, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Places of ``size`` of the audited rows, in proportion to the target's values."""
-        return proportional(_strata(self.target, len(self.X)), size, rng)
+        """Places of ``size`` of the audited rows, drawn like a sample."""
+        return proportional(_strata(self._inside, len(self.X)), size, rng)
+
+    @property
+    def codes(self) -> list[Kind]:
+        """Columns that look like codes, and that were read as numbers."""
+        return [k for k in self.encoder.kinds_ if k.kind == "code" and k.read_as == "number"]
+
+    def called(self, column: str) -> str:
+        """What the table calls a column."""
+        return next(fact.name for fact in self.facts if fact.label == column)
+
+    @property
+    def flags(self) -> float:
+        """The share of the variance that is in flags of missing cells."""
+        spread = dict(zip(self.encoder.features_, self.X.var(axis=0), strict=True))
+        return float(sum(spread[flag.name] for flag in self.encoder.flags_) / sum(spread.values()))
+
+    def as_categories(self) -> Floats:
+        """The same rows, with columns that look like codes read as categories."""
+        told = [
+            replace(k, read_as="category") if k in self.codes else k for k in self.encoder.kinds_
+        ]
+        other = clone(self.encoder)
+        return other.learn(list(self.encoder.feature_names_in_), self.searched, told, self._inside)
+
+    @property
+    def _inside(self) -> Column | None:
+        """The target where it is part of the encoding; else None, the search knows nothing."""
+        return self.target if self.encoder.encoding == "target" else None
 
 
 def take_in(
@@ -75,82 +130,142 @@ def take_in(
     target: Any = None,
     positive: Any = None,
     categorical: Iterable[Any] | None = None,
+    numeric: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
     sensitive: Iterable[Any] | None = None,
+    missing: Any = None,
+    dictionary: Any = None,
+    encoding: str = "free",
     sample: int | None = None,
     smooth: float | str = "auto",
+    once: bool = True,
     rng: np.random.Generator,
 ) -> Intake:
-    """Give every column its part, take a sample if one is asked for, and turn it into numbers."""
-    table = source.table
-    raw = columns_of(table, categorical=categorical, unread=drop)
+    """Give every column its part, take a sample if one is asked for, and turn it into numbers.
+
+    The target has no say in what is searched, unless ``encoding`` is ``"target"``. Columns that
+    repeat another count ``once``.
+    """
+    check_choice("encoding", encoding, ENCODINGS)
+    declared = Declared.of(
+        names_of(source.table), categorical=categorical, numeric=numeric, missing=missing,
+        dictionary=dictionary,
+    )  # fmt: skip
+    raw = declared.columns(source.table, unread=drop)
+    declared.check(raw)
     n_rows = len(raw[0])
     if len(raw) > MOST_FEATURES:
         raise Refusal(
             f"The table has {len(raw):,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
             "the others."
         )
-    rows, outcome = np.arange(n_rows), outcome_of(raw, target)
+    table, rows = source.table, np.arange(n_rows)
+    outcome = outcome_of(raw, target)
     if sample is not None:
-        check_count("sample", sample)
-        if sample < n_rows:
-            rows = proportional(_strata(outcome, n_rows), sample, rng)
-            table = _rows(table, rows)
-            raw = columns_of(table, categorical=categorical, unread=drop)
-            outcome = None if outcome is None else outcome.take(rows)
-            evenly = "at random" if outcome is None else "in proportion to the target's values"
-            note(
-                f"{sample:,} of the table's {n_rows:,} rows were drawn, {evenly}; another sample "
-                "(another seed) may give another group."
-            )
-        else:
-            note(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
+        strata = _strata(outcome if encoding == "target" else None, n_rows)
+        rows = _sampled(strata, sample, rng)
+    if len(rows) < n_rows:
+        table = _rows(table, rows)
+        raw = declared.columns(table, unread=drop)
+        outcome = None if outcome is None else outcome.take(rows)
     if len(rows) < FEWEST_ROWS:
         raise Refusal(
             f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
             f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
-    named = target if is_name(target) else outcome
-    codes = found([column.name for column in raw], categorical, "categorical")
-    columns = clean_all(raw)
-    # Names may have been cut: what people call a column is its name in the table.
+    columns, judged = declared.judged(raw)
+    # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
-    roles = assign(raw, named, sensitive, drop).renamed(now)
-    if roles.target is not None:
-        outcome = clean(roles.target)
-        others = [column.name for column in columns if column.name not in roles.targets]
-        outcome = replace(outcome, name=unique([*others, outcome.name])[-1])
-    searched = [column for column in columns if column.name not in roles.aside]
-    if not searched:
+    roles = assign(raw, target if is_name(target) else outcome, sensitive, drop).renamed(now)
+    outcome = _outcome(columns, roles)
+    kinds = {kind.column: kind for kind in judged}
+    labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
+    positive = _counts(outcome, labels.get(str(positive), positive), kinds)
+    candidates = [column for column in columns if column.name not in roles.aside]
+    if not candidates:
         raise Refusal(
             "No column is left to search: all are the target, dropped or sensitive. Leave at least "
             "two."
         )
-    positive = _counts(outcome, positive)
-    kept = [now[name] for name in now if name in codes]
-    encoder = TableEncoder(kept, positive=positive, smooth=smooth)
-    encoder.set_output(transform="pandas")
-    X = encoder.learn(searched, outcome, set(kept))
+    telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
+    repeated = copies(telling) if once else []
+    aside = {line.column for line in repeated}
+    searched = [column for column in candidates if column.name not in aside]
+    called = {column: name for name, column in now.items()}
+    encoder = TableEncoder(
+        categorical, numeric=numeric, missing=missing, dictionary=dictionary, encoding=encoding,
+        positive=positive, smooth=smooth,
+    ).set_output(transform="pandas")  # fmt: skip
+    encoder.declared_ = declared
+    X = encoder.learn(
+        [called[column.name] for column in searched],
+        searched,
+        [kinds[column.name] for column in searched],
+        outcome if encoding == "target" else None,
+    )
     if X.shape[1] > MOST_FEATURES:
         raise Refusal(
             f"The columns became {X.shape[1]:,} features; an audit takes at most "
-            f"{MOST_FEATURES:,}. Drop columns of many values, or give a target."
+            f"{MOST_FEATURES:,}. Drop columns of many values."
         )
     dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
+    dropped |= {line.column: f"a copy of {unambiguous(line.of)}" for line in repeated}
     known = [column for column in columns if column.name not in roles.targets | set(dropped)]
+    hidden = [column for column in columns if column.name in roles.sensitive]
+    may_mean = [
+        suspect
+        for column in telling
+        for suspect in suspects(replace(column, name=called[column.name]))
+    ]
+    telling = [column for column in telling if column.name not in aside]
     return Intake(
         source=source.name,
+        file=source.file,
         rows=rows,
         n_rows=n_rows,
         columns=known if outcome is None else [*known, outcome],
+        searched=searched,
         target=outcome,
         positive=positive,
         sensitive=roles.sensitive,
         dropped=dropped,
+        facts=facts(called, columns, kinds, roles, repeated, encoder),
+        leaks=[] if outcome is None else leaks(telling, outcome, positive),
+        copies=repeated,
+        proxies=proxies(telling, hidden),
+        suspects=may_mean,
         encoder=encoder,
         X=X,
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
     )
+
+
+def _sampled(
+    strata: NDArray[np.integer], sample: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Places of a sample of the rows, in proportion to strata; of all, if there are no more."""
+    check_count("sample", sample)
+    n_rows = len(strata)
+    if sample >= n_rows:
+        note(f"The sample of {sample:,} rows was not taken: the table has {n_rows:,}.")
+        return np.arange(n_rows)
+    evenly = "in proportion to the target's values" if strata.any() else "at random"
+    note(
+        f"{sample:,} of the table's {n_rows:,} rows were drawn, {evenly}; another sample (another "
+        "seed) may give another group."
+    )
+    return proportional(strata, sample, rng)
+
+
+def _outcome(columns: list[Column], roles: Roles) -> Column | None:
+    """The target as it was meant; one that came beside the table has a name of its own."""
+    if roles.target is None:
+        return None
+    if len(roles.targets) == 1:
+        return next(column for column in columns if column.name in roles.targets)
+    outcome = clean(roles.target)
+    others = [column.name for column in columns if column.name not in roles.targets]
+    return replace(outcome, name=unique([*others, outcome.name])[-1])
 
 
 def proportional(
@@ -181,7 +296,7 @@ def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
     return rows_of(table, rows)
 
 
-def _counts(target: Column | None, positive: Any) -> Any:
+def _counts(target: Column | None, positive: Any, kinds: Mapping[str, Kind]) -> Any:
     """The target's value whose rate counts, as text; None if its mean does."""
     if target is None:
         if positive is not None:
@@ -190,11 +305,18 @@ def _counts(target: Column | None, positive: Any) -> Any:
             )
         return None
     levels, level = levels_of(target, positive), level_of(target, positive)
+    name, kind = unambiguous(target.name), kinds.get(target.name)
     if levels is None:
+        if kind is not None and kind.kind == "code":
+            value = asking("positive", target.show(target.values[~target.missing].max()))
+            note(
+                f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
+                f"such as {value}."
+            )
         return None
     if len(levels) > 1:
         note(
-            f"{unambiguous(target.name)} takes {len(levels)} values; the rate of the most "
+            f"{unambiguous(target.name)} takes {len(levels):,} values; the rate of the most "
             f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
             f"with {asking('positive')}."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import check_choice
 from leftout.files import Told
 from leftout.tables.codes import Others, evidence
@@ -33,6 +33,8 @@ _NAMES = 10
 # Texts that occur so often at most are hardly repeated; with more values than this, and most rows
 # among them, they are free text. So are very many values, most of which occur once.
 _HARDLY, _MANY, _VERY_MANY = 2, 20, 200
+# People who are asked again have an identifier that repeats, so many times on average.
+_REPEATED = 5.0
 # Of the values of a column, those that may be otherwise in one that is called after the most.
 _NEARLY = 0.95
 # Consecutive whole numbers under such names are no count of the rows.
@@ -77,7 +79,8 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
     columns : sequence of Column
         Cleaned, of one table: whether whole numbers are codes shows in the others.
     declared : mapping, optional
-        Kinds that people have given, by column; they hold whatever the column looks like.
+        Kinds that people have given, by column; they hold whatever the column looks like, unless
+        it says nothing at all.
 
     Returns
     -------
@@ -100,14 +103,12 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
         said[find(names, name, "declared")] = kind
     others = Others(columns)
     return [
-        Kind(column.name, said[column.name], "declared", _READ_AS[said[column.name]], True, "")
-        if column.name in said
-        else _judged(column, others, place)
+        _judged(column, others, place, said.get(column.name))
         for place, column in enumerate(columns)
     ]
 
 
-def _judged(column: Column, others: Others, place: int) -> Kind:
+def _judged(column: Column, others: Others, place: int, said: str | None) -> Kind:
     present, counts = _present(column)
     n_known = int(counts.sum())
     if not n_known:
@@ -116,17 +117,19 @@ def _judged(column: Column, others: Others, place: int) -> Kind:
         if n_known == len(column):
             return _kind(column, "constant", "the same in every row")
         gaps = f"missing in {counted(len(column) - n_known, 'row')}, where known always the same"
-        return _kind(column, "yes/no", gaps, overrule="--drop")
+        return _kind(column, "yes/no", gaps, overrule="drop")
+    if said is not None:
+        return _kind(column, said, f"declared: {said}")
     if len(counts) == 2:
-        return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="--drop")
+        return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
         why = f"{counted(len(counts), 'value')}, declared"
         if _of_digits(column):
-            return _kind(column, "code", why, overrule="--numeric")
-        return _kind(column, "category", why, overrule="--drop")
+            return _kind(column, "code", why, overrule="numeric")
+        return _kind(column, "category", why, overrule="drop")
     if column.dates:
         why = f"from {column.show(present[0])} to {column.show(present[-1])}"
-        return _kind(column, "date", why, overrule="--drop")
+        return _kind(column, "date", why, overrule="drop")
     return _of_text(column, counts) if column.words else _of_numbers(column, others, place)
 
 
@@ -156,51 +159,53 @@ def _of_text(column: Column, counts: NDArray[np.int64]) -> Kind:
     texts = column.categories
     written = f"{counted(n_values, 'value')} in {counted(n_rows, 'row')}"
     if n_values >= _NEARLY * n_rows and alone and not any(" " in text for text in texts):
-        return _kind(column, "identifier", f"{written}, without spaces", overrule="--categorical")
-    if n_values > _MANY and n_rows < 5 * n_values and _called_id(column.name):
+        return _kind(column, "identifier", f"{written}, without spaces", overrule="categorical")
+    if n_values > _MANY and n_rows < 5 * n_values and _called_id(column.name, n_values):
         why = f"{written}; a name that identifiers have"
-        return _kind(column, "identifier", why, sure=False, overrule="--categorical")
+        return _kind(column, "identifier", why, sure=False, overrule="categorical")
     coded = sum(_TEXT_CODE.fullmatch(text) is not None for text in texts) >= _NEARLY * len(texts)
     if not (alone or scattered or very_many):
         if coded:
-            return _kind(column, "code", f"{written}, written like codes", overrule="--drop")
-        return _kind(column, "category", written, overrule="--drop")
+            return _kind(column, "code", f"{written}, written like codes", overrule="drop")
+        return _kind(column, "category", written, overrule="drop")
     why = f"{written}, {once:,} of them once"
     if coded:
         why += "; written like codes"
-        return _kind(column, "code", why, "nothing", sure=False, overrule="--categorical")
-    return _kind(column, "free text", why, sure=bool(alone), overrule="--categorical")
+        return _kind(column, "code", why, "nothing", sure=False, overrule="categorical")
+    return _kind(column, "free text", why, sure=bool(alone), overrule="categorical")
 
 
 def _of_numbers(column: Column, others: Others, place: int) -> Kind:
     """Numbers of more than two values: names of rows, codes, or quantities."""
     distinct, counts, _ = column.tabulated
     if not _whole(distinct):
-        low, high = column.show(distinct[0]), column.show(distinct[-1])
+        with np.errstate(over="ignore"):
+            spread = float(distinct[-1] - distinct[0])
+        low, high = (column.told(float(end), spread) for end in distinct[[0, -1]])
         why = f"{len(distinct):,} values from {low} to {high}"
-        return _kind(column, "number", why, overrule="--categorical")
+        return _kind(column, "number", why, overrule="categorical")
     n_rows = int(counts.sum())
     different = len(distinct) == len(column)
     if different and (distinct[-1] - distinct[0] == len(distinct) - 1):
         if not _CALENDAR.intersection(words_of(column.name)):
             why = f"counts the rows, {_range(distinct)}"
-            return _kind(column, "identifier", why, overrule="--numeric")
-    elif len(distinct) > n_rows / 2 and _called_id(column.name):
+            return _kind(column, "identifier", why, overrule="numeric")
+    elif len(distinct) * _called_id(column.name, len(distinct)) > n_rows:
         why = (
             "a different whole number in every row"
             if different
             else (f"{len(distinct):,} whole numbers in {counted(n_rows, 'row')}")
         )
         why += "; a name that identifiers have"
-        return _kind(column, "identifier", why, sure=different, overrule="--numeric")
+        return _kind(column, "identifier", why, sure=different, overrule="numeric")
     why = f"{len(distinct):,} whole numbers, {_range(distinct)}"
     found = evidence(column, others, place)
     if found is None or not found.suspected:
-        return _kind(column, "number", why, overrule="--categorical")
+        return _kind(column, "number", why, overrule="categorical")
     why = "; ".join([why, *found.told])
     if found.strong:
-        return _kind(column, "code", why, sure=False, overrule="--numeric")
-    return _kind(column, "code", why, "number", sure=False, overrule="--categorical")
+        return _kind(column, "code", why, sure=False, overrule="numeric")
+    return _kind(column, "code", why, "number", sure=False, overrule="categorical")
 
 
 def _whole(distinct: Floats) -> bool:
@@ -214,9 +219,14 @@ def _range(distinct: Floats) -> str:
     return f"from {low:{grouped}} to {high:{grouped}}"
 
 
-def _called_id(name: str) -> bool:
+def _called_id(name: str, n_values: int) -> float:
+    """How many rows of a value a column may have that is called like an identifier; 0 if not."""
     words = words_of(name)
-    return bool(words) and is_id(words[-1])
+    if not words:
+        return 0.0
+    if n_values > _MANY and (words[-1] in ("id", "pid", "uid") or words[0] == "unnamed"):
+        return _REPEATED
+    return 2.0 if is_id(words[-1]) else 0.0
 
 
 def _kind(
@@ -227,5 +237,5 @@ def _kind(
     sure: bool = True,
     overrule: str = "",
 ) -> Kind:
-    option = f"{overrule} {shlex.quote(column.name)}" if overrule else ""
+    option = asking(overrule, [column.name]) if overrule else ""
     return Kind(column.name, kind, why, read_as or _READ_AS[kind], sure, option)

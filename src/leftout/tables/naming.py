@@ -37,11 +37,17 @@ _STEMS = (
 )  # fmt: skip
 _ENDS = ("code", "fips", "type", "typ", "zip")
 _GLUED = re.compile(r"(.{3,}?)(id|ids|code|cd|nr|no|num|cat|stat)")
-_IDS = frozenset("id ids pid uid key nr no seq seqn seqno serial record case rowid".split())
-_NO_IDS = frozenset(
-    """valid invalid avoid rapid solid liquid fluid hybrid humid covid rigid unpaid prepaid
-    android thyroid steroid married""".split()
+_IDS = frozenset(
+    """id ids pid uid key nr no seq seqn seqno serial record case rowid rownames rowname
+    patient subject respondent""".split()
 )
+# What is numbered, where "id" is written without a space: personid, but not Madrid or covid.
+_NUMBERED = (
+    "account acct case child city client company country county customer emp employee fam family "
+    "firm hh hhold house household ind item loan member obs order pat patient pers person plot "
+    "prod product pupil rec record region resp respondent row sample school shop site state "
+    "store stud student subj subject teacher unit user zip"
+).split()
 _QUANTITIES = frozenset(
     """age year yr number num no n nr nbr count cnt amount amt income inc wage salary earning price
     prc cost rate rte ratio grade score hour hr week wk day month minute second time size length
@@ -108,7 +114,7 @@ def is_id(word: str) -> bool:
     """Whether the last word of a name is that of an identifier."""
     if word in _IDS or word.endswith(("code", "guid", "uuid")):
         return True
-    return len(word) > 4 and word.endswith("id") and word not in _NO_IDS
+    return word.endswith("id") and word.removesuffix("id") in _NUMBERED
 
 
 def _is_quantity(word: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from leftout.files import Told
 from leftout.tables.answers import answer_of
 from leftout.tables.columns import Column
-from leftout.tables.copying import copied
+from leftout.tables.copying import EXACT, copied
 from leftout.tables.telling import Rule, tellings
 from leftout.wording import unambiguous
 
@@ -65,7 +65,8 @@ class Relation(Told):
         match self.measure:
             case "r":
                 reverse = ", in reverse" if self.strength < 0.0 else ""
-                return f"{name} copies {whom}{reverse}: correlation {self.strength:.3g}."
+                nearly = "nearly " * (abs(self.strength) < EXACT)
+                return f"{name} {nearly}copies {whom}{reverse}: correlation {self.strength:.3g}."
             case "one-to-one":
                 return f"{name} is {whom} by other names: their values go together in {share}."
             case "settled":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.tables.columns import Column
-from leftout.wording import unambiguous
+from leftout.wording import counted, unambiguous
 
 _SHOWN = 5
 
@@ -26,8 +26,8 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
         known = list(range(len(target.categories)))
     if len(known) < 2:
         raise Refusal(
-            f"The target {target.name!r} takes {len(known)} value(s); at least two are needed to "
-            "compare the group with the rest. Choose another target."
+            f"The target {target.name!r} takes {counted(len(known), 'value')}; at least two are "
+            "needed to compare the group with the rest. Choose another target."
         )
     if positive is not None:
         for value in known:

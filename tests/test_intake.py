@@ -1,0 +1,192 @@
+"""What a table is taken for: a target has no say in it, and doubts are named."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leftout
+import paper_data
+from leftout import MaxDisparityPartition
+from leftout.checks import Refusal
+from leftout.running import collected_notes
+from leftout.tables.intake import take_in
+from leftout.tables.reading import Source
+
+
+def taken(table, **options):
+    with collected_notes():
+        return take_in(Source.of(table), rng=np.random.default_rng(0), **options)
+
+
+def named(name: str) -> tuple[pd.DataFrame, str]:
+    if name == "demo":
+        return leftout.datasets.load_demo(), "approve"
+    file, target = {
+        "students": ("students_dropout.csv.gz", "Target"),
+        "adult": ("adult.csv.gz", "income"),
+    }[name]
+    path = paper_data.FOLDER / file
+    if not path.exists():
+        pytest.skip(f"{path.name} is not there")
+    with gzip.open(path) as opened:
+        return pd.read_csv(opened), target
+
+
+@pytest.mark.parametrize("name", ["students", "adult", "demo"])
+def test_naming_a_target_changes_neither_encoding_nor_group(name):
+    table, target = named(name)
+    table = table[:4000]
+    with_target = taken(table, target=target, sample=1500)
+    without = taken(table, drop=[target], sample=1500)
+    np.testing.assert_array_equal(with_target.rows, without.rows)
+    np.testing.assert_array_equal(with_target.X, without.X)
+    np.testing.assert_array_equal(taken(table.drop(columns=target), sample=1500).X, without.X)
+    search = MaxDisparityPartition(5, group_size=0.1, random_state=0)
+    labels = [search.fit(one.X).labels_.copy() for one in (with_target, without)]
+    np.testing.assert_array_equal(*labels)
+    # but where it is asked for, the target is part of it
+    if any(kind.kind == "category" for kind in with_target.encoder.kinds_):
+        inside = taken(table, target=target, sample=1500, encoding="target")
+        assert inside.X.shape != without.X.shape
+
+
+def test_an_audit_finds_the_same_rows_whatever_the_target():
+    rng = np.random.default_rng(0)
+    X, _ = leftout.datasets.make_planted(300, 6, 2, 50, random_state=0)
+    table = pd.DataFrame(X, columns=list("abcdef")).assign(
+        town=rng.choice(list("xyz"), 300), outcome=rng.choice(["no", "yes"], 300)
+    )
+    small = {"chance": 19, "runs": 2, "n_components": 3, "group_size": 60}
+    found = [
+        leftout.audit(table, target="outcome", **small),
+        leftout.audit(table, drop=["outcome"], **small),
+        leftout.audit(table.drop(columns="outcome"), **small),
+        leftout.audit(table.drop(columns="outcome"), target=table["outcome"], **small),
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.partition.labels_, found[0].partition.labels_)
+        assert other.trust.p_value == found[0].trust.p_value
+    codes = [[finding.code for finding in one.findings] for one in found]
+    assert "O002" not in codes[0] and "S003" not in codes[0]
+    inside = leftout.audit(table, target="outcome", encoding="target", **small)
+    assert {"O002", "S003"} <= {finding.code for finding in inside.findings}
+
+
+def test_labels_and_missing_values_reach_every_text():
+    rng = np.random.default_rng(3)
+    m = 240
+    table = pd.DataFrame(rng.normal(size=(m, 2)), columns=["a", "b"])
+    table["occ"] = np.repeat([1, 2, 3], [100, 100, 40])  # one component tells 1 from 2
+    table["rev"] = np.where(rng.random(m) < 0.1, 999, rng.integers(0, 4, m))
+    book = [
+        {"column": "occ", "label": "way of living", "values": {1: "own", 2: "rent", 3: "tent"}},
+        {"column": "rev", "label": "reviews", "note": "from the file"},
+    ]
+    found = leftout.audit(
+        table, dictionary=book, missing="rev=999", chance=19, runs=2, n_components=1, group_size=40
+    )
+    columns = {column.name: column for column in found.columns}
+    assert columns["occ"].label == "way of living" and columns["rev"].label == "reviews"
+    assert columns["rev"].missing == (table["rev"] == 999).sum()
+    assert columns["rev"].note == "from the file"
+    assert "way of living = tent" in found.encoder.get_feature_names_out()
+    assert "way of living = tent" in found.explanation.sentence.text
+    assert any("way of living = tent" in rule.text for rule in found.explanation.rules)
+    assert "way of living = tent" in found.html() and "occ =" not in found.html()
+    np.testing.assert_array_equal(found.encoder.transform(table), found.intake.X)
+    cells = (table["rev"] == 999).sum()
+    assert any(f"{cells} cells of rev" in note for note in found.notes)
+
+
+def test_every_doubt_is_named():
+    rng = np.random.default_rng(0)
+    m = 600
+    table = pd.DataFrame(rng.normal(size=(m, 5)), columns=list("abcde"))
+    table["copy"] = 3.0 - 2.0 * table["a"]
+    table["outcome"] = rng.choice(["no", "yes"], m)
+    flips = rng.random(m) < 0.01
+    table["told"] = (table["outcome"] == "yes") ^ flips
+    table["sex"] = rng.choice(["f", "m"], m)
+    table["title"] = table["sex"].map({"f": "Ms", "m": "Mr"})
+    table["visits"] = np.where(rng.random(m) < 0.05, 999, rng.integers(0, 5, m))
+    found = taken(table, target="outcome", sensitive=["sex"])
+    assert [(line.column, line.of) for line in found.copies] == [("copy", "a")]
+    assert [(line.column, line.of) for line in found.leaks] == [("told", "outcome")]
+    assert [(line.column, line.of) for line in found.proxies] == [("title", "sex")]
+    assert [(one.column, one.value) for one in found.suspects] == [("visits", "999")]
+    assert "copy" in found.dropped and "copy" not in found.encoder.sources_
+    roles = {fact.name: fact.role for fact in found.facts}
+    assert [roles[name] for name in ("a", "copy", "outcome", "sex")] == [
+        "searched", "left out", "target", "sensitive",
+    ]  # fmt: skip
+
+
+def test_what_is_said_twice_is_refused():
+    table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
+    with pytest.raises(Refusal, match="read as codes, and as numbers"):
+        taken(table, categorical=["a"], numeric=["a"])
+    with pytest.raises(Refusal, match="Did you mean 'target'"):
+        taken(table, encoding="targets")
+
+
+def test_marks_that_columns_share_make_no_copies():
+    rng = np.random.default_rng(0)
+    gone = rng.random(500) < 0.15
+    table = pd.DataFrame({
+        "income": np.where(gone, -99999, rng.normal(3000, 400, 500).round()),
+        "rent": np.where(gone, -99999, rng.normal(900, 90, 500).round()),
+        "pica": np.where(gone, 2, rng.integers(0, 2, 500)),
+        "sugar": np.where(gone, 2, rng.random(500) < 0.02),
+    })  # fmt: skip
+    table["again"] = table["income"] * 2
+    found = taken(table)
+    assert [(line.column, line.of) for line in found.copies] == [("again", "income")]
+    assert {one.column for one in found.suspects} >= {"income", "rent"}
+
+
+def test_a_word_among_numbers_is_named():
+    cells = [str(n) for n in range(7, 40)] * 3 + ["none"] * 4
+    table = pd.DataFrame({"t": cells, "x": np.arange(len(cells)) % 11})
+    found = taken(table)
+    assert [(one.column, one.value, one.rows) for one in found.suspects] == [("t", "none", 4)]
+    read = taken(table, missing="t=none")
+    kinds = {fact.name: (fact.kind, fact.missing) for fact in read.facts}
+    assert kinds["t"] == ("number", 4) and not read.suspects
+
+
+def test_the_encoder_takes_the_table_that_was_audited():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    table["copy"], table["outcome"] = table["a"], rng.choice(["no", "yes"], 60)
+    found = taken(table, target="outcome", sensitive=["d"])
+    np.testing.assert_array_equal(found.encoder.transform(table), found.X)
+    with pytest.raises(ValueError, match="feature names"):
+        found.encoder.transform(table.drop(columns="b"))
+
+
+def test_a_targets_value_is_meant_by_its_name_or_its_label():
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    table["stat"] = rng.choice(["Y", "N"], 60)
+    book = {"stat": {"label": "paid back", "values": {"Y": "yes", "N": "no"}}}
+    for positive in ("Y", "yes"):
+        assert taken(table, target="stat", positive=positive, dictionary=book).positive == "yes"
+
+
+def test_means_of_codes_are_doubted():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
+    table["status"] = rng.choice([1, 2, 7], 80)
+    with collected_notes() as notes:
+        take_in(Source.of(table), target="status", rng=np.random.default_rng(0))
+    assert any("status looks like codes, but its mean is compared" in note for note in notes)
+
+
+def test_categories_by_a_target_need_one():
+    table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
+    with pytest.raises(Refusal, match="there is no target"):
+        leftout.audit(table, encoding="target")
