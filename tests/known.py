@@ -14,10 +14,13 @@ import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.findings import findings
+from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
+from leftout.core.distinct import Distinct
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.profiles import Chance, Profile
+from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import DistinctGroup, Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain.alignment import Alignment
@@ -31,7 +34,13 @@ from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.tables.encoding import ColumnEncoding
+from leftout.tables.facts import ColumnFacts
+from leftout.tables.fetching import File
+from leftout.tables.flags import Flag
 from leftout.tables.intake import Intake
+from leftout.tables.kinds import Kind
+from leftout.tables.relations import Relation
+from leftout.tables.sentinels import Suspect
 
 REST, GROUP = 8_743, 1_267
 
@@ -220,7 +229,7 @@ def alignment():
     return [*lines, *few, hidden(1.0, "faith")]
 
 
-FEATURES = ["age", "income", "income is missing", "town = Beeley", "town = Corby"]
+FEATURES = ["age", "income", "income and town are missing", "town = Beeley", "town = Corby"]
 FEATURES += [f"col {i}" for i in range(12)]
 
 
@@ -246,7 +255,7 @@ def explanation(**changed):
     settled = {
         "sentence": sentence(),
         "features": FEATURES,
-        "sources": [name.split(" = ")[0].removesuffix(" is missing") for name in FEATURES],
+        "sources": [name.split(" = ")[0].split(" and ")[0] for name in FEATURES],
         "disparity_by_feature": losses[1] - losses[0],
         "losses_by_feature": losses,
         "feature_scores": FeatureScores(
@@ -366,33 +375,122 @@ def three_groups():
 
 
 def columns():
+    how = "a column each; missing: the average of all, and 'income and town are missing' says so"
+    towns = ("town = Beeley", "town = Corby")
     return [
-        ColumnEncoding("age", "number", "from 18 to 90", ("age",), 0),
-        ColumnEncoding("income", "number", "gaps: median", ("income", "income is missing"), 1_304),
-        ColumnEncoding("town", "category", "a column each", ("town = Beeley", "town = Corby"), 12),
-        ColumnEncoding("nr", "dropped", "a number for each row", (), 0),
-        ColumnEncoding("note", "dropped", "a text for each row", (), 5),
+        ColumnEncoding("age", "number", "73 whole numbers", "--drop age", "18 to 90", ("age",), 0),
+        ColumnEncoding(
+            "income", "code", "9 whole numbers", "--categorical income", "from 1 to 9",
+            ("income", "income and town are missing"), 1_304,
+        ),
+        ColumnEncoding("town", "category", "2 values in 9,998 rows", "--drop town", how, towns, 12),
+        ColumnEncoding("nr", "identifier", "counts the rows", "--numeric nr", "counts", (), 0),
+        ColumnEncoding("note", "free text", "8,011 values", "--categorical note", "words", (), 5),
+    ]  # fmt: skip
+
+
+def kinds():
+    return [
+        Kind("age", "number", "73 whole numbers", "number", True, "--drop age"),
+        Kind("income", "code", "9 whole numbers", "number", False, "--categorical income"),
+        Kind("town", "category", "2 values in 9,998 rows", "category", True, "--drop town"),
+        Kind("nr", "identifier", "counts the rows", "nothing", True, "--numeric nr"),
+        Kind("note", "free text", "8,011 values", "nothing", False, "--categorical note"),
     ]
+
+
+def facts():
+    """Every column in a line; one has another name in the table, one is a copy."""
+    searched = {"age": "in years, at the last birthday"}
+    lines = []
+    for line, kind in zip(columns(), kinds(), strict=True):
+        lines.append(
+            ColumnFacts(
+                name="inc" if line.column == "income" else line.column, label=line.column,
+                role="searched" if line.features else "left out", kind=line.kind, why=line.why,
+                sure=kind.sure, overrule=line.overrule, how=line.how * bool(line.features),
+                features=line.features, missing=line.missing, note=searched.get(line.column, ""),
+            )
+        )  # fmt: skip
+    plain = {"sure": True, "features": (), "note": "", "missing": 0}
+    return [
+        *lines,
+        ColumnFacts(
+            name="years", label="years", role="left out", kind="number", why="73 values",
+            overrule="--categorical years", how="a copy of age", **plain,
+        ),
+        ColumnFacts(
+            name="sex", label="sex", role="sensitive", kind="yes/no", why="f and m",
+            overrule="--drop sex", how="", **plain,
+        ),
+        ColumnFacts(
+            name="paid", label="paid", role="target", kind="yes/no", why="no and yes",
+            overrule="--drop paid", how="", **plain | {"missing": 31},
+        ),
+    ]  # fmt: skip
+
+
+def relations(how):
+    lines = {
+        "leak": [Relation("income", "paid", "leak", "AUC", 0.9871)],
+        "copy": [
+            Relation("years", "age", "copy", "r", -0.9934),
+            Relation("place", "town", "copy", "one-to-one", 0.9962),
+        ],
+        "proxy": [
+            Relation("title", "sex", "proxy", "AUC", 0.9312, "f"),
+            Relation("height", "sex", "proxy", "settled", 0.4567),
+        ],
+    }
+    return lines[how]
+
+
+def encoder(**changed):
+    settled = {
+        "get_feature_names_out": lambda: np.array(FEATURES, dtype=object),
+        "features_": FEATURES,
+        "encoding_": columns(),
+        "kinds_": kinds(),
+        "flags_": [Flag((1, 2), FEATURES[2], 0.37)],
+        "encoding": "target",
+    }
+    return SimpleNamespace(**settled | changed)
 
 
 def intake(**changed):
     m = REST + GROUP
+    X = np.zeros((m, len(FEATURES)))
+    X[::2] = np.sqrt(np.arange(1.0, 1.0 + len(FEATURES)) / len(FEATURES))  # unequal variances
     settled = {
         "source": "people.csv",
+        "file": File("people.csv", "0123456789abcdef" * 4, 1_234_567, "2025-11-12T13:14:15+00:00"),
         "rows": np.arange(m) * 2,
         "n_rows": 20_020,
         "columns": [],
+        "searched": [],
         "target": SimpleNamespace(name="paid"),
         "positive": "yes",
         "sensitive": ["sex"],
-        "dropped": {"nr": "a number for each row", "note": "a text for each row"},
-        "encoder": SimpleNamespace(
-            get_feature_names_out=lambda: np.array(FEATURES, dtype=object), encoding_=columns()
-        ),
-        "X": np.zeros((m, 17)),
+        "dropped": {"nr": "counts", "note": "words", "years": "a copy of age"},
+        "facts": facts(),
+        "leaks": relations("leak"),
+        "copies": relations("copy"),
+        "proxies": relations("proxy"),
+        "suspects": [Suspect("review", "999", 223, "far above all others")],
+        "encoder": encoder(),
+        "X": X,
         "index": None,
     }
     return Intake(**settled | changed)
+
+
+def repeats(copied=True):
+    """20 rows that repeat one of the others."""
+    m = REST + GROUP
+    place = np.concatenate([np.arange(m - 20), np.arange(20)])
+    return Repeats(
+        distinct=Distinct(np.arange(m - 20), np.bincount(place), place), beyond_chance=copied
+    )
 
 
 def audit(**changed):
@@ -408,6 +506,8 @@ def audit(**changed):
         "explanation": explanation(),
         "mitigation": mitigation(),
         "intake": intake(),
+        "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
+        "repeats": repeats(),
         "trust_rows": np.arange(5_000),
         "smallest": 85,
         "scree": np.array([0.41, 0.22, 0.12, 0.09, 0.08, 0.05, 0.03]),
@@ -415,14 +515,16 @@ def audit(**changed):
         "settings": Settings(
             target="paid", positive="yes", sensitive=["sex"], drop=["nr", "id"], n_components=3,
             min_group_size=0.05, runs=6, chance=39, random_state=4, rows=1, sample=10_010,
-            command="leftout audit people.csv --target paid=yes --sensitive sex",
+            missing="review=999", dictionary="about/people-words.csv", encoding="target",
+            numeric=["age"], command="leftout audit people.csv --target paid=yes --sensitive sex",
         ),
         "notes": ["10,010 of the table's 20,020 rows were drawn."],
         "created": "2026-01-02T03:04:05+00:00",
     } | changed  # fmt: skip
     asked = ("partition", "trust", "stability", "explanation", "mitigation")
-    told = findings(*(settled[name] for name in asked), settled["intake"].sensitive)
-    return Audit(findings=told, **settled)
+    told = findings(*(settled[name] for name in asked), settled["intake"])
+    read = (settled[name] for name in ("intake", "other_reading", "repeats"))
+    return Audit(findings=[*told, *table_findings(*read)], **settled)
 
 
 def bare():
@@ -436,7 +538,13 @@ def bare():
             rules=rules().take(np.arange(0)), notes=[], what_if=[replace(once, shuffled=np.nan)],
             rule_frequency=Frequency(variables=[], pairs=[], runs=1, top=10),
         ),
-        intake=intake(source=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={}),
+        intake=intake(
+            source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},
+            facts=facts()[:1], leaks=[], copies=[], proxies=[], suspects=[],
+            encoder=encoder(encoding="free", kinds_=kinds()[:1], flags_=[]),
+        ),
+        other_reading=None,
+        repeats=repeats(False),
         trust_rows=np.arange(REST + GROUP),
         notes=[],
     )  # fmt: skip

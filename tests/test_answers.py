@@ -10,7 +10,9 @@ import pytest
 
 import known
 from leftout.auditing.findings import STATUSES, Finding, findings
+from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.verdict import headline, paragraph
+from leftout.evidence.repeats import find_repeats
 from leftout.evidence.trusting import _doubts, _p_value
 from leftout.explain.outcome import Interval
 from test_reading import same
@@ -76,7 +78,29 @@ def mended(after, gap=3e-10, kept=(0.75, 0.714)):
 
 NONE = {"chance": {}, "evidence_size": None}
 UNJUDGED = ["Another note.", "Held-out rows: could not be judged. Half of the rows are too few."]
+
+
 # the code, the answer, when, and what of a known audit is different then
+def taken(**changed):
+    return {"intake": known.intake(**changed)}
+
+
+def encoded(**changed):
+    return taken(encoder=known.encoder(**changed))
+
+
+def read_otherwise(overlap):
+    return {"other_reading": OtherReading(["income"], 24, overlap, 0.91)}
+
+
+def flagged(share):
+    """One feature of 17 is a flag, and has this share of the variance."""
+    X = np.zeros((known.REST + known.GROUP, 17))
+    X[::2] = np.sqrt((1.0 - share) / 16)
+    X[::2, 2] = np.sqrt(share)
+    return taken(X=X)
+
+
 CASES = [
     ("D001", YES, "the group loses more by a hair", searched(losses=(0.3, 0.3 + 1e-9))),
     ("D001", NO, "both lose the same", searched(losses=(0.3, 0.3))),
@@ -117,7 +141,8 @@ CASES = [
     ("A001", NO, "p is above the level", hidden(0.0501, 0.2)),
     ("A001", YES, "many are alike", hidden(0.01, 0.02, 0.03, 0.04, 0.045, 0.2)),
     ("A001", NO, "many are not", hidden(0.1, 0.2, 0.3, 0.4)),
-    ("A001", NOT_APPLICABLE, "none was named", {"sensitive": []}),
+    ("A001", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
+    ("A001", YES, "nothing searched tells of them", taken(proxies=[])),
     ("A001", NOT_APPLICABLE, "none varies", told(alignment=known.alignment()[:4])),
     ("O001", YES, "the interval begins above zero", gap(0.1, 1e-9, 0.2)),
     ("O001", NO, "the interval begins at zero", gap(0.1, 0.0, 0.2)),
@@ -141,14 +166,39 @@ CASES = [
     ("M001", NO, "the larger loss stays", mended((0.043, 0.627))),
     ("M001", NO, "the other one takes its place", mended((0.633, 0.257))),
     ("M001", YES, "exactly, and at no price", mended((0.263, 0.257), 1e-13, (0.75, 0.76))),
+    ("T001", YES, "less than half is shared", read_otherwise(0.4999)),
+    ("T001", NO, "half is shared", read_otherwise(0.5)),
+    ("T001", NOT_RUN, "not searched", {"other_reading": None}),
+    ("T001", NOT_APPLICABLE, "no codes", encoded(kinds_=known.kinds()[2:])),
+    ("T002", YES, "one leak", {}),
+    ("T002", NO, "no leak", taken(leaks=[])),
+    ("T002", NOT_APPLICABLE, "no target", taken(target=None, leaks=[])),
+    ("T003", YES, "two copies", {}),
+    ("T003", NO, "no copy", taken(copies=[])),
+    ("T004", YES, "a sentinel", {}),
+    ("T004", NO, "none", taken(suspects=[])),
+    ("T005", NO, "a fifth", flagged(0.2)),
+    ("T005", YES, "more than a fifth", flagged(0.2001)),
+    ("T005", NOT_APPLICABLE, "no gaps", encoded(flags_=[])),
+    ("T006", YES, "copies", {}),
+    ("T006", NO, "by chance", {"repeats": known.repeats(False)}),
+    ("T006", NO, "all distinct", {"repeats": find_repeats(np.eye(9))}),
+    ("A002", YES, "two proxies", {}),
+    ("A002", NO, "no proxy", taken(proxies=[])),
+    ("A002", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
 ]  # fmt: skip
 
 
 def answers(**changed):
     found = known.audit()
-    names = ("partition", "trust", "stability", "explanation", "mitigation")
-    parts = {name: getattr(found, name) for name in names} | {"sensitive": ["sex"]} | changed
-    return {each.code: each for each in findings(*(parts[name] for name in (*names, "sensitive")))}
+    names = ("partition", "trust", "stability", "explanation", "mitigation", "intake")
+    read = ("intake", "other_reading", "repeats")
+    parts = {name: getattr(found, name) for name in {*names, *read}} | changed
+    every = [
+        *findings(*(parts[name] for name in names)),
+        *table_findings(*(parts[name] for name in read)),
+    ]
+    return {each.code: each for each in every}
 
 
 @pytest.mark.parametrize(
@@ -162,6 +212,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
     others = {other: each for other, each in answers().items() if other != code}
     same_part = {"O002": {"O001", "S003"}, "S003": {"O001", "O002"}, "O001": {"O002", "S003"}}
     same_part |= {"C001": {"H001"}, "H001": {"C001"}, "S001": {"S002"}, "S002": {"S001"}}
+    same_part |= {"A001": {"A002"}, "A002": {"A001"}}
     for other, usual in others.items():
         if other not in same_part.get(code, ()):
             assert found[other] == usual
@@ -169,7 +220,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
 
 def test_every_code_has_every_answer_that_it_can_give():
     given = {code: {case[1] for case in CASES if case[0] == code} for code in answers()}
-    always = ("D001", "M001")
+    always = ("D001", "M001", "T003", "T004", "T006")
     for code, statuses in given.items():
         assert {YES, NO} <= statuses and (code in always or len(statuses) > 2)
 
@@ -221,6 +272,8 @@ SAID = {
     "C001": {YES, NO, NOT_RUN},
     "O001": {YES, NO},
     "S003": {NO},
+    "T001": {YES},
+    "T002": {YES},
     "M001": {YES},
 }
 

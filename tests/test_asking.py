@@ -89,7 +89,8 @@ def test_findings_name_what_to_repeat_with():
     def details():
         none = known.profile(chance={})
         few = known.trust(profile=none, p_value=None)
-        answers = findings(found.partition, few, None, nothing, found.mitigation, [])
+        intake = known.intake(sensitive=[])
+        answers = findings(found.partition, few, None, nothing, found.mitigation, intake)
         return {each.code: each.detail for each in answers}
 
     here = details()

@@ -25,6 +25,7 @@ from leftout.tables.intake import proportional
 
 SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
 FEW = {"chance": 19, "runs": 5}
+ASKED = {"sensitive": ["sex"], "n_components": 3, "encoding": "target"} | FEW
 
 
 def planted_table(m=260, size=60, seed=0) -> pd.DataFrame:
@@ -47,7 +48,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    return audit(table, target="paid", sensitive=["sex"], n_components=3, **FEW)
+    return audit(table, target="paid", **ASKED)
 
 
 def valid(data):
@@ -65,7 +66,9 @@ def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
     assert (
         data["table"]["features"] == len(data["table"]["feature_names"]) == found.intake.X.shape[1]
     )
-    assert data["table"]["dropped"] == [{"column": "nr", "reason": "a number for each row"}]
+    assert data["table"]["dropped"] == [
+        {"column": "nr", "reason": "counts the rows, from 0 to 259"}
+    ]
     assert data["partition"]["sizes"] == found.partition.sizes_.tolist()
     labels, X = found.partition.labels_, found.intake.X
     losses = leftout.group_losses(X, labels, 3)
@@ -110,7 +113,7 @@ def test_findings_say_what_was_looked_at(found, table):
         "S002": "Needs 5 runs, got 2",
     }.items():
         assert answers[code].status == "not run" and words in answers[code].detail
-    for code in ("A001", "O001", "O002"):
+    for code in ("A001", "O001", "T002"):
         assert answers[code].status == "not applicable"
     assert "was not tested" in less.summary() and less.trust.beyond_chance is None
     valid(less.to_dict())
@@ -157,21 +160,19 @@ def same(a, b):
 
 
 def test_the_same_again_whatever_the_threads(found, table):
-    again = audit(table, target="paid", sensitive=["sex"], n_components=3, n_jobs=2, **FEW)
+    again = audit(table, target="paid", n_jobs=2, **ASKED)
     same(found.to_dict(), again.to_dict())
-    other = audit(table, target="paid", sensitive=["sex"], n_components=3, random_state=1, **FEW)
+    other = audit(table, target="paid", random_state=1, **ASKED)
     assert other.to_dict()["profile"] != again.to_dict()["profile"]
 
 
 def test_frames_of_all_kinds_give_the_same(found, table):
-    other = audit(pl.from_pandas(table), target="paid", sensitive=["sex"], n_components=3, **FEW)
+    other = audit(pl.from_pandas(table), target="paid", **ASKED)
     a, b = found.to_dict(), other.to_dict()
     np.testing.assert_array_equal(found.partition.labels_, other.partition.labels_)
     assert a["explanation"]["sentence"] == b["explanation"]["sentence"]
     target = table["paid"].to_numpy()
-    apart = audit(
-        table.drop(columns="paid"), target=target, sensitive=["sex"], n_components=3, **FEW
-    )
+    apart = audit(table.drop(columns="paid"), target=target, **ASKED)
     assert apart.to_dict()["partition"] == a["partition"]
     assert apart.explanation.outcome[0].gap == found.explanation.outcome[0].gap
 
@@ -338,6 +339,8 @@ def test_a_target_that_is_given_apart_is_kept_apart(table):
             assert found.explanation.outcome[0].gap.value < 1.0
     other = table.assign(target=np.random.default_rng(0).random(260))
     found = audit(other, target=table["paid"].to_numpy(), **quick)
+    assert "target" in found.encoder.sources_ and found.intake.target.name == "paid"
+    found = audit(other.drop(columns="paid"), target=table["paid"].to_numpy(), **quick)
     assert "target" in found.encoder.sources_ and found.intake.target.name == "target (2)"
 
 
@@ -352,7 +355,7 @@ def test_a_description_of_everybody_is_no_description(found):
     sentence = replace(found.explanation.sentence, covered=260, count=200, size=200, n_rows=260)
     told = replace(found.explanation, sentence=sentence)
     partition = clone(found.partition).set_params(group_size=200).fit(found.intake.X)
-    answers = findings(partition, None, None, told, found.mitigation, [])
+    answers = findings(partition, None, None, told, found.mitigation, found.intake)
     assert sentence.f1 > 0.8 and {f.code: f.status for f in answers}["E001"] == "not found"
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import leftout
 from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
-from leftout.cli import main
+from leftout.cli import main, options
 
 
 def call(*arguments):
@@ -45,7 +45,8 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     for words in (
-        "200 of 1,989 rows are represented worst", "approve = 1 (not searched)", "hispan",
+        "200 of 1,989 rows are represented worst", "application approved = yes (not searched)",
+        "applicant is Hispanic = yes",
         "left-out group", "rest", "not run", "Fair PCA with as many components",
     ):  # fmt: skip
         assert words in text
@@ -191,6 +192,10 @@ ASKED = [
     ("--categorical code,a", {"categorical": ["code", "a"]}),
     ("--drop b,c", {"drop": ["b", "c"]}),
     ("--sensitive side,c", {"sensitive": ["side", "c"]}),
+    ("--numeric a,c", {"numeric": ["a", "c"]}),
+    ("--missing 7,c=8 --missing b=9", {"missing": "7,c=8,b=9"}),
+    ("--dictionary about.csv", {"dictionary": "about.csv"}),
+    ("--target side --encoding target", {"target": "side", "encoding": "target"}),
     ("--dims 4", {"n_components": 4}),
     ("--dims 0.6", {"n_components": 0.6}),
     ("--min-size 12", {"min_group_size": 12}),
@@ -214,18 +219,21 @@ def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, aske
     aside = ["--jobs", "3", "--quiet", "--json", f"--out={tmp_path / 'out'}"]
     result = call("audit", file, *words.split(), *aside)
     assert (result.exit_code, result.stderr) == (2, "Error: Enough.\n")
-    usual = Settings(categorical=[], drop=[], sensitive=[])
+    usual = Settings(categorical=[], numeric=[], drop=[], sensitive=[])
     command = " ".join(["leftout audit", str(file), *words.split()])
     (source, settings), jobs = given["values"], given["n_jobs"]
     assert settings == replace(usual, command=command, **asked)
     assert (source.name, jobs) == ("t.csv", 3)
 
 
-@pytest.mark.parametrize(("words", "asked"), [*ASKED[11:13], *ASKED[15:17], *ASKED[19:]])
+@pytest.mark.parametrize(("words", "asked"), [*ASKED[15:17], *ASKED[19:21], *ASKED[23:]])
 def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, words, asked):
     given = caught(monkeypatch, "leftout.auditing.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
-    usual = Settings(target="approve", positive=1, group_size=200, chance=39, runs=10)
+    usual = Settings(
+        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(),
+        group_size=200, chance=39, runs=10,
+    )  # fmt: skip
     table, settings = given["values"]
     assert settings == replace(usual, command=f"leftout demo {words}", **asked)
     assert table.shape == (1989, 56) and given["n_jobs"] == 2
@@ -294,3 +302,42 @@ def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
     monkeypatch.setattr("leftout.fair.mitigation.mitigate", noted)
     result = call("fair", file, "--groups-col", "side", "--across", "none")
     assert (result.exit_code, result.stderr) == (0, "Note: Bear this in mind.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        ("a, b", ["a", "b"]),
+        ("race, mother,a", ["race, mother", "a"]),
+        ("a,race, mother", ["a", "race, mother"]),
+        ("x,y,x", ["x,y", "x"]),
+        ("a,a", ["a"]),
+    ],
+)
+def test_names_may_have_commas(text, named):
+    table = pd.DataFrame(columns=["a", "b", "race, mother", "x,y", "x"])
+    assert options.names(text, table, "drop") == named
+
+
+def test_an_option_that_is_given_twice_counts_twice(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    table["n"], table["m"] = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
+    table.loc[:5, ["n", "m"]] = [999, 998]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ["audit", str(tmp_path / "t.csv"), "--drop", "a", "--drop", "b", "--missing", "n=999"]
+    words += ["--missing", "m=998", "--size", "10", "--chance", "0", "--runs", "0"]
+    ran = call(*words, "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    data = json.loads((tmp_path / "out" / "audit.json").read_text())
+    lines = {line["name"]: line for line in data["columns"]}
+    assert [lines[name]["role"] for name in "abcd"] == [
+        "dropped",
+        "dropped",
+        "searched",
+        "searched",
+    ]
+    assert (lines["n"]["missing"], lines["m"]["missing"]) == (6, 6)
+    assert data["file"]["bytes"] == (tmp_path / "t.csv").stat().st_size

@@ -290,7 +290,7 @@ def test_hostile_names_and_values_are_text_everywhere(planted, tmp_path):
     told = explain.group(named, frame, table, target="7", what_if=2, shuffles=1, rows=2)
     buffer = io.StringIO()
     console = Console(file=buffer, width=120, force_terminal=True, color_system="truecolor")
-    terminal.show_told(console, told)
+    terminal._show_told(console, told)
     text = buffer.getvalue()
     assert "\x1b[2J" not in text and "\u202e" not in text
     for piece in ("[bold red]markup[/]", "<b>bold</b>", "$x_1^2$", "\\x1b[2J", "\\u202e"):

@@ -125,7 +125,7 @@ def test_columns_become_numbers_that_can_be_compared():
     raw = people()
     encoder = TableEncoder(["code"], drop=["sex"]).fit(raw)
     assert encoder.dropped_ == {
-        "id": "a number for each row",
+        "id": "counts the rows, from 0 to 119",
         "constant": "the same in every row",
         "nothing": "empty",
     }
@@ -174,8 +174,8 @@ def test_the_command_tells_and_writes(file, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "Fair PCA for the groups of sex." in text and "brings both to" in text
-    assert "Across numbers of components" in text and "id (a number for each row)" in text
-    assert "missing numbers became their column's median" in text
+    assert "Across numbers of components" in text and "id (counts the rows, from 0 to 119)" in text
+    assert "missing cells took the middle of their column" in text
     data = json.loads((tmp_path / "out" / "fair.json").read_text())
     assert data["groups"] == ["f", "m"] and data["n_components"] == 2
     assert (tmp_path / "out" / "fair.png").read_bytes().startswith(b"\x89PNG")

@@ -32,7 +32,6 @@ from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.verdicts import Against, Line, Ours, judge
 
 READ = Path(__file__).parent / "read"
-MEANINGS = {"town": "where they live", "age": "in years"}
 
 
 def same(name, lines):
@@ -248,7 +247,7 @@ REPRODUCED = {
 }  # fmt: skip
 
 ON_TERMINAL = {
-    "full": lambda: on_terminal(terminal.show_audit, known.audit(), MEANINGS),
+    "full": lambda: on_terminal(terminal.show_audit, known.audit()),
     "bare": lambda: on_terminal(terminal.show_audit, known.bare()),
     "fair": lambda: on_terminal(terminal.show_fair, known.mitigation(), known.columns(), ["side"]),
     "fair_three": lambda: on_terminal(

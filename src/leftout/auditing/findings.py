@@ -16,7 +16,9 @@ from leftout.fair.mitigation import Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
-from leftout.wording import counted, number, points
+from leftout.tables.intake import Intake
+from leftout.tables.relations import Relation
+from leftout.wording import counted, number, points, unambiguous
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
@@ -41,7 +43,7 @@ def findings(
     stability: Stability | None,
     told: Explanation,
     mended: Mitigation,
-    sensitive: list[str],
+    intake: Intake,
 ) -> list[Finding]:
     """The questions of an audit, in the order in which people ask them."""
     return [
@@ -50,23 +52,29 @@ def findings(
         _held_out(trust),
         *_seeds(stability),
         _sentence(told),
-        _aligned(told, sensitive),
+        _aligned(told, intake.sensitive, intake.proxies),
         _outcome(told),
-        _encodings(told),
-        _same_group(told),
+        *([_encodings(told), _same_group(told)] if intake.encoder.encoding == "target" else []),
         _mended(mended),
     ]
 
 
-def _answer(yes: bool) -> str:
+def answer(yes: bool) -> str:
+    """The status of a question that was looked at."""
     return FOUND if yes else NOT_FOUND
+
+
+def some(texts: list[str], between: str = ", ") -> str:
+    """The first few of several texts, and how many more there are."""
+    more = len(texts) - _NAMED
+    return between.join(texts[:_NAMED] + [f"and {more} more"] * (more > 0))
 
 
 def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
     share = 100 * found.explained_variance_ratio_.sum()
     return Finding(
         "D001",
-        _answer(group.disparity > 0.0),
+        answer(group.disparity > 0.0),
         "A group loses more than the rest",
         f"A shared PCA with {counted(found.n_components_, 'component')} keeps {share:.0f} % of the "
         f"table's variance but {100 * group.retained.group:.0f} % of this group's; its own would "
@@ -84,7 +92,7 @@ def _chance(trust: Trust | None) -> Finding:
         return Finding(code, NOT_APPLICABLE, title, detail)
     if trust.beyond_chance is None:
         return Finding(code, NOT_RUN, title, f"{trust.told_chance} {_more_tables()}")
-    return Finding(code, _answer(trust.beyond_chance), title, trust.told_chance)
+    return Finding(code, answer(trust.beyond_chance), title, trust.told_chance)
 
 
 def _more_tables() -> str:
@@ -105,7 +113,7 @@ def _held_out(trust: Trust | None) -> Finding:
         if can_tell(len(held.chance)):
             needs = "Needs 2 splits."
         return Finding(code, NOT_RUN, title, f"{held.told} {needs}")
-    return Finding(code, _answer(held.holds), title, held.told)
+    return Finding(code, answer(held.holds), title, held.told)
 
 
 def _seeds(stability: Stability | None) -> list[Finding]:
@@ -122,7 +130,7 @@ def _seeds(stability: Stability | None) -> list[Finding]:
         (stability.n_nearly_equal > 1, stability.told_several),
     )
     return [
-        Finding(code, _answer(yes), title, detail)
+        Finding(code, answer(yes), title, detail)
         for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)
     ]
 
@@ -131,10 +139,10 @@ def _sentence(told: Explanation) -> Finding:
     code, title = "E001", "A short sentence describes the group"
     if told.sentence is None:
         return Finding(code, NOT_APPLICABLE, title, told.told_sentence)
-    return Finding(code, _answer(told.sentence.describes), title, told.told_sentence)
+    return Finding(code, answer(told.sentence.describes), title, told.told_sentence)
 
 
-def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
+def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -> Finding:
     code, title = "A001", "The group looks like a sensitive column that the search did not see"
     if not sensitive:
         detail = f"No column was named as sensitive. Name some: {asking('sensitive', ['A', 'B'])}."
@@ -144,16 +152,14 @@ def _aligned(told: Explanation, sensitive: list[str]) -> Finding:
         detail = "No sensitive column varies, so there was nothing to compare with."
         return Finding(code, NOT_APPLICABLE, title, detail)
     alike = [line for line in lines if line.corrected <= LEVEL]
-    named = [line.tested for line in alike or lines]
-    more = len(named) - _NAMED
-    listed = "; ".join(named[:_NAMED] + [f"and {more} more"] * (more > 0))
+    listed = some([line.tested for line in alike or lines], "; ")
+    known = [line for line in proxies if line.of in {one.column for one in alike or lines}]
+    stand = some([f"{unambiguous(p.column)} for {unambiguous(p.of)}" for p in known])
+    seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if alike:
-        return Finding(code, FOUND, title, f"{listed}.")
-    detail = (
-        f"At p <= {LEVEL}, corrected: none. {listed}. Columns that were searched may stand for "
-        "them."
-    )
-    return Finding(code, NOT_FOUND, title, detail)
+        return Finding(code, FOUND, title, f"{listed}.{seen}")
+    seen = seen or " Columns that were searched may stand for them."
+    return Finding(code, NOT_FOUND, title, f"At p <= {LEVEL}, corrected: none. {listed}.{seen}")
 
 
 def _outcome(told: Explanation) -> Finding:
@@ -164,7 +170,7 @@ def _outcome(told: Explanation) -> Finding:
     first = told.outcome[0]
     if first.gap.low != first.gap.low:
         return Finding(code, NOT_RUN, title, f"Too few rows with a known target: {first}.")
-    return Finding(code, _answer(first.gap.clear != 0), title, f"{first}.")
+    return Finding(code, answer(first.gap.clear != 0), title, f"{first}.")
 
 
 _NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
@@ -182,7 +188,7 @@ def _encodings(told: Explanation) -> Finding:
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
     if (free.overlap or 0.0) < SAME:
         detail += " That is another group: see S003."
-    return Finding(code, _answer(other == ours), title, detail)
+    return Finding(code, answer(other == ours), title, detail)
 
 
 def _same_group(told: Explanation) -> Finding:
@@ -195,7 +201,7 @@ def _same_group(told: Explanation) -> Finding:
         f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
         f"either leaves out; from {100 * SAME:.0f} % on they count as one group."
     )
-    return Finding(code, _answer(overlap >= SAME), title, detail)
+    return Finding(code, answer(overlap >= SAME), title, detail)
 
 
 def _target_free(told: Explanation) -> Outcome | None:
@@ -209,7 +215,7 @@ def _mended(mended: Mitigation) -> Finding:
     lower = max(rest_after, group_after) < max(rest, group) * (1.0 - 1e-9)
     return Finding(
         "M001",
-        _answer(lower),
+        answer(lower),
         "Fair PCA lowers the largest loss",
         f"Fair PCA with as many components brings the group's loss from {number(group)} to "
         f"{number(group_after)} and the rest's from {number(rest)} to {number(rest_after)}, and "

@@ -17,21 +17,24 @@ from numpy.typing import NDArray
 
 from leftout import __version__, plots, report
 from leftout.auditing.findings import Finding
+from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.core.losses import Array
+from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Told, plain, write_whole
 from leftout.search.partition import MaxDisparityPartition
+from leftout.tables.facts import ColumnFacts
 from leftout.tables.intake import Intake
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 # Shares of the variance to list.
 _SCREE = 50
 
@@ -65,6 +68,10 @@ class Audit:
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
+    other_reading : OtherReading or None
+        The same search with columns that look like codes as categories; None if none do.
+    repeats : Repeats
+        Rows that are equal.
     trust_rows : array of int
         Places, among the rows audited, of those that evidence and comparison rest on.
     smallest : int
@@ -87,6 +94,8 @@ class Audit:
     mitigation: Mitigation
     findings: list[Finding]
     intake: Intake
+    other_reading: OtherReading | None
+    repeats: Repeats
     trust_rows: NDArray[np.intp]
     smallest: int
     scree: Array
@@ -108,6 +117,11 @@ class Audit:
     def encoder(self) -> Any:
         """The fitted ``TableEncoder``, for new rows."""
         return self.intake.encoder
+
+    @property
+    def columns(self) -> list[ColumnFacts]:
+        """Every column of the table: its part, what it is and why, what became of it."""
+        return self.intake.facts
 
     def headline(self) -> str:
         """The verdict in one sentence."""
@@ -152,7 +166,16 @@ class Audit:
                 "sensitive": intake.sensitive,
                 "dropped": [{"column": k, "reason": v} for k, v in intake.dropped.items()],
                 "encoding": intake.encoder.encoding_,
+                "distinct_rows": self.repeats.n_distinct,
+                "flags_share": intake.flags,
+                "leaks": intake.leaks,
+                "copies": intake.copies,
+                "proxies": intake.proxies,
+                "suspects": intake.suspects,
+                "other_reading": self.other_reading,
             },
+            "file": intake.file,
+            "columns": self.columns,
             "settings": self.settings.to_dict(),
             "pca": {
                 "n_components": found.n_components_,

@@ -20,8 +20,12 @@ def audit(
     target: Any = None,
     positive: Any = None,
     categorical: Iterable[Any] | None = None,
+    numeric: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
     sensitive: Iterable[Any] | None = None,
+    missing: Any = None,
+    dictionary: Any = None,
+    encoding: str = "free",
     n_components: int | float = 0.8,
     min_group_size: int | float | None = None,
     group_size: int | float | str | None = EVIDENCE,
@@ -42,13 +46,20 @@ def audit(
     table : path, pandas, polars or pyarrow table, or two-dimensional array
         As people have it: numbers, text, dates, gaps.
     target : name of a column, or array of shape (m,)
-        An outcome to compare between the group and the rest. It is not searched, but categories
-        become its mean (and the explanation says what happens without that).
+        An outcome to compare between the group and the rest. The search never sees it.
     positive : value or None
         The target's value whose rate counts.
-    categorical : names of columns of numbers that are codes
+    categorical : names of columns of numbers that are codes, or of text to keep
+    numeric : names of columns to read as numbers, whatever they look like
     drop : names of columns to leave out
     sensitive : names of columns to keep out of the search and to compare with the group afterwards
+    missing : value, str, list or mapping
+        Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
+    dictionary : path, mapping, list of mappings or data frame
+        What is known of columns (kind, label, labels of values, note); the result speaks in labels.
+    encoding : {"free", "target"}, default="free"
+        What categories become: yes-or-no columns, or the target's mean, so that the target is part
+        of what is searched (and the result says what happens without that).
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
     min_group_size : int, float or None
@@ -63,7 +74,8 @@ def audit(
     preset : {"paper"} or None
         ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
     sample : int or None
-        Audit a sample of this many rows, in proportion to the target's values.
+        Audit a sample of this many rows, drawn at random; in proportion to the target's values
+        where ``encoding`` is ``"target"``.
     random_state : int, Generator or None, default=0
     n_jobs : int or None
         Threads. The answer does not depend on it.
@@ -86,7 +98,8 @@ def audit(
     ('C001', 'found')
     """
     settings = Settings(
-        target=target, positive=positive, categorical=categorical, drop=drop, sensitive=sensitive,
+        target=target, positive=positive, categorical=categorical, numeric=numeric, drop=drop,
+        sensitive=sensitive, missing=missing, dictionary=dictionary, encoding=encoding,
         n_components=n_components, min_group_size=min_group_size, group_size=group_size,
         n_groups=n_groups, runs=runs, chance=chance, preset=preset, sample=sample,
         random_state=random_state, rows=rows,

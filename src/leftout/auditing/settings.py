@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -28,8 +29,12 @@ class Settings:
     target: Any = None
     positive: Any = None
     categorical: Iterable[Any] | None = None
+    numeric: Iterable[Any] | None = None
     drop: Iterable[Any] | None = None
     sensitive: Iterable[Any] | None = None
+    missing: Any = None
+    dictionary: Any = None
+    encoding: str = "free"
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
     group_size: int | float | str | None = EVIDENCE
@@ -52,6 +57,11 @@ class Settings:
             check_whole(name, getattr(self, name))
         asked = self.asked()
         if self.preset is None:
+            if self.encoding == "target" and self.target is None:
+                raise Refusal(
+                    f"{asking('encoding', 'target')} makes categories the target's mean, but there "
+                    f"is no target. Name one ({asking('target')}), or leave that out."
+                )
             if not self.chance and self.group_size == EVIDENCE:
                 raise Refusal(
                     f"{asking('group_size', EVIDENCE)} compares sizes with chance, but no chance "
@@ -66,7 +76,8 @@ class Settings:
                     f"{asking(name, asked[name])} was given, but the preset {self.preset!r} "
                     "settles it: its search chooses sizes itself. Leave it out, or the preset."
                 )
-        return replace(PRESETS[self.preset], **asked)
+        settled = replace(PRESETS[self.preset], **asked)
+        return settled if settled.target is not None else replace(settled, encoding="free")
 
     def asked(self) -> dict[str, Any]:
         """The choices that differ from the defaults."""
@@ -80,8 +91,13 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain data: a column by its name, a seed as it was given."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("categorical", "drop", "sensitive"):
+        for name in ("categorical", "numeric", "drop", "sensitive"):
             data[name] = _names(data[name])
+        data["missing"] = _values(self.missing)
+        if not isinstance(self.dictionary, str | os.PathLike | None):
+            data["dictionary"] = "given"
+        elif self.dictionary is not None:
+            data["dictionary"] = os.path.basename(self.dictionary)
         if self.target is not None and np.ndim(self.target):
             data["target"] = getattr(self.target, "name", None) or "target"
         data["target"] = None if self.target is None else str(data["target"])
@@ -104,7 +120,7 @@ DEFAULT = Settings()
 PRESETS = {
     "paper": Settings(
         preset="paper", group_size=None, chance=0, sample=2_000, solver="greedy",
-        loss="projection_gap", centering="paper", smooth=0.0,
+        loss="projection_gap", centering="paper", encoding="target", smooth=0.0,
     )
 }  # fmt: skip
 
@@ -113,3 +129,13 @@ def _names(wanted: Iterable[Any] | None) -> list[str]:
     if wanted is None:
         return []
     return [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+
+
+def _values(missing: Any) -> list[str]:
+    """Values that stand for nothing, as on the command line: VALUE or COLUMN=VALUE."""
+    if missing is None or isinstance(missing, str):
+        return [] if missing is None else [missing]
+    if isinstance(missing, Mapping):
+        several = {name: v if np.ndim(v) else [v] for name, v in missing.items()}
+        return [str(v) if n is None else f"{n}={v}" for n, more in several.items() for v in more]
+    return [str(value) for value in (missing if np.ndim(missing) else [missing])]

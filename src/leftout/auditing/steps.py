@@ -13,16 +13,18 @@ from sklearn.base import clone
 
 from leftout import explain
 from leftout.auditing.findings import findings
+from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
 from leftout.checks import generator
 from leftout.core.losses import WIDE
-from leftout.evidence.stability import Stability, agreement
+from leftout.evidence.repeats import find_repeats
+from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
 from leftout.evidence.trusting import EVIDENCE, Trust, trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, collected_notes, note, one_thread
-from leftout.search.partition import MaxDisparityPartition
+from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.search.pose import SMALL, Posed
 from leftout.search.sizes import check_size, default_smallest, group_sizes
 from leftout.solvers import Greedy, Sorting
@@ -61,8 +63,10 @@ class Work:
         of_sample, of_trust = generator(settings.random_state).spawn(2)
         intake = take_in(
             source, target=settings.target, positive=settings.positive,
-            categorical=settings.categorical, drop=settings.drop, sensitive=settings.sensitive,
-            sample=settings.sample, smooth=settings.smooth, rng=of_sample,
+            categorical=settings.categorical, numeric=settings.numeric, drop=settings.drop,
+            sensitive=settings.sensitive, missing=settings.missing, dictionary=settings.dictionary,
+            encoding=settings.encoding, sample=settings.sample, smooth=settings.smooth,
+            once=settings.preset is None, rng=of_sample,
         )  # fmt: skip
         search = MaxDisparityPartition(
             settings.n_components, min_group_size=settings.min_group_size,
@@ -91,11 +95,13 @@ class Work:
     def audit(self, notes: list[str]) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way."""
         begin = self.stages.begin
+        repeats = find_repeats(self.intake.X)
         search = self._on_part()
         comparison = self._compared(search, begin(_COMPARE))
         evidence, stability = self._believed(search, begin(_TRUST))
         found = self._found(search, evidence, stability)
         with one_thread(self._wide and self.X.size <= SMALL):
+            other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
             mended = self._mended(found, begin(_MEND))
         return Audit(
@@ -105,8 +111,13 @@ class Work:
             comparison=comparison,
             explanation=told,
             mitigation=mended,
-            findings=findings(found, evidence, stability, told, mended, self.intake.sensitive),
+            findings=[
+                *findings(found, evidence, stability, told, mended, self.intake),
+                *table_findings(self.intake, other, repeats),
+            ],
             intake=self.intake,
+            other_reading=other,
+            repeats=repeats,
             trust_rows=self.rows,
             smallest=self.posed.problem.min_size,
             scree=self.posed.explained,
@@ -213,6 +224,23 @@ class Work:
         smallest, _ = group_sizes(None, size, *self.X.shape)
         search = clone(search).set_params(group_size=size, min_group_size=None)
         return search.fit_posed(self.X, self.posed.resized(smallest, size))
+
+    def _other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
+        """Who is left out if columns that look like codes are categories?"""
+        intake = self.intake
+        if not intake.codes or self.settings.preset is not None:
+            return None
+        X = intake.as_categories()
+        search = for_same_size(found).set_params(n_components=self.settings.n_components)
+        with collected_notes():  # of a smallest size that follows from more features
+            other = search.set_params(min_group_size=None).fit(X)
+        masks = np.stack([other.left_out_.mask, found.left_out_.mask])
+        return OtherReading(
+            columns=[kind.column for kind in intake.codes],
+            features=X.shape[1],
+            overlap=float(pairwise_jaccard(masks, either=False)[0, 1]),
+            disparity=other.disparity_,
+        )
 
     def _explained(
         self, found: MaxDisparityPartition, stability: Stability | None, report: Report

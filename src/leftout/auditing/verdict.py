@@ -13,6 +13,8 @@ _SAID = {
     "C001": None,
     "O001": {FOUND, NOT_FOUND},
     "S003": {NOT_FOUND},
+    "T001": {FOUND},
+    "T002": {FOUND},
     "M001": {FOUND},
 }
 
@@ -44,7 +46,11 @@ def paragraph(headline: str, findings: Sequence[Finding]) -> str:
     said = [
         by_code[code].detail
         for code, answers in _SAID.items()
-        if (answers is None and by_code[code].status != NOT_APPLICABLE)
-        or (answers is not None and by_code[code].status in answers)
+        if code in by_code
+        and (
+            by_code[code].status != NOT_APPLICABLE
+            if answers is None
+            else by_code[code].status in answers
+        )
     ]
     return " ".join([headline, *said])

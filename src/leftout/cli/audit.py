@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "sheet", "target", "categorical", "drop", "sensitive", "dims", "min_size", "size",
-    "groups", "runs", "chance", "sample", "preset", "out", "seed", "jobs", "rows", "as_json",
-    "quiet",
+    "table", "sheet", "target", "categorical", "numeric", "drop", "sensitive", "missing",
+    "dictionary", "encoding", "dims", "min_size", "size", "groups", "runs", "chance", "sample",
+    "preset", "out", "seed", "jobs", "rows", "as_json", "quiet",
 )  # fmt: skip
 def audit(
     table: str,
@@ -49,7 +49,7 @@ def audit(
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
         column, positive = options.target(given["target"], source.table)
-        for name in ("categorical", "drop", "sensitive"):
+        for name in ("categorical", "numeric", "drop", "sensitive"):
             asked[name] = options.names(given[name], source.table, name)
         settings = Settings(target=column, positive=positive, command=own_words(), **asked)
         found = run(source, settings, n_jobs=jobs, progress=report)
@@ -72,7 +72,7 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
         from leftout.auditing.settings import Settings
         from leftout.checks import Refusal
         from leftout.cli import options
-        from leftout.datasets import demo_columns, load_demo
+        from leftout.datasets import demo_dictionary, load_demo
         from leftout.files import check_folder
 
         asked = options.of_audit(given)
@@ -81,19 +81,16 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
             table = load_demo()
         except ImportError as error:
             raise Refusal(str(error)) from error
-        settings = Settings(target="approve", positive=1, command=own_words(), **asked)
+        settings = Settings(
+            target="approve", positive=1, dictionary=demo_dictionary(), command=own_words(), **asked
+        )
         found = run(table, settings, n_jobs=jobs, progress=report)
-    _deliver(found, out, as_json, demo_columns())
+    _deliver(found, out, as_json)
 
 
-def _deliver(
-    found: Audit,
-    folder: Path,
-    as_json: bool,
-    meanings: dict[str, str] | None = None,
-) -> None:
+def _deliver(found: Audit, folder: Path, as_json: bool) -> None:
     from leftout.cli import terminal
 
     contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
     brief = found.brief() if as_json else None
-    deliver(folder, contents, lambda to: terminal.show_audit(to, found, meanings), brief)
+    deliver(folder, contents, lambda to: terminal.show_audit(to, found), brief)

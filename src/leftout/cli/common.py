@@ -24,17 +24,29 @@ _INTERRUPTED = 130
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+# A list with commas, or the option again: nothing that was asked for is lost.
+_LIST = {"multiple": True, "callback": lambda context, option, texts: ",".join(texts)}
 # What commands take: how it is called, and what it says of itself.
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "target": ("--target", {
         "metavar": "COL[=VALUE]", "help": "Outcome to compare, and its value whose rate counts."}),
     "categorical": ("--categorical", {
-        "default": "", "metavar": "A,B", "help": "Columns of numbers that are codes."}),
-    "drop": ("--drop", {"default": "", "metavar": "A,B", "help": "Columns to leave out."}),
+        **_LIST, "metavar": "A,B", "help": "Columns that are codes, or text to keep."}),
+    "numeric": ("--numeric", {
+        **_LIST, "metavar": "A,B", "help": "Columns to read as numbers in any case."}),
+    "drop": ("--drop", {**_LIST, "metavar": "A,B", "help": "Columns to leave out."}),
     "sensitive": ("--sensitive", {
-        "default": "", "metavar": "A,B",
+        **_LIST, "metavar": "A,B",
         "help": "Columns to keep out of the search and compare with the group."}),
     "sheet": ("--sheet", {"metavar": "NAME", "help": "Sheet of an Excel file; else the first."}),
+    "missing": ("--missing", {
+        **_LIST, "metavar": "VALUE,COL=VALUE", "help": "Values that stand for nothing (999)."}),
+    "dictionary": ("--dictionary", {
+        "metavar": "FILE",
+        "help": "CSV or JSON with columns' kinds, labels and labels of values."}),
+    "encoding": ("--encoding", {
+        "default": "free", "type": click.Choice(["free", "target"]),
+        "help": "Categories as yes-or-no columns, or as the target's mean."}),
     "groups_col": ("--groups-col", {
         "required": True, "metavar": "COL",
         "help": "Column that says each row's group; several (A,B) for their combinations."}),
@@ -56,7 +68,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "default": 99, "type": click.IntRange(0), "help": "Chance tables of each kind."}),
     "sample": ("--sample", {
         "type": click.IntRange(1), "metavar": "N",
-        "help": "Audit a sample of N rows, in proportion to the target's values."}),
+        "help": "Audit a sample of N rows, drawn at random."}),
     "preset": ("--preset", {
         "type": click.Choice(["paper"]), "help": "Everything as in the paper."}),
     "out": ("--out", {"type": _FOLDER, "help": "Folder for the files."}),
@@ -95,6 +107,7 @@ def as_option(name: str, *value: Any) -> str:
         return option
     (given,) = value
     text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    text = shlex.quote(text)
     return option.replace("VALUE", text) if "VALUE" in option else f"{option} {text}"
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "sheet", "groups_col", "dims", "across", "drop", "categorical", "out", "as_json",
-    "quiet",
+    "table", "sheet", "groups_col", "dims", "across", "drop", "categorical", "numeric", "missing",
+    "dictionary", "out", "as_json", "quiet",
 )  # fmt: skip
 def fair(
     table: str,
@@ -26,6 +26,9 @@ def fair(
     across: str,
     drop: str,
     categorical: str,
+    numeric: str,
+    missing: str,
+    dictionary: str | None,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -52,10 +55,13 @@ def fair(
         by = options.names(groups_col, raw, "groups_col")
         left = [*by, *options.names(drop, raw, "drop")]
         codes = options.names(categorical, raw, "categorical")
+        numbers = options.names(numeric, raw, "numeric")
         groups = options.groups(raw, by)
-        encoder = TableEncoder(codes, drop=left)
-        X = encoder.fit_transform(raw)
+        encoder = TableEncoder(
+            codes, numeric=numbers, drop=left, missing=missing or None, dictionary=dictionary
+        )
         with collected_notes() as notes:
+            X = encoder.fit_transform(raw)
             found = mitigate(X, groups, asked, across=compared, progress=report)
         contents = {} if out is None else _files(found)
     for note in (*source.notes, *notes):

@@ -23,8 +23,12 @@ _MOST_NUMBERS = 100_000
 def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     """What options without names of columns ask of an audit."""
     called = {"groups": "n_groups", "seed": "random_state"}
-    plain = ("groups", "runs", "chance", "sample", "preset", "seed", "rows")
+    plain = (
+        "missing", "dictionary", "encoding", "groups", "runs", "chance", "sample", "preset", "seed",
+        "rows",
+    )  # fmt: skip
     asked = {called.get(name, name): given[name] for name in plain if name in given}
+    asked["missing"] = asked.get("missing") or None
     if "dims" in given:
         asked["n_components"] = dimensions(given["dims"])
         asked["min_group_size"] = size(given["min_size"], "--min-size")
@@ -96,11 +100,15 @@ def _is_number(text: str) -> bool:
 
 
 def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
-    """Columns of a list with commas; a name that has commas itself may stand alone."""
+    """Columns of a list with commas; names may have commas themselves: the longest ones count."""
     known = column_names(table)
-    if not text.strip():
-        return []
-    parts = [text] if text in known else [part.strip() for part in text.split(",")]
+    longest = sorted((str(name) for name in known if "," in str(name)), key=len, reverse=True)
+    parts, rest = [], text.strip()
+    while rest:
+        fits = (name for name in longest if f"{rest},".startswith(f"{name},"))
+        part = next(fits, rest.partition(",")[0])
+        parts.append(part.strip())
+        rest = rest[len(part) + 1 :].strip()
     chosen = [name for part in parts for name in find_all(known, part, option)]
     return list(dict.fromkeys(chosen))
 

@@ -22,7 +22,7 @@ _LINES, _RULES, _GROUPS = 8, 5, 20
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
-def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | None = None) -> None:
+def show_audit(console: Console, found: Audit) -> None:
     """An audit: one paragraph, then short tables."""
     head, text = found.headline(), found.summary()
     _say(console, head, text.removeprefix(head) + "\n")
@@ -40,40 +40,54 @@ def show_audit(console: Console, found: Audit, meanings: Mapping[str, str] | Non
     _show(console, "The two sides", ("", "left-out group", "rest"), sides)
     answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
     _show(console, "\nFindings", ("code", "question", "answer"), answers)
-    show_told(console, told, meanings)
+    _show_told(console, told)
+    _show_table(console, found)
     for note in found.notes:
         _say(console, "\nNote: ", note)
     console.print()
 
 
-def show_told(
-    console: Console, told: Explanation, meanings: Mapping[str, str] | None = None
-) -> None:
-    """Who the group is; ``meanings`` say what columns are, in words."""
-    meanings = meanings or {}
-    _show_columns(console, told, meanings)
-    _show_features(console, told, meanings)
+def _show_told(console: Console, told: Explanation) -> None:
+    """Who the group is."""
+    _show_columns(console, told)
+    _show_features(console, told)
     _show_rules(console, told)
     if told.rows is not None:
-        _show_rows(console, told.rows, meanings)
+        _show_rows(console, told.rows)
 
 
-def _show_features(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
+def _show_table(console: Console, found: Audit) -> None:
+    """How the table was read, where somebody should look: doubts, and columns left out."""
+    doubts = [f for f in found.findings if f.code.startswith("T") and f.status == "found"]
+    for finding in doubts:
+        _say(console, f"\n{finding.title}. ", shown(finding.detail))
+    unsure = [c for c in found.columns if not c.sure and c.role in ("searched", "left out")]
+    gone = [c for c in found.columns if c.role == "left out" and c.sure]
+    rows = [
+        (c.label, c.kind, c.why, c.how or "left out", c.overrule)
+        for c in [*unsure, *gone][:_GROUPS]
+    ]
+    if rows:
+        title = (
+            "\nColumns to look at: what they were taken for, and the option to have it otherwise"
+        )
+        _show(console, title, ("column", "kind", "why", "became", "otherwise"), rows)
+    if len(unsure) + len(gone) > _GROUPS:
+        _say(console, "", f"The first {_GROUPS} of {len(unsure) + len(gone)}; the report has all.")
+
+
+def _show_features(console: Console, told: Explanation) -> None:
     parts = told.by_column()
     total = sum(parts.values())
     most = sorted(parts.items(), key=lambda part: -abs(part[1]))[:_LINES]
     if len(parts) > len(most):
         left = total - sum(part for _, part in most)
-        most.append((f"{len(parts) - len(most)} others", left))
-    rows = [
-        (name, meanings.get(name, ""), _loss(part), f"{100 * part / total:.0f} %")
-        for name, part in most
-    ]
-    heads = ("feature", "meaning", "part", "share")
-    _show(console, "\nWhat the disparity is made of", heads, rows)
+        most.append((f"{len(parts) - len(most)} other" + "s" * (len(parts) - len(most) > 1), left))
+    rows = [(name, _loss(part), f"{100 * part / total:.0f} %") for name, part in most]
+    _show(console, "\nWhat the disparity is made of", ("feature", "part", "share"), rows)
 
 
-def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, str]) -> None:
+def _show_columns(console: Console, told: Explanation) -> None:
     rows = []
     for line in told.alignment[:_LINES]:
         name, sides = line.text, ("", "")
@@ -84,9 +98,9 @@ def _show_columns(console: Console, told: Explanation, meanings: Mapping[str, st
             shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
             sides = f"{100 * shares[0]:.0f} %", f"{100 * shares[1]:.0f} %"
         name += "" if line.searched else " (not searched)"
-        rows.append((name, meanings.get(line.column, ""), f"{line.strength:.2f}", *sides))
+        rows.append((name, f"{line.strength:.2f}", *sides))
     title = "\nWhich columns the group looks like (share with a value, or mean)"
-    _show(console, title, ("column", "meaning", "strength", "left out", "rest"), rows)
+    _show(console, title, ("column", "strength", "left out", "rest"), rows)
 
 
 def _show_rules(console: Console, told: Explanation) -> None:
@@ -102,17 +116,14 @@ def _show_rules(console: Console, told: Explanation) -> None:
         _show(console, title, ("if", "rows", "left out", "lift"), rows)
 
 
-def _show_rows(console: Console, rows: dict[str, Any], meanings: Mapping[str, str]) -> None:
+def _show_rows(console: Console, rows: dict[str, Any]) -> None:
     """Actual rows, which somebody has asked for: the group's deepest, the rest's most typical."""
     sides = (("left_out", "left out"), ("rest", "rest"))
     every = [
         (f"{word}, row {row['row']}", row["values"]) for key, word in sides for row in rows[key]
     ]
-    lines = [
-        (name, meanings.get(name, ""), *(values[name] or "" for _, values in every))
-        for name in every[0][1]
-    ]
-    heads = ("column", "meaning", *(head for head, _ in every))
+    lines = [(name, *(values[name] or "" for _, values in every)) for name in every[0][1]]
+    heads = ("column", *(head for head, _ in every))
     _show(console, "\nDeepest in the left-out group, and most typical of the rest", heads, lines)
 
 
@@ -144,15 +155,15 @@ def show_fair(
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
         "share of the table's variance that ordinary PCA would keep beyond Fair PCA.",
     )
-    left = [f"{shown(line.column)} ({line.how})" for line in columns if line.kind == "dropped"]
+    left = [f"{shown(line.column)} ({line.how})" for line in columns if not line.features]
     n_features = sum(len(line.features) for line in columns)
     features = f"{counted(n_features, 'feature')} of {fair.sizes_.sum():,} rows went into PCA."
     if left:
         more = f" and {len(left) - _LINES} more" * (len(left) > _LINES)
         features += f" Left out: {', '.join(left[:_LINES])}{more}."
-    filled = sum(line.missing for line in columns if line.kind in ("number", "date"))
+    filled = sum(line.missing for line in columns if line.features)
     if filled:
-        features += f" {filled:,} missing numbers became their column's median."
+        features += f" {filled:,} missing cells took the middle of their column."
     _say(console, "\nThe table.", f" {features}")
 
 
@@ -221,11 +232,9 @@ def _say(console: Console, heading: str, text: str) -> None:
 def _show(
     console: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """A table; where nothing says what columns mean, there is no column for it."""
     table = Table(title=Text(title), title_justify="left")
-    kept = [i for i, head in enumerate(heads) if head != "meaning" or any(row[i] for row in rows)]
-    for i in kept:
-        table.add_column(Text(shown(heads[i])))
+    for head in heads:
+        table.add_column(Text(shown(head)))
     for row in rows:
-        table.add_row(*(Text(shown(row[i])) for i in kept))
+        table.add_row(*(Text(shown(cell)) for cell in row))
     console.print(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,9 @@ def load_demo() -> pd.DataFrame:
     return table.loc[:, table.nunique() > 1]
 
 
-def demo_columns() -> dict[str, str]:
-    """What the demo's columns say, in a few words; yes and no are stored as 1 and 0."""
-    with (Path(__file__).parent / "demo.csv").open(encoding="utf-8", newline="") as file:
-        return {line["column"]: line["label"] for line in csv.DictReader(file)}
+def demo_dictionary() -> Path:
+    """The demo's dictionary, a CSV file: labels of its columns, and of some of their values."""
+    return Path(__file__).parent / "demo.csv"
 
 
 def make_planted(
