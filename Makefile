@@ -58,7 +58,7 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-bench: .venv/bench
+bench: .venv/bench .venv/test
 	$(BIN)/python -m benchmarks $(BENCH)
 
 picture: .venv/bench .venv/test browser

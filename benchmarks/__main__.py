@@ -24,7 +24,16 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import naive  # noqa: E402
 import paper_data  # noqa: E402
-from benchmarks import audit, explain, fair, reproduce, scratch, trust  # noqa: E402
+from benchmarks import (  # noqa: E402
+    audit,
+    explain,
+    fair,
+    relations,
+    reproduce,
+    scratch,
+    tables,
+    trust,
+)
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
 from leftout.core.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
@@ -340,7 +349,7 @@ def trust_evidence_sizes():
 
 
 @case
-def trust_real_tables():
+def trust_real():
     yield from trust.real_tables(from_scratch()["seconds"])
 
 
@@ -400,7 +409,7 @@ def fair_settings():
 
 
 @case
-def audit_tables():
+def audit_whole():
     yield from audit.audits()
 
 
@@ -412,6 +421,51 @@ def audit_repeated():
 @case
 def audit_light():
     yield from audit.light()
+
+
+@case
+def tables_targets():
+    yield from tables.targets()
+
+
+@case
+def tables_kinds():
+    yield from tables.kinds()
+
+
+@case
+def tables_flags():
+    yield from tables.flags()
+
+
+@case
+def tables_planted():
+    yield from relations.planted()
+
+
+@case
+def tables_as_they_are():
+    yield from relations.as_they_are()
+
+
+@case
+def tables_formats():
+    yield from tables.formats()
+
+
+@case
+def tables_dictionary():
+    yield from tables.dictionary()
+
+
+@case
+def tables_random():
+    yield from tables.random_tables()
+
+
+@case
+def tables_speed():
+    yield from tables.speed()
 
 
 @case
