@@ -190,3 +190,21 @@ def test_categories_by_a_target_need_one():
     table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
     with pytest.raises(Refusal, match="there is no target"):
         leftout.audit(table, encoding="target")
+
+
+def test_copies_of_copies():
+    rng = np.random.default_rng(5)
+    m = 2000
+    code = rng.integers(1, 9, m)
+    table = pd.DataFrame({
+        "words": np.array(list(" hgfedcba"))[code],
+        "noisy": code + 0.1 * rng.normal(size=m),
+        "code": code,
+        "like": 2.0 * code,
+        "x": rng.normal(size=m),
+    })  # fmt: skip
+    table["y"] = table["x"] + 0.12 * rng.normal(size=m)
+    table["z"] = table["y"] + 0.12 * rng.normal(size=m)  # like y, but hardly like x
+    found = {line.column: line.of for line in taken(table).copies}
+    assert found == {"code": "words", "noisy": "code", "like": "words", "y": "x"}
+    assert abs(np.corrcoef(table["x"], table["z"])[0, 1]) < 0.99

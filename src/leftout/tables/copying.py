@@ -50,14 +50,14 @@ class Copy(NamedTuple):
 
 
 def copied(columns: Sequence[Column]) -> Iterator[Copy]:
-    """Columns that copy an earlier one, which is no copy itself, or an exact one."""
+    """Columns that copy one that is kept, or an exact copy of it."""
     every = np.arange(len(columns[0]))
     room = int(_EFFORT / max(len(columns), 1) ** 2)
     some = sampled(every, int(np.clip(room, _LEAST, SAMPLE)))
     near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
     measured, gaps = _measured(columns, some)
     called, words, few = _called(columns, sampled(every))
-    known = np.ones(len(columns), dtype=bool)
+    kept, known = np.ones((2, len(columns)), dtype=bool)
     for start in range(0, len(columns), _AT_ONCE):
         lot = slice(start, min(start + _AT_ONCE, len(columns)))
         asked = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, near)
@@ -69,20 +69,26 @@ def copied(columns: Sequence[Column]) -> Iterator[Copy]:
         for later in range(lot.start, lot.stop):
             earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & known[:later])
             nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
-            found = _first_copied(columns, later, np.sort(earlier[nearest]).tolist())
-            if found is not None:
-                # a copy of what is merely like a third need not be like it
-                known[later] = found.measure == "one-to-one" or abs(found.strength) >= EXACT
-                yield found
+            found = _pairs(columns, later, np.sort(earlier[nearest]).tolist())
+            first = next(found, None)
+            if first is None:
+                continue
+            # a copy of what is merely like a third need not be like it
+            known[later] = first.measure == "one-to-one" or abs(first.strength) >= EXACT
+            kept[later] = False
+            yield first
+            for other in found if known[later] else ():  # these are like the first, through it
+                if kept[other.of]:
+                    kept[other.of] = known[other.of] = False
+                    yield other._replace(column=other.of, of=later)
 
 
-def _first_copied(columns: Sequence[Column], later: int, hopeful: list[int]) -> Copy | None:
+def _pairs(columns: Sequence[Column], later: int, hopeful: list[int]) -> Iterator[Copy]:
     for earlier in hopeful:
         pair = columns[later], columns[earlier]
         found = _same_numbers(*map(_numbers, pair)) or _same_names(*pair)
         if found is not None:
-            return Copy(later, earlier, *found)
-    return None
+            yield Copy(later, earlier, *found)
 
 
 def _numbers(column: Column) -> Floats | None:
@@ -177,16 +183,18 @@ def _same_numbers(a: Floats | None, b: Floats | None) -> tuple[str, float] | Non
 
 
 def _between_ends(a: Floats, b: Floats) -> bool:
-    """Whether two columns correlate also without a pile at an end of either.
+    """Whether two columns correlate also without rows that have an end of both.
 
     Columns that share no more than marks for missing cells, such as -99 in the same rows, do not.
     """
-    for line in (a, b):
+    for line, other in ((a, b), (b, a)):
         for end in (line.min(), line.max()):
             rest = line != end
-            if (~rest).sum() <= _HANDFUL or np.ptp(a[rest]) == 0.0 or np.ptp(b[rest]) == 0.0:
+            pile = other[~rest]
+            if len(pile) <= _HANDFUL or np.ptp(pile) > 0.0 or len(pile) == len(line):
                 continue
-            if abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT:
+            varies = np.ptp(a[rest]) > 0.0 and np.ptp(b[rest]) > 0.0
+            if varies and abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT:
                 return False
     return True
 
