@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leftout import MaxDisparityPartition, Refusal, TableEncoder, audit
+from leftout.auditing.settings import Settings
 from leftout.cli import main
 from leftout.running import collected_notes
 from leftout.tables.cleaning import MISSING, clean_all
@@ -317,6 +318,11 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
     monkeypatch.setattr("leftout.tables.fetching.os.fstat", later)
     with pytest.raises(Refusal, match="'t.csv' was changed while it was being read"):
         read_table(path)
+
+
+def test_keys_in_addresses_are_not_told():
+    assert Settings().call("https://x.org/t.csv?key=1#a") == "leftout.audit('https://x.org/t.csv')"
+    assert Settings().call("what?.csv") == "leftout.audit('what?.csv')"
 
 
 def test_addresses(tmp_path):

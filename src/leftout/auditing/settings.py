@@ -12,6 +12,7 @@ import numpy as np
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_whole
 from leftout.evidence.trusting import EVIDENCE
+from leftout.tables.fetching import bare
 
 # What each preset settles by itself, so that it cannot be asked for as well.
 _SETTLED = ("group_size", "chance")
@@ -110,7 +111,7 @@ class Settings:
         if self.command is not None:
             return self.command
         plain = self.to_dict()
-        words = ["table" if path is None else repr(path)]
+        words = ["table" if path is None else repr(bare(path))]
         words += [f"{name}={plain[name]!r}" for name in self.asked() if hasattr(DEFAULT, name)]
         return f"leftout.audit({', '.join(words)})"
 

@@ -150,7 +150,9 @@ def refused() -> Iterator[None]:
 
 
 def own_words() -> str:
-    """The command as it was typed, without what the result does not depend on."""
+    """The command as it was typed, without what the result does not depend on, or keys."""
+    from leftout.tables.fetching import bare
+
     words = iter(click.get_current_context().find_root().obj)
     kept = ["leftout"]
     for word in words:
@@ -159,7 +161,7 @@ def own_words() -> str:
             if not given and _ASIDE[option]:
                 next(words, None)  # its value
         else:
-            kept.append(word)
+            kept.append(bare(word))
     return shlex.join(kept)
 
 

@@ -51,7 +51,7 @@ def is_address(path: str) -> bool:
 def file_name(path: str | os.PathLike[str]) -> str:
     """The last part of a path or address, without a query."""
     text = os.fspath(path)
-    return PurePosixPath(_bare(text)).name if is_address(text) else Path(text).name
+    return PurePosixPath(bare(text)).name if is_address(text) else Path(text).name
 
 
 def kind_of(path: str) -> str:
@@ -71,7 +71,7 @@ def kind_of(path: str) -> str:
 
 def called(path: str, whole: bool = False) -> str:
     """A file's name in a sentence, or its whole path (without a query, which may be secret)."""
-    return shortened(shown(repr(_bare(path) if whole else file_name(path))))
+    return shortened(shown(repr(bare(path) if whole else file_name(path))))
 
 
 def short(error: Exception) -> str:
@@ -80,7 +80,8 @@ def short(error: Exception) -> str:
     return shown(text.splitlines()[0][:200].rstrip(".")) if text else type(error).__name__
 
 
-def _bare(path: str) -> str:
+def bare(path: str) -> str:
+    """An address without its query, which may hold a key; any other path as it is."""
     return re.split(r"[?#]", path, maxsplit=1)[0] if is_address(path) else path
 
 
