@@ -22,7 +22,7 @@ from leftout.datasets import load_demo
 from leftout.running import collected_notes
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import columns_of
-from leftout.tables.kinds import judge
+from leftout.tables.judging.kinds import judge
 
 ROOT = Path(__file__).resolve().parents[1]
 # The last commit before kinds of columns were judged.
@@ -286,10 +286,10 @@ def work():
 """
 _ROLES = """
 from leftout.tables.columns import names_of
-from leftout.tables.declared import Declared
+from leftout.tables.said.declared import Declared
 from leftout.tables.reading import Source
-from leftout.tables.relations import copies, leaks, proxies
-from leftout.tables.sentinels import suspects
+from leftout.tables.judging.relations import copies, leaks, proxies
+from leftout.tables.judging.sentinels import suspects
 def work():
     table = Source.of(path).table
     declared = Declared.of(names_of(table))

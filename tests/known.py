@@ -35,12 +35,12 @@ from leftout.explain.what_if import WhatIf
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.tables.encoding import ColumnEncoding
 from leftout.tables.facts import ColumnFacts
-from leftout.tables.fetching import File
+from leftout.tables.files.fetching import File
 from leftout.tables.flags import Flag
 from leftout.tables.intake import Intake
-from leftout.tables.kinds import Kind
-from leftout.tables.relations import Relation
-from leftout.tables.sentinels import Suspect
+from leftout.tables.judging.kinds import Kind
+from leftout.tables.judging.relations import Relation
+from leftout.tables.judging.sentinels import Suspect
 
 REST, GROUP = 8_743, 1_267
 

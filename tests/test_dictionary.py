@@ -17,9 +17,9 @@ from leftout.explain.sentence import Condition
 from leftout.running import collected_notes
 from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, columns_of
-from leftout.tables.dictionary import Dictionary
 from leftout.tables.encoding import Plan
-from leftout.tables.kinds import judge
+from leftout.tables.judging.kinds import judge
+from leftout.tables.said.dictionary import Dictionary
 from leftout.tables.targets import as_numbers
 
 SEX = {"sex": {"kind": "code", "label": "sex at birth", "values": {"1": "m", "2": "f"}},

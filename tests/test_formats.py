@@ -23,7 +23,7 @@ from leftout.cli import main
 from leftout.running import collected_notes
 from leftout.tables.cleaning import MISSING, clean_all
 from leftout.tables.columns import columns_of, find_all, found
-from leftout.tables.delimited import _has_codes
+from leftout.tables.files.delimited import _has_codes
 from leftout.tables.frames import Repeated, column_names
 from leftout.tables.reading import Source, read_table
 
@@ -315,7 +315,7 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
                 file.write(b"5,6\n")
         return fstat(handle)
 
-    monkeypatch.setattr("leftout.tables.fetching.os.fstat", later)
+    monkeypatch.setattr("leftout.tables.files.fetching.os.fstat", later)
     with pytest.raises(Refusal, match="'t.csv' was changed while it was being read"):
         read_table(path)
 

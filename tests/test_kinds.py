@@ -16,10 +16,10 @@ import paper_data
 from leftout.checks import Refusal
 from leftout.datasets import load_demo
 from leftout.tables.cleaning import clean_all
-from leftout.tables.codes import roughness
 from leftout.tables.columns import Column, columns_of
-from leftout.tables.kinds import KINDS, Kind, judge
-from leftout.tables.naming import name_says
+from leftout.tables.judging.codes import roughness
+from leftout.tables.judging.kinds import KINDS, Kind, judge
+from leftout.tables.judging.naming import name_says
 from leftout.tables.reading import read_table
 
 LABELLED = list(csv.DictReader((Path(__file__).parent / "kinds.csv").read_text().splitlines()))

@@ -15,8 +15,8 @@ from leftout.checks import Refusal
 from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, columns_of
 from leftout.tables.encoding import Plan
-from leftout.tables.kinds import judge
-from leftout.tables.missing import Missing
+from leftout.tables.judging.kinds import judge
+from leftout.tables.said.missing import Missing
 from leftout.wording import shortest
 
 

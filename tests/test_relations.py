@@ -18,12 +18,12 @@ from sklearn.preprocessing import TargetEncoder
 
 import paper_data
 from leftout.checks import Refusal
-from leftout.tables.bins import cells_of, ranked, sampled
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import Column, columns_of
-from leftout.tables.copying import _same_names
-from leftout.tables.relations import Relation, copies, leaks, proxies
-from leftout.tables.telling import _errors, crossed_areas
+from leftout.tables.judging.bins import cells_of, ranked, sampled
+from leftout.tables.judging.copying import _same_names
+from leftout.tables.judging.relations import Relation, copies, leaks, proxies
+from leftout.tables.judging.telling import _errors, crossed_areas
 
 
 def of(table):

@@ -12,8 +12,8 @@ import paper_data
 from leftout.datasets import load_demo
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import Column, column_of, columns_of
+from leftout.tables.judging.sentinels import Suspect, ordinary, suspects
 from leftout.tables.reading import read_table
-from leftout.tables.sentinels import Suspect, ordinary, suspects
 
 
 def found(values, name="x"):

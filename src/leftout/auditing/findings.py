@@ -17,7 +17,7 @@ from leftout.files import Told
 from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.intake import Intake
-from leftout.tables.relations import Relation
+from leftout.tables.judging.relations import Relation
 from leftout.wording import counted, number, points, unambiguous
 
 FOUND, NOT_FOUND = "found", "not found"

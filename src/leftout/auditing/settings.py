@@ -12,7 +12,7 @@ import numpy as np
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_whole
 from leftout.evidence.trusting import EVIDENCE
-from leftout.tables.fetching import bare
+from leftout.tables.files.fetching import bare
 
 # What each preset settles by itself, so that it cannot be asked for as well.
 _SETTLED = ("group_size", "chance")

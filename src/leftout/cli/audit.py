@@ -39,7 +39,7 @@ def audit(
         from leftout.auditing.settings import Settings
         from leftout.cli import options
         from leftout.files import check_folder
-        from leftout.tables.fetching import file_name
+        from leftout.tables.files.fetching import file_name
         from leftout.tables.reading import Source
 
         stem = Path(file_name(table).removesuffix(".gz")).stem or "table"

@@ -151,7 +151,7 @@ def refused() -> Iterator[None]:
 
 def own_words() -> str:
     """The command as it was typed, without what the result does not depend on, or keys."""
-    from leftout.tables.fetching import bare
+    from leftout.tables.files.fetching import bare
 
     words = iter(click.get_current_context().find_root().obj)
     kept = ["leftout"]

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from leftout.checks import Refusal, check_choice
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
-from leftout.tables.declared import Declared
 from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan, Read
 from leftout.tables.flags import Flag, merged
 from leftout.tables.frames import as_frame
-from leftout.tables.kinds import Kind
+from leftout.tables.judging.kinds import Kind
 from leftout.tables.roles import beside
+from leftout.tables.said.declared import Declared
 from leftout.tables.targets import as_numbers, called
 
 ENCODINGS = ("free", "target")

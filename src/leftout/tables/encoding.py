@@ -20,7 +20,7 @@ from leftout.checks import Refusal
 from leftout.files import Told
 from leftout.tables.cleaning import read_alike
 from leftout.tables.columns import Column, of_numbers
-from leftout.tables.kinds import Kind
+from leftout.tables.judging.kinds import Kind
 from leftout.wording import counted, shortest
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ class ColumnEncoding(Told):
     ----------
     column : str
     kind : str
-        What it is: one of :data:`leftout.tables.kinds.KINDS`.
+        What it is: one of :data:`leftout.tables.judging.kinds.KINDS`.
     why : str
         What says so.
     overrule : str

@@ -7,8 +7,8 @@ from leftout.asking import asking
 from leftout.files import Told
 from leftout.tables.columns import Column
 from leftout.tables.encoder import TableEncoder
-from leftout.tables.kinds import Kind
-from leftout.tables.relations import Relation
+from leftout.tables.judging.kinds import Kind
+from leftout.tables.judging.relations import Relation
 from leftout.tables.roles import Roles
 from leftout.wording import unambiguous
 
@@ -25,7 +25,7 @@ class ColumnFacts(Told):
         What the report calls it.
     role : {"searched", "left out", "target", "sensitive", "dropped"}
     kind : str
-        One of :data:`leftout.tables.kinds.KINDS`.
+        One of :data:`leftout.tables.judging.kinds.KINDS`.
     why : str
         What says that it is of this kind.
     sure : bool

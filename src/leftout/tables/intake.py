@@ -15,17 +15,17 @@ from leftout.checks import Refusal, check_choice, check_count
 from leftout.running import note
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
-from leftout.tables.declared import Declared
 from leftout.tables.encoder import ENCODINGS, TableEncoder
 from leftout.tables.encoding import Floats
 from leftout.tables.facts import ColumnFacts, facts
-from leftout.tables.fetching import File
+from leftout.tables.files.fetching import File
 from leftout.tables.frames import as_frame, rows_of
-from leftout.tables.kinds import Kind
+from leftout.tables.judging.kinds import Kind
+from leftout.tables.judging.relations import Relation, copies, leaks, proxies
+from leftout.tables.judging.sentinels import Suspect, suspects
 from leftout.tables.reading import Source
-from leftout.tables.relations import Relation, copies, leaks, proxies
 from leftout.tables.roles import Roles, assign, is_name, outcome_of
-from leftout.tables.sentinels import Suspect, suspects
+from leftout.tables.said.declared import Declared
 from leftout.tables.targets import level_of, levels_of, value_of
 from leftout.wording import counted, unambiguous
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leftout.checks import Refusal
 from leftout.running import collected_notes, note
-from leftout.tables.decoding import as_utf8
-from leftout.tables.delimited import read_delimited
-from leftout.tables.fetching import TEXT, File, called, fetch, file_name, kind_of, short
+from leftout.tables.files.decoding import as_utf8
+from leftout.tables.files.delimited import read_delimited
+from leftout.tables.files.fetching import TEXT, File, called, fetch, file_name, kind_of, short
+from leftout.tables.files.stored import read_arrow, read_excel
 from leftout.tables.frames import mark_repeated
-from leftout.tables.stored import read_arrow, read_excel
 from leftout.wording import shown
 
 if TYPE_CHECKING:

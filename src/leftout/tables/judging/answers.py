@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leftout.tables.bins import Floats, Ints
 from leftout.tables.columns import Column
+from leftout.tables.judging.bins import Floats, Ints
 from leftout.tables.targets import levels_of, value_of
 
 # Of a column with more values, the most frequent are asked for.

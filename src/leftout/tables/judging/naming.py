@@ -77,7 +77,7 @@ def name_says(name: str) -> int:
 
     Examples
     --------
-    >>> from leftout.tables.naming import name_says
+    >>> from leftout.tables.judging.naming import name_says
     >>> [name_says(name) for name in ("Mother's occupation", "group", "Alter in Jahren", "x1")]
     [3, 2, -3, 0]
     """

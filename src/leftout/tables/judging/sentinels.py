@@ -78,7 +78,7 @@ def suspects(column: Column) -> list[Suspect]:
     --------
     >>> import numpy as np
     >>> from leftout.tables.columns import Column
-    >>> from leftout.tables.sentinels import suspects
+    >>> from leftout.tables.judging.sentinels import suspects
     >>> times = Column("reviews", np.array([0.0, 1, 3, 2, 0, 1, 999, 999, 999]))
     >>> print(suspects(times)[0].told)
     reviews is 999 in 3 rows, far above all other values (at most 3); if that means that it is not \

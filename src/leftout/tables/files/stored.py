@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leftout.checks import Refusal
 from leftout.running import note
 from leftout.tables.cleaning import MISSING
-from leftout.tables.delimited import refuse_unnamed
+from leftout.tables.files.delimited import refuse_unnamed
 from leftout.tables.frames import told_apart
 from leftout.wording import listed, shortened, shown
 

@@ -10,9 +10,9 @@ from leftout.checks import Refusal
 from leftout.running import note
 from leftout.tables.cleaning import clean_all
 from leftout.tables.columns import Column, columns_of, found
-from leftout.tables.dictionary import Dictionary
-from leftout.tables.kinds import Kind, judge
-from leftout.tables.missing import Missing
+from leftout.tables.judging.kinds import Kind, judge
+from leftout.tables.said.dictionary import Dictionary
+from leftout.tables.said.missing import Missing
 from leftout.wording import shortened, shown
 
 

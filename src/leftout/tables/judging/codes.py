@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.tables.columns import EXACT, Column
-from leftout.tables.naming import MAYBE_NAMED, name_says
-from leftout.tables.sentinels import ordinary
+from leftout.tables.judging.naming import MAYBE_NAMED, name_says
+from leftout.tables.judging.sentinels import ordinary
 from leftout.wording import listed
 
 Floats = NDArray[np.float64]
@@ -158,7 +158,7 @@ def roughness(places: NDArray[np.int32], scores: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from leftout.tables.codes import roughness
+    >>> from leftout.tables.judging.codes import roughness
     >>> places = np.repeat(np.arange(6), 50)
     >>> noise = np.random.default_rng(0).normal(size=300)
     >>> ordered, jumping = places + noise, np.array([4, 0, 3, 5, 1, 2])[places] + noise

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import check_choice
 from leftout.files import Told
-from leftout.tables.codes import Others, evidence
 from leftout.tables.columns import EXACT, Column, find
-from leftout.tables.naming import is_id, words_of
+from leftout.tables.judging.codes import Others, evidence
+from leftout.tables.judging.naming import is_id, words_of
 from leftout.wording import counted
 
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
     --------
     >>> import pandas as pd
     >>> from leftout.tables.columns import columns_of
-    >>> from leftout.tables.kinds import judge
+    >>> from leftout.tables.judging.kinds import judge
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
     >>> [(found.kind, found.why) for found in judge(columns_of(table))]  # doctest: +ELLIPSIS
     [('identifier', 'a different whole number in every row; a name ...'), ('yes/no', '1 and 2'), ...

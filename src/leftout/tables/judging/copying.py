@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.tables.bins import SAMPLE, Floats, Ints, compact, ranked, sampled
 from leftout.tables.columns import Column
+from leftout.tables.judging.bins import SAMPLE, Floats, Ints, compact, ranked, sampled
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]

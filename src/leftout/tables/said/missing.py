@@ -13,7 +13,7 @@ from leftout.checks import Refusal
 from leftout.files import Told
 from leftout.tables.cleaning import CODE, clean
 from leftout.tables.columns import Column, find, of_numbers
-from leftout.tables.values import Mask, Written, number_of, one_or_more, same, told_apart
+from leftout.tables.said.values import Mask, Written, number_of, one_or_more, same, told_apart
 from leftout.wording import counted, listed, shortened, unambiguous
 
 _SHOWN = 3

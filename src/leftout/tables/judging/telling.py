@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.tables.answers import Answer
-from leftout.tables.bins import Cells, Floats, Ints, cells_of, ranked, sampled
 from leftout.tables.columns import Column
+from leftout.tables.judging.answers import Answer
+from leftout.tables.judging.bins import Cells, Floats, Ints, cells_of, ranked, sampled
 
 # So many rows have the overall rate in every cell.
 _SMOOTH = 1.0

@@ -10,9 +10,9 @@ import numpy as np
 
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, find, of_numbers
-from leftout.tables.entries import Entry, entries_of
-from leftout.tables.records import FACTS, records_of
-from leftout.tables.values import number_of, same, told_apart
+from leftout.tables.said.entries import Entry, entries_of
+from leftout.tables.said.records import FACTS, records_of
+from leftout.tables.said.values import number_of, same, told_apart
 from leftout.wording import shortened
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from leftout.files import Told
-from leftout.tables.answers import answer_of
 from leftout.tables.columns import Column
-from leftout.tables.copying import EXACT, copied
-from leftout.tables.telling import Rule, tellings
+from leftout.tables.judging.answers import answer_of
+from leftout.tables.judging.copying import EXACT, copied
+from leftout.tables.judging.telling import Rule, tellings
 from leftout.wording import unambiguous
 
 # A target with 2 % of its cells flipped has an area of 0.98 on average, and must not be missed. One

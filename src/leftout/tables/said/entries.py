@@ -13,8 +13,8 @@ import numpy as np
 from leftout.checks import Refusal
 from leftout.running import note
 from leftout.tables.cleaning import MISSING, unique
-from leftout.tables.records import FACTS, Record
-from leftout.tables.values import number_of, same, text_of
+from leftout.tables.said.records import FACTS, Record
+from leftout.tables.said.values import number_of, same, text_of
 from leftout.wording import listed, shortened, shown
 
 # What a column may be, and what else people call that.

@@ -1,0 +1,1 @@
+"""The bytes of a file, and the table in them."""

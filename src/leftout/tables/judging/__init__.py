@@ -1,0 +1,1 @@
+"""What columns are, what they tell of each other, and which values may mean something else."""

@@ -1,0 +1,1 @@
+"""What people know of a table, and say: codes, missing values, labels."""
