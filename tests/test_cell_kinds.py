@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from leftout import audit
 from leftout.checks import is_missing
 from leftout.tables.cleaning import clean
-from leftout.tables.columns import _natural, column_of, columns_of
+from leftout.tables.columns import column_of, columns_of, natural
 from leftout.tables.reading import read_table
 
 UTC = dt.UTC
@@ -231,7 +231,7 @@ class Shout(str):
 def naive(cells):
     """Categories and codes cell by cell."""
     texts = [None if is_missing(cell) else str(cell) for cell in cells]
-    labels = sorted({text for text in texts if text is not None}, key=_natural)
+    labels = sorted({text for text in texts if text is not None}, key=natural)
     return tuple(labels), [-1 if text is None else labels.index(text) for text in texts]
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, columns_of, find, names_of, tabulate
 from leftout.wording import shortest, shown, unambiguous
 
@@ -218,3 +219,8 @@ def test_odd_cells_are_categories():
     assert len(columns_of(huge)[0].categories) == 2
     assert columns_of(pd.DataFrame({"ab": [1, 2, 3], "c": [4, 5, 6]}), drop="ab")[0].name == "c"
     assert len(columns_of(pd.DataFrame({"c": [4, 5, 6]}), drop=None, categorical=None)) == 1
+
+
+def test_categories_are_sorted_as_they_read():
+    spaced = clean(column_of(pd.Series([" b", "a", "c "]), "x"))
+    assert spaced.categories == ("a", "b", "c") and spaced.values.tolist() == [1, 0, 2]

@@ -313,6 +313,12 @@ def test_two_numbers_keep_their_levels():
     assert truth.categories == ("no", "yes") and truth.levels.tolist() == [0.0, 1.0]
 
 
+def test_labels_stay_what_they_are():
+    dictionary = Dictionary.of({"a": {"values": {"1": "yes", "True": "no"}}})
+    once = dictionary.apply(column_of([True, True], "a"))
+    assert once.categories == dictionary.apply(once).categories == ("no",)
+
+
 def test_new_rows_may_hold_further_values():
     dictionary = Dictionary.of({"a": {"values": {1: "yes", 0: "no"}}})
     learned = dictionary.apply(column_of([0.0, 1.0, 1.0], "a"))

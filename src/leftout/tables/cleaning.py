@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.tables.columns import EXACT, Column, of_numbers
+from leftout.tables.columns import EXACT, Column, natural, of_numbers
 from leftout.wording import shortened
 
 Floats = NDArray[np.float64]
@@ -119,6 +119,8 @@ def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
     distinct = list(
         dict.fromkeys(label for label, is_known in zip(labels, known, strict=True) if is_known)
     )
+    if not column.declared and labels != list(column.categories or ()):
+        distinct.sort(key=natural)  # as they are without spaces
     names = unique([shortened(label) for label in distinct])  # two long texts may begin alike
     place = {label: code for code, label in enumerate(distinct)}
     codes = np.array([*(place.get(label, -1) for label in labels), -1], dtype=np.int32)

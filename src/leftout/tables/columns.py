@@ -369,7 +369,7 @@ def _categories(name: str, cells: Distinct) -> Column:
         for value, there in zip(cells.values, held.tolist(), strict=True)
     ]
     present = dict.fromkeys(text for text in texts if text is not None)
-    labels = list(present) if cells.ordered else sorted(present, key=_natural)
+    labels = list(present) if cells.ordered else sorted(present, key=natural)
     place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
     place[None] = -1
     codes = np.array([*(place[text] for text in texts), -1], dtype=np.int32)
@@ -379,7 +379,7 @@ def _categories(name: str, cells: Distinct) -> Column:
     return Column(name, codes[cells.places], tuple(labels), levels=levels)
 
 
-def _natural(text: str) -> tuple[bool, float, str]:
+def natural(text: str) -> tuple[bool, float, str]:
     """Numbers by their size, then other text by the alphabet."""
     try:
         value = float(text)

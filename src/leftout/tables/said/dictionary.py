@@ -149,6 +149,10 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
     folded = {value.casefold(): label for value, label in values.items()}
     truths = ("False", "True")  # in any case: spreadsheets shout them
     labels = [folded.get(t.casefold()) if t in truths else values.get(t) for t in texts]
+    done = set(values.values())  # a label stays what it is
+    labels = [
+        t if label is None and t in done else label for t, label in zip(texts, labels, strict=True)
+    ]
     for value, label in values.items():
         for place in np.flatnonzero(same(numbers, number_of(value))):
             labels[place] = labels[place] or label
