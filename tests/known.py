@@ -452,6 +452,7 @@ def encoder(**changed):
         "encoding_": columns(),
         "kinds_": kinds(),
         "flags_": [Flag((1, 2), FEATURES[2], 0.37)],
+        "flagged_": [2],
         "encoding": "target",
     }
     return SimpleNamespace(**settled | changed)
@@ -541,7 +542,7 @@ def bare():
         intake=intake(
             source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},
             facts=facts()[:1], leaks=[], copies=[], proxies=[], suspects=[],
-            encoder=encoder(encoding="free", kinds_=kinds()[:1], flags_=[]),
+            encoder=encoder(encoding="free", kinds_=kinds()[:1], flags_=[], flagged_=[]),
         ),
         other_reading=None,
         repeats=repeats(False),

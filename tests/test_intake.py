@@ -208,3 +208,35 @@ def test_copies_of_copies():
     found = {line.column: line.of for line in taken(table).copies}
     assert found == {"code": "words", "noisy": "code", "like": "words", "y": "x"}
     assert abs(np.corrcoef(table["x"], table["z"])[0, 1]) < 0.99
+
+
+def test_a_target_has_no_say_in_what_its_neighbours_are():
+    """Numbers that only the target shows to be codes stay what they are without it."""
+    rng = np.random.default_rng(0)
+    m = 600
+    table = pd.DataFrame(rng.normal(size=(m, 3)), columns=list("abc"))
+    table["county"] = rng.choice([1, 3, 4, 11, 19, 23, 40], m)
+    jumps = dict(zip([1, 3, 4, 11, 19, 23, 40], [5, 0, 4, 1, 5, 0, 3], strict=True))
+    table["outcome"] = table["county"].map(jumps) + 0.1 * rng.normal(size=m)
+    named = [
+        taken(table, target="outcome"),
+        taken(table, drop=["outcome"]),
+        taken(table, sensitive=["outcome"]),
+        taken(table.drop(columns="outcome")),
+    ]
+    for other in named[1:]:
+        np.testing.assert_array_equal(other.X, named[0].X)
+        assert other.encoder.encoding_ == named[0].encoder.encoding_
+    seen = taken(table)  # searched, it shows them, and that is as it should be
+    assert seen.X.shape[1] == named[0].X.shape[1] + 1 + 6
+
+
+def test_flags_are_found_under_names_that_are_taken():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a is missing", "a", "b"])
+    table.loc[:40, "a"] = np.nan
+    found = taken(table)
+    names = found.encoder.get_feature_names_out().tolist()
+    assert names == ["a is missing", "a", "a is missing (2)", "b"]
+    spread = found.X.var(axis=0)
+    assert found.flags == pytest.approx(spread[2] / spread.sum())

@@ -65,7 +65,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     kinds_ : list of Kind
         What each column was taken for, and why.
     flags_ : list of Flag
-        The features that say where columns are missing.
+        The features that say where columns are missing, and what they consist of.
+    flagged_ : list of int
+        Places of these among the features.
     sources_ : list of str
         The column that each feature was made from; of a flag, the first of its columns.
     target_encoded_ : list of str
@@ -216,6 +218,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.plans_: list[Plan] = plans
         lines = [plan.told for plan in self.plans_]
         self.encoding_: list[ColumnEncoding] = lines
+        # a flag is the last feature of the first of its columns
+        ends = np.cumsum([len(line.features) for line in lines])
+        self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in self.flags_]
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
         means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]

@@ -107,13 +107,15 @@ class Intake:
     @property
     def flags(self) -> float:
         """The share of the variance that is in flags of missing cells."""
-        spread = dict(zip(self.encoder.features_, self.X.var(axis=0), strict=True))
-        return float(sum(spread[flag.name] for flag in self.encoder.flags_) / sum(spread.values()))
+        spread = self.X.var(axis=0)
+        return float(spread[self.encoder.flagged_].sum() / spread.sum())
 
     def as_categories(self) -> Floats:
         """The same rows, with columns that look like codes read as categories."""
+        codes = {kind.column for kind in self.codes}
         told = [
-            replace(k, read_as="category") if k in self.codes else k for k in self.encoder.kinds_
+            replace(kind, read_as="category") if kind.column in codes else kind
+            for kind in self.encoder.kinds_
         ]
         other = clone(self.encoder)
         return other.learn(list(self.encoder.feature_names_in_), self.searched, told, self._inside)
@@ -173,10 +175,11 @@ def take_in(
             f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
             f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
-    columns, judged = declared.judged(raw)
+    roles = assign(raw, target if is_name(target) else outcome, sensitive, drop)
+    columns, judged = declared.judged(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
-    roles = assign(raw, target if is_name(target) else outcome, sensitive, drop).renamed(now)
+    roles = roles.renamed(now)
     outcome = _outcome(columns, roles)
     kinds = {kind.column: kind for kind in judged}
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)

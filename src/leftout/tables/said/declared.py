@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,14 +58,18 @@ class Declared:
             self.missing.check(raw)
             note(f"{self.missing.told(raw)}.")
 
-    def judged(self, raw: Sequence[Column]) -> tuple[list[Column], list[Kind]]:
-        """Raw columns as they were meant, called by their labels, and what each of them is."""
+    def judged(
+        self, raw: Sequence[Column], aside: Set[str] = frozenset()
+    ) -> tuple[list[Column], list[Kind]]:
+        """Raw columns as they were meant, called by their labels, and what each of them is.
+
+        Those ``aside``, by their raw names, have no say in what the others are.
+        """
         cleaned = clean_all([
             replace(self.missing.apply(c), declared=c.declared or c.name in self.categorical)
             for c in raw
         ])  # fmt: skip
         meant = [self.dictionary.apply(column) for column in cleaned]
-        columns = self.dictionary.renamed(meant)
         said = self._kinds(raw, meant)
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
@@ -74,9 +78,14 @@ class Declared:
                     f"The column {column.name!r} is said to hold numbers, but it holds text such "
                     f"as {held}. Correct that, or its cells."
                 )
-        kinds = judge(meant, said)
-        pairs = zip(kinds, columns, strict=True)
-        return columns, [replace(kind, column=column.name) for kind, column in pairs]
+        kinds: dict[str, Kind] = {}
+        for apart in (False, True):
+            part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
+            of_part = {c.name: said[c.name] for c in part if c.name in said}
+            kinds |= {kind.column: kind for kind in judge(part, of_part)}
+        columns = self.dictionary.renamed(meant)
+        pairs = zip(meant, columns, strict=True)
+        return columns, [replace(kinds[m.name], column=column.name) for m, column in pairs]
 
     def alike(self, raw: Sequence[Column]) -> list[Column]:
         """Raw columns of new rows, with the same values missing and the same labels."""

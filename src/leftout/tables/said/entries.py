@@ -13,12 +13,13 @@ import numpy as np
 from leftout.checks import Refusal
 from leftout.running import note
 from leftout.tables.cleaning import MISSING, unique
+from leftout.tables.judging.kinds import KINDS
 from leftout.tables.said.records import FACTS, Record
 from leftout.tables.said.values import number_of, same, text_of
 from leftout.wording import listed, shortened, shown
 
-# What a column may be, and what else people call that.
-KINDS = {
+# What else people call a kind.
+_ALSO = {
     "number": ("numeric", "integer", "ordinal", "int", "float", "continuous"),
     "code": ("codes",),
     "yes/no": ("yes or no", "binary", "boolean", "bool"),
@@ -26,12 +27,9 @@ KINDS = {
     "date": ("datetime",),
     "identifier": ("id",),
     "free text": ("text",),
-    "constant": (),
 }
 _FOLD = re.compile(r"[\s_/-]+")
-_KIND_OF = {
-    _FOLD.sub("", name): kind for kind, more in KINDS.items() for name in (kind, *more)
-}  # fmt: skip
+_KIND_OF = {_FOLD.sub("", name): kind for kind in KINDS for name in (kind, *_ALSO.get(kind, ()))}
 _FIELDS = {"column", "value", "value_label", *FACTS}
 
 
@@ -93,7 +91,7 @@ def _kind(given: Any, name: str) -> str:
     text = str(given).strip()
     kind = _KIND_OF.get(_FOLD.sub("", text.casefold()))
     if kind is None:
-        near = get_close_matches(text.casefold(), list(KINDS), n=1)
+        near = get_close_matches(text.casefold(), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise Refusal(
             f"The dictionary says that {_quoted(name)} is of the kind {_quoted(text)}; it must be "

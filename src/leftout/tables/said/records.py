@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leftout.checks import Refusal, is_missing
+from leftout.tables.files.decoding import as_utf8
 from leftout.tables.frames import as_frame
 from leftout.tables.reading import read_table
 from leftout.wording import shortened, shown
@@ -20,7 +21,6 @@ from leftout.wording import shortened, shown
 FACTS = ("kind", "label", "values", "note")
 _SEPARATORS = (",", ";", "\t", "|")
 _TABLES = (".parquet", ".feather", ".xlsx")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 Record = dict[str, Any]
 
@@ -60,9 +60,9 @@ def _in_file(path: Path) -> list[Record]:
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
-        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refusal(f"{called} is not UTF-8 text. Save it as UTF-8.") from error
+        text = as_utf8(content, called)[0].decode()
+    except Refusal:
+        raise
     except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = (getattr(error, "strerror", None) or str(error)).strip().rstrip(".")
         raise Refusal(f"{called} cannot be read: {shown(reason)}. Check the path.") from error
