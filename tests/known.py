@@ -25,14 +25,14 @@ from leftout.evidence.stability import DistinctGroup, Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain.alignment import Alignment
 from leftout.explain.explanation import Explanation
-from leftout.explain.items import Condition
-from leftout.explain.outcome import Interval, Outcome
 from leftout.explain.rules import Frequency
 from leftout.explain.scores import FeatureScores
 from leftout.explain.sentence import Sentence
 from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
 from leftout.fair.mitigation import Dimension, Mitigation
+from leftout.search.outcome import Interval, Outcome
+from leftout.tables.conditions import Condition
 from leftout.tables.encoding import ColumnEncoding
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.files.fetching import File

@@ -14,7 +14,7 @@ from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.trusting import _doubts, _p_value
-from leftout.explain.outcome import Interval
+from leftout.search.outcome import Interval
 from test_reading import same
 
 YES, NO, NOT_APPLICABLE, NOT_RUN = "found", "not found", "not applicable", "not run"

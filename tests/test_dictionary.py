@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import leftout
 from leftout.checks import Refusal
-from leftout.explain.sentence import Condition
 from leftout.running import collected_notes
 from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, columns_of
+from leftout.tables.conditions import Condition
 from leftout.tables.encoding import Plan
 from leftout.tables.judging.kinds import judge
 from leftout.tables.said.dictionary import Dictionary

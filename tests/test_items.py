@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout.explain.items import Items, between, between_dates, cut
+from leftout.explain.items import Items
 from leftout.tables.columns import columns_of
+from leftout.tables.cuts import between, between_dates, cut
 
 
 @st.composite

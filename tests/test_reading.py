@@ -25,11 +25,11 @@ import known
 import known_paper
 from leftout import __version__, report
 from leftout.cli import terminal
-from leftout.explain.outcome import Interval
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.verdicts import Against, Line, Ours, judge
+from leftout.search.outcome import Interval
 
 READ = Path(__file__).parent / "read"
 

@@ -8,7 +8,6 @@ categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.explanation import Explanation, group
 from leftout.explain.mining import Rule, Rules
-from leftout.explain.outcome import Interval, Outcome, compare_outcome
 from leftout.explain.rules import Frequency, find_rules, rule_frequency
 from leftout.explain.scores import (
     FeatureScores,
@@ -16,10 +15,12 @@ from leftout.explain.scores import (
     feature_losses,
     feature_scores,
 )
-from leftout.explain.sentence import Condition, Sentence
+from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
 from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, what_if
+from leftout.search.outcome import Interval, Outcome, compare_outcome
+from leftout.tables.conditions import Condition
 
 __all__ = [
     "Alignment",

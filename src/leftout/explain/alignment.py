@@ -10,10 +10,10 @@ from scipy import stats
 
 from leftout.checks import check_left_out
 from leftout.evidence.profiles import told_p
-from leftout.explain.items import cut
-from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
+from leftout.tables.conditions import Mask
+from leftout.tables.cuts import cut
 from leftout.wording import date, lapse, number, unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.

@@ -13,7 +13,6 @@ from leftout.explain.alignment import Alignment, align
 from leftout.explain.items import most_telling
 from leftout.explain.leakage import ENCODINGS, other_encodings
 from leftout.explain.mining import Rules
-from leftout.explain.outcome import Outcome, outcomes
 from leftout.explain.raw import Raw, encoded_places
 from leftout.explain.rules import Frequency, find_rules, rule_frequency
 from leftout.explain.scores import FeatureScores, feature_scores, split_losses
@@ -24,6 +23,7 @@ from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.known import measured
+from leftout.search.outcome import Outcome, outcomes
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, number, unambiguous

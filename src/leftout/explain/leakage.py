@@ -10,8 +10,8 @@ from leftout.checks import generator
 from leftout.core.losses import Array
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import pairwise_jaccard
-from leftout.explain.outcome import Outcome, outcomes
 from leftout.running import Steps
+from leftout.search.outcome import Outcome, outcomes
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.tables.columns import Column
 from leftout.tables.encoding import LEVELS, Words, coded

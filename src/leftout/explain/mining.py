@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from leftout.explain.bits import Bits, meet, of_mask, repeats
 from leftout.explain.items import Counts, Items
-from leftout.explain.sentence import Condition, Mask
 from leftout.files import Told
+from leftout.tables.conditions import Condition, Mask
 
 Places = NDArray[np.intp]
 

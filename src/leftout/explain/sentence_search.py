@@ -23,9 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import Refusal, check_count, check_left_out
 from leftout.explain.bits import Bits, meet, of_mask
-from leftout.explain.items import FINE, Cut, Items, cut, largest
-from leftout.explain.sentence import Condition, Mask, Sentence, joined
+from leftout.explain.items import Items, largest
+from leftout.explain.sentence import Sentence, joined
 from leftout.tables.columns import Column, columns_of
+from leftout.tables.conditions import Condition, Mask
+from leftout.tables.cuts import FINE, Cut, cut
 
 Array = NDArray[np.float64]
 

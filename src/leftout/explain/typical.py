@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_left_out
 from leftout.explain.raw import check_rows
-from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, columns_of
+from leftout.tables.conditions import Mask
 
 MISSING = "(missing)"
 

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.explain.sentence import Mask
 from leftout.files import Told
 from leftout.tables.columns import Column, column_of
+from leftout.tables.conditions import Mask
 from leftout.tables.targets import levels_of, value_of
 from leftout.wording import number, unambiguous
 
