@@ -183,5 +183,12 @@ class clean_interrupts(ContextDecorator):  # named like one_thread, since it is 
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+        if interrupted(error):
             raise KeyboardInterrupt from None
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether an error is what Numba makes of an interrupt that came while a kernel was running."""
+    if not isinstance(error, SystemError):
+        return False
+    return isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
