@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import MaxDisparityPartition, chance, datasets
+from leftout.core.ranks import overall_p_value, p_value
 from leftout.evidence.chance import Task, profile
-from leftout.evidence.profiles import Chance, Profile, overall_p_value, p_value
+from leftout.evidence.profiles import Chance, Profile
 from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means, Sorting, alternating
 

@@ -26,7 +26,8 @@ from leftout.checks import Refusal, check_choice, check_whole, generator
 from leftout.core.bounds import certified_bound
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
-from leftout.evidence.profiles import Chance, Profile, overall_p_value, p_value
+from leftout.core.ranks import overall_p_value, p_value
+from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats, find_repeats
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread

@@ -18,8 +18,8 @@ from scipy import stats
 from leftout.checks import Refusal, check_choice, check_count, check_whole
 from leftout.core.distinct import Distinct, IntArray, distinct_rows
 from leftout.core.losses import Array, side_losses
+from leftout.core.ranks import LEVEL, can_tell, p_value, told_p
 from leftout.evidence.chance import Task, search_sizes
-from leftout.evidence.profiles import LEVEL, can_tell, p_value, told_p
 from leftout.evidence.repeats import split
 from leftout.evidence.surrogates import SURROGATES, Surrogate
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread

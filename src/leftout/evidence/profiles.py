@@ -1,4 +1,4 @@
-"""What a profile over sizes holds, and the p-values that follow from it."""
+"""What a profile over sizes holds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,16 +8,9 @@ from numpy.typing import NDArray
 
 from leftout.core.losses import Array
 from leftout.files import Told
-from leftout.wording import number
 
-# P-values up to this are called beyond chance.
-LEVEL = 0.05
 # Sizes have nearly as much evidence as the best when they lack less than this share of it.
 _NEARLY = 0.1
-# Disparities are right to about this share of them.
-_ROUNDING = 1e-9
-# Smaller p-values are not told apart.
-_LEAST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,35 +130,3 @@ class Profile:
             }
             for i, size in enumerate(self.sizes)
         ]
-
-
-def told_p(p: float) -> str:
-    """A p-value with as many digits as keep it on its side of the level."""
-    if p < _LEAST:
-        return f"p < {number(_LEAST)}"
-    digits = 2 if (float(f"{p:.2g}") <= LEVEL) == (p <= LEVEL) else 4
-    return f"p = {number(p, digits=digits)}"
-
-
-def can_tell(n_surrogates: int) -> bool:
-    """Whether a p-value from this many surrogates can come down to the level."""
-    return 1.0 / (1 + n_surrogates) <= LEVEL
-
-
-def p_value(value: float, at_chance: Array) -> float:
-    """Share of the values, this one and those at chance, that reach this one, up to rounding."""
-    least = value - _ROUNDING * abs(value)
-    return float((1 + np.sum(at_chance >= least)) / (1 + len(at_chance)))
-
-
-def overall_p_value(curves: Array) -> float:
-    """Rank of the first curve's largest standardised value among all curves' largest ones.
-
-    All curves, the first included, enter the means and deviations alike: were they drawn from the
-    same law, each would be the highest with the same probability.
-    """
-    mean, spread = curves.mean(axis=0), curves.std(axis=0)
-    differ = spread > _ROUNDING * np.abs(mean)
-    scaled = np.where(differ, curves - mean, 0.0) / np.where(differ, spread, 1.0)
-    highest = scaled.max(axis=1)
-    return p_value(highest[0], highest[1:])

@@ -9,9 +9,10 @@ from sklearn.base import clone
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole
+from leftout.core.ranks import LEVEL, can_tell, told_p
 from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
-from leftout.evidence.profiles import LEVEL, Profile, can_tell, told_p
+from leftout.evidence.profiles import Profile
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
 from leftout.files import Told

@@ -5,6 +5,7 @@ matrix ``X`` that was searched, parts that speak of people take the raw table, w
 categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 """
 
+from leftout.core.interval import Interval
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.explanation import Explanation, group
 from leftout.explain.mining import Rule, Rules
@@ -19,7 +20,7 @@ from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
 from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, what_if
-from leftout.search.outcome import Interval, Outcome, compare_outcome
+from leftout.search.outcome import Outcome, compare_outcome
 from leftout.tables.conditions import Condition
 
 __all__ = [

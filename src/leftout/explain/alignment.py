@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.evidence.profiles import told_p
+from leftout.core.ranks import told_p
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.conditions import Mask

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, trust
-from leftout.evidence.profiles import told_p
+from leftout.core.ranks import told_p
 from leftout.explain import align, compare_outcome, describe, disparity_by_feature
 from leftout.reproduce.known import Known
 from leftout.reproduce.measure import (

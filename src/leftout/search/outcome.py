@@ -1,33 +1,19 @@
 """The outcome: how a target that the search never saw differs between the group and the rest."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
+from leftout.core.interval import LEVEL, Interval
 from leftout.files import Told
 from leftout.tables.columns import Column, column_of
 from leftout.tables.conditions import Mask
 from leftout.tables.targets import levels_of, value_of
 from leftout.wording import number, unambiguous
-
-_LEVEL = 0.95
-
-
-class Interval(NamedTuple):
-    """A figure and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def clear(self) -> int:
-        """The sign of a difference whose interval does not hold zero; else 0."""
-        return int(self.low > 0.0) - int(self.high < 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +147,7 @@ def _rates(target: Column, level: Any, group: Mask) -> Outcome:
     for side in (known & group, known & ~group):
         n, hits = int(side.sum()), int((target.values[side] == level).sum())
         if n:
-            around = stats.binomtest(hits, n).proportion_ci(_LEVEL, method="wilson")
+            around = stats.binomtest(hits, n).proportion_ci(LEVEL, method="wilson")
             sides.append(Interval(hits / n, float(around.low), float(around.high)))
         else:
             sides.append(Interval(np.nan, np.nan, np.nan))
@@ -192,7 +178,7 @@ def _means(target: Column, group: Mask) -> Outcome:
         half = 0.0
         if parts.any():
             degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
-            half = float(stats.t.ppf(0.5 + _LEVEL / 2, degrees) * np.sqrt(parts.sum()))
+            half = float(stats.t.ppf(0.5 + LEVEL / 2, degrees) * np.sqrt(parts.sum()))
         low, high = gap - half, gap + half
     return Outcome(
         target=target.name,
@@ -209,5 +195,5 @@ def _mean(values: NDArray[np.float64]) -> Interval:
     if len(values) < 2:
         return Interval(float(values[0]) if len(values) else np.nan, np.nan, np.nan)
     mean = float(values.mean())
-    half = float(stats.t.ppf(0.5 + _LEVEL / 2, len(values) - 1) * stats.sem(values))
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, len(values) - 1) * stats.sem(values))
     return Interval(mean, mean - half, mean + half)
