@@ -9,6 +9,7 @@ from typing import Any
 from leftout.checks import Refusal
 from leftout.tables.columns import Column, columns_of, found, names_of
 from leftout.tables.frames import column_names
+from leftout.tables.matrix import check_rows
 from leftout.tables.roles import assign
 from leftout.tables.targets import levels_of
 
@@ -68,24 +69,6 @@ class Raw:
             )
         return cls(
             columns=kept, described=described, hidden=hidden, target=roles.target, sources=sources
-        )
-
-
-def check_rows(table: Any, X: Any, n_rows: int) -> None:
-    """One raw row for each row of ``X``, in the same order, as far as that can be told."""
-    if n_rows != len(X):
-        raise Refusal(
-            f"The raw table has {n_rows:,} rows, but X has {len(X):,}; one raw row for each row of "
-            "X is needed, in the same order."
-        )
-    ours: Any = getattr(table, "index", None)
-    theirs: Any = getattr(X, "index", None)
-    if not hasattr(ours, "equals") or not hasattr(theirs, "equals") or ours.equals(theirs):
-        return
-    if sorted(map(str, ours)) == sorted(map(str, theirs)):
-        raise Refusal(
-            "The raw table has the rows of X in another order (their index says so). Pass "
-            "table.loc[X.index]."
         )
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_left_out
-from leftout.explain.raw import check_rows
 from leftout.files import Told
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, columns_of
 from leftout.tables.conditions import Mask
+from leftout.tables.matrix import check_rows
 
 MISSING = "(missing)"
 

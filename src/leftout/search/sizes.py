@@ -10,6 +10,9 @@ from leftout.checks import Refusal, is_int, is_share
 from leftout.running import note
 from leftout.wording import counted
 
+# Groups that people name may be small: this many rows, and so many for each component.
+_FEWEST_NAMED, _PER_COMPONENT = 30, 2
+
 
 def check_size(name: str, value: Any, n_rows: int) -> int:
     """A number of rows from an int, or from a share of the rows."""
@@ -86,3 +89,21 @@ def default_smallest(n_rows: int, n_features: int, quiet: bool = True) -> int:
             stacklevel=4,
         )
     return min(wanted, cap)
+
+
+def smallest_named(min_group_size: Any, n_rows: int, n_components: int, share: float = 0.0) -> int:
+    """Fewest rows of a group that people name, and of its rest.
+
+    By default 30, two for each component, or a ``share`` of the rows, whichever is most, but at
+    most a quarter of the rows.
+    """
+    if min_group_size is not None:
+        smallest = check_size("min_group_size", min_group_size, n_rows)
+        if 2 * smallest > n_rows:
+            raise Refusal(
+                f"{asking('min_group_size', min_group_size)} asks for {smallest} of {n_rows} rows "
+                f"in a group and in the rest. Choose at most {n_rows // 2}."
+            )
+        return smallest
+    wanted = max(_FEWEST_NAMED, _PER_COMPONENT * n_components, int(np.ceil(share * n_rows)))
+    return max(1, min(wanted, n_rows // 4))

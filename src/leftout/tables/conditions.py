@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ class Condition(Told):
     """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
 
     ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
-    may be None), ``"missing"`` or ``"known"``; of ``dates``, bounds are microseconds since 1970.
-    ``text`` says it in words.
+    may be None), ``"others"`` (a known value that is none of ``values``), ``"missing"`` or
+    ``"known"``; of ``dates``, bounds are microseconds since 1970. ``text`` says it in words.
     """
 
     column: str
@@ -32,11 +32,15 @@ class Condition(Told):
     low: float | None = None
     high: float | None = None
     dates: bool = False
+    values: tuple[str | float, ...] = ()
 
     def holds(self, column: Column) -> Mask:
         """The rows of a column, of this table or another, for which the condition holds."""
         if self.op in ("missing", "known"):
             return column.missing == (self.op == "missing")
+        if self.op == "others":
+            unlike = (replace(self, op="!=", value=value).holds(column) for value in self.values)
+            return np.logical_and.reduce([~column.missing, *unlike])
         numbers = column.numbers
         if self.op == "range":
             if numbers is None or column.dates != self.dates:
@@ -60,11 +64,15 @@ class Condition(Told):
 
     def to_dict(self) -> dict[str, Any]:
         given = {"value": self.value, "low": self.low, "high": self.high}
-        return {"column": self.column, "op": self.op, "text": self.text} | {
-            key: str(value) if value in (np.inf, -np.inf) else value
-            for key, value in given.items()
-            if value is not None
-        }
+        return (
+            {"column": self.column, "op": self.op, "text": self.text}
+            | {
+                key: str(value) if value in (np.inf, -np.inf) else value
+                for key, value in given.items()
+                if value is not None
+            }
+            | ({"values": list(self.values)} if self.values else {})
+        )
 
 
 def _number(value: str | float | None) -> float | None:

@@ -59,6 +59,29 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     return X
 
 
+def check_rows(table: Any, X: Any, n_rows: int) -> None:
+    """One raw row for each row of ``X``, in the same order, as far as that can be told."""
+    if n_rows != len(X):
+        raise Refusal(
+            f"The raw table has {n_rows:,} rows, but X has {len(X):,}; one raw row for each row of "
+            "X is needed, in the same order."
+        )
+    if reordered(table, X):
+        raise Refusal(
+            "The raw table has the rows of X in another order (their index says so). Pass "
+            "table.loc[X.index]."
+        )
+
+
+def reordered(table: Any, X: Any) -> bool:
+    """Whether two frames have the same index, but not in the same order."""
+    ours: Any = getattr(table, "index", None)
+    theirs: Any = getattr(X, "index", None)
+    if not hasattr(ours, "equals") or not hasattr(theirs, "equals") or ours.equals(theirs):
+        return False
+    return sorted(map(str, ours)) == sorted(map(str, theirs))
+
+
 def _not_finite(X: Array, table: Any) -> str:
     bad = ~np.isfinite(X)
     row, column = np.argwhere(bad)[0]
