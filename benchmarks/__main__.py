@@ -28,6 +28,9 @@ from benchmarks import (  # noqa: E402
     audit,
     explain,
     fair,
+    known,
+    names,
+    naming,
     relations,
     reproduce,
     scratch,
@@ -466,6 +469,46 @@ def tables_random():
 @case
 def tables_speed():
     yield from tables.speed()
+
+
+@case
+def names_exact():
+    yield from naming.exact()
+
+
+@case
+def names_speed():
+    yield from naming.speed()
+
+
+@case
+def names_cover():
+    yield from naming.cover()
+
+
+@case
+def names_planted():
+    yield from naming.planted()
+
+
+@case
+def names_p_values():
+    yield from naming.p_values()
+
+
+@case
+def names_intervals():
+    yield from names.coverage()
+
+
+@case
+def names_noise():
+    yield from known.noise()
+
+
+@case
+def names_command():
+    yield from naming.command()
 
 
 @case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -100,6 +100,29 @@ def greedy(M, d, min_size, rng, seeds, epochs=15, loss="excess", centering="glob
         if len(moves) == before:
             break
     return labels, moves
+
+
+def cross_fitted_loss(M, mask, folds, d, centering="global"):
+    """Average of what each row of a group loses under components of the other folds."""
+    losses = []
+    for row in np.flatnonzero(mask):
+        outside = folds != folds[row]
+        mean = M[outside].mean(axis=0) if centering == "global" else 0.0
+        V = components(M[outside] - mean, d, about_mean=False)
+        W = components(M[outside & mask] - mean, d, about_mean=False)
+        x = M[row] - mean
+        losses.append(np.sum((x @ W) ** 2) - np.sum((x @ V) ** 2))
+    return np.mean(losses)
+
+
+def weighted_loss(M, mask, weights, d, centering="global"):
+    """Excess loss of a group of rows of which each counts as much as its weight."""
+    X = M - weights @ M / weights.sum() if centering == "global" else M
+    roots = np.sqrt(weights)[:, None]
+    V = components(roots * X, d, about_mean=False)
+    G = (roots * X)[mask]
+    W = components(G, d, about_mean=False)
+    return (np.sum((G @ W) ** 2) - np.sum((G @ V) ** 2)) / weights[mask].sum()
 
 
 def feature_losses(M, labels, d, loss="excess", centering="global"):
@@ -228,3 +251,39 @@ def odds_to_agree(X):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios.append(np.inf if q == 1 else np.float64(a / (1 - a)) / np.float64(q / (1 - q)))
     return ratios
+
+
+def named(M, columns, d, smallest, weight=0.5, depth=2):
+    """Every conjunction of conditions on different columns, by falling worth; equal rows once.
+
+    ``columns`` has for each raw column the rows of each of its conditions.
+    """
+    best = {}
+    for length in range(1, depth + 1):
+        for chosen in combinations(columns, length):
+            for masks in product(*chosen):
+                rows = np.logical_and.reduce(masks)
+                k = int(rows.sum())
+                if smallest <= k <= len(rows) - smallest:
+                    worth = k**weight * signed_disparity(M, rows.astype(int), d)
+                    if worth > 0.0:
+                        best.setdefault(rows.tobytes(), (worth, rows))
+    return sorted(best.values(), key=lambda found: -found[0])
+
+
+def telling(ranked, shorter, top, new=0.5, least=1 / 3, gain=1.05):
+    """Of ranked (worth, rows), those that say something new, one after the other.
+
+    ``shorter`` gives for the place of a name the worths of those with a condition less.
+    """
+    kept = [f for place, f in enumerate(ranked) if all(gain * w < f[0] for w in shorter[place])]
+    lines, covered = [], np.zeros(len(ranked[0][1]), dtype=bool)
+    while len(lines) < top:
+        share = [(rows & ~covered).sum() / rows.sum() for _, rows in kept]
+        marginal = [w * s if s >= new else 0.0 for (w, _), s in zip(kept, share, strict=True)]
+        place = int(np.argmax(marginal))
+        if marginal[place] <= (least * lines[0][0] if lines else 0.0):
+            break
+        lines.append((marginal[place], kept[place][1]))
+        covered |= kept[place][1]
+    return lines

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
+    "KnownGroups": "search.groups",
     "MaxDisparityPartition": "search.partition",
     "Mitigation": "fair.mitigation",
     "Refusal": "checks",
@@ -19,7 +20,9 @@ _HOME = {
     "audit": "auditing.run",
     "disparity": "search.known",
     "group_losses": "search.known",
+    "known_groups": "search.in_columns",
     "mitigate": "fair.mitigation",
+    "named_groups": "search.named",
     "trust": "evidence.trusting",
 }
 # Modules that people use by a shorter path than where they live.
@@ -53,8 +56,11 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
+    from leftout.search.groups import KnownGroups as KnownGroups
+    from leftout.search.in_columns import known_groups as known_groups
     from leftout.search.known import disparity as disparity
     from leftout.search.known import group_losses as group_losses
+    from leftout.search.named import named_groups as named_groups
     from leftout.search.partition import MaxDisparityPartition as MaxDisparityPartition
     from leftout.tables.encoder import TableEncoder as TableEncoder
 

@@ -19,6 +19,8 @@ _LONG = 12
 _LEAST, _MOST = 1e-9, 1e15
 # Losses below this are zero but for rounding: an audit's features lie between 0 and 1.
 ROUNDING = 1e-12
+# Of a longer list, so many are named.
+_LEADING = 3
 _SECOND = 1e6  # dates are in microseconds
 _HOUR, _DAY = 3_600 * _SECOND, 86_400 * _SECOND
 _LAPSES = {
@@ -155,6 +157,18 @@ def lapse(value: float) -> str:
 def listed(words: list[str]) -> str:
     """Words as in a sentence: a, b and c."""
     return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])
+
+
+def leading(texts: list[str], between: str = ", ") -> str:
+    """The first few of several texts, and how many more there are.
+
+    Examples
+    --------
+    >>> leading(["a", "b", "c", "d"])
+    'a, b, c, and 1 more'
+    """
+    more = len(texts) - _LEADING
+    return between.join(texts[:_LEADING] + [f"and {more:,} more"] * (more > 0))
 
 
 def counted(number: int, what: str) -> str:

@@ -1,0 +1,91 @@
+r"""Moments of many overlapping groups at once, and a ceiling on what each can lose.
+
+Rows fall into cells; a box is a union of cells, and its second moments are the sum of theirs. So
+one pass over the rows gives the moments of every box, in the table's principal axes, where the
+shared components are the first ``d`` coordinates.
+
+**Theorem.** For a symmetric matrix ``S`` with columns ``S e_j``, any number ``mu``, and ``top_d``
+the sum of the ``d`` largest eigenvalues,
+
+.. math:: \mathrm{top}_d(S) \le d\mu
+          + \tfrac12 \sum_j \big( S_{jj} - \mu + \lVert (S - \mu I) e_j \rVert \big).
+
+**Proof.** With ``M = S - mu I``: ``top_d(S) - d mu`` is a sum of eigenvalues of ``M``, hence at
+most the sum of its positive ones, which is half of its trace plus half of its trace norm. The trace
+norm is ``<U, M>`` for some orthogonal ``U``, that is ``sum_j <U e_j, M e_j>``, at most the sum of
+the lengths of the columns of ``M``.  QED
+
+On a diagonal matrix, with ``mu`` between the ``d``-th and the next entry, this is exact; in
+principal axes the moments of a group that is spread like the table are nearly diagonal, so that the
+ceiling is low where a group loses little. What is kept, the sum of the first ``d`` entries, taken
+away from it bounds the group's total ``excess`` loss. So does the sum of the other entries, the
+residuals: the better of the two counts.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.compiling import kernel
+from leftout.core.losses import Array
+
+# Sums over columns may be reordered for speed.
+_SUMS = {"reassoc", "contract", "nsz"}
+# Eigenvalues of as many numbers at a time.
+_BATCH = 1 << 20
+
+
+@kernel(fastmath=_SUMS)
+def cell_moments(codes: NDArray[np.intp], n_cells: int, Z: Array) -> Array:
+    """Second moments of the rows of each cell: lower triangles, row after row.
+
+    A row whose code is negative is in no cell.
+    """
+    m, n = Z.shape
+    sums = np.zeros((n_cells, n * (n + 1) // 2))
+    for i in range(m):
+        if codes[i] >= 0:
+            z, into, start = Z[i], sums[codes[i]], 0
+            for a in range(n):
+                for b in range(a + 1):
+                    into[start + b] += z[a] * z[b]
+                start += a + 1
+    return sums
+
+
+@kernel
+def ceilings(packed: Array, n: int, d: int) -> Array:
+    """The most that each box can lose in total, from its packed moments (theorem above)."""
+    result = np.empty(len(packed))
+    diagonal, lengths = np.empty(n), np.empty(n)
+    for box in range(len(packed)):
+        S, start = packed[box], 0
+        lengths[:] = 0.0
+        for a in range(n):
+            for b in range(a):
+                square = S[start + b] * S[start + b]
+                lengths[a] += square
+                lengths[b] += square
+            diagonal[a] = S[start + a]
+            start += a + 1
+        order = np.sort(diagonal)
+        mu = 0.5 * (order[n - d] + order[n - d - 1]) if d < n else order[0]
+        top = d * mu
+        for a in range(n):
+            own = diagonal[a] - mu
+            top += 0.5 * (own + np.sqrt(own * own + lengths[a]))
+        result[box] = min(top - diagonal[:d].sum(), diagonal[d:].sum())
+    return result
+
+
+def total_losses(packed: Array, n: int, d: int) -> Array:
+    """Total ``excess`` loss of each box, from its packed moments."""
+    rows, columns = np.tril_indices(n)
+    kept = packed[:, rows == columns][:, :d].sum(axis=1)
+    result = np.empty(len(packed))
+    step = max(1, _BATCH // n**2)
+    for start in range(0, len(packed), step):
+        part = packed[start : start + step]
+        S = np.zeros((len(part), n, n))
+        S[:, rows, columns] = part  # LAPACK reads the lower triangle
+        result[start : start + step] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
+    return result - kept
