@@ -1,0 +1,141 @@
+"""Names and known groups in comparison tables, against groups looked up by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+import test_named
+from leftout import TableEncoder, known_groups, named_groups
+from leftout.checks import generator
+from leftout.evidence.surrogates import SURROGATES
+from leftout.evidence.twins import Matched, Twin
+from leftout.evidence.weighing import weighed
+from leftout.search.axes import Axis
+from leftout.tables.columns import columns_of
+
+
+def raw(seed, m=240):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=m)
+    gaps = rng.random(m) < 0.2
+    return pd.DataFrame({
+        "x": np.exp(x),
+        "half": np.where(x + rng.normal(size=m) > 0, "yes", "no"),
+        "town": rng.choice(["a", "b", "c", "d"], m, p=[0.4, 0.3, 0.2, 0.1]),
+        "age": np.where(gaps, np.nan, rng.integers(18, 90, m)),
+        "kind": np.where(rng.random(m) < 0.15, None, rng.choice(["u", "v", "w"], m)),
+    })  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_table_is_its_own_twin(seed):
+    """In the table itself, conditions told by features hold for the rows they hold for."""
+    table = raw(seed)
+    X = TableEncoder().fit_transform(table)
+    for column in columns_of(table):
+        axis = Axis.of(column, 4, 10)
+        np.testing.assert_array_equal(Twin.of(axis, X).within(X), axis.codes)
+
+
+def test_ranks_are_matched_whatever_the_values():
+    X = np.array([[1.0], [5.0], [3.0]])
+    held = Matched.of(X, 0, np.array([False, True, False]))
+    np.testing.assert_array_equal(held.within(np.array([[9.0], [7.0], [8.0]])), [1, 0, 0])
+
+
+def test_values_too_rare_for_a_condition_are_one_bin():
+    table = raw(3).assign(many=np.random.default_rng(0).choice([f"v{i}" for i in range(60)], 240))
+    table.loc[:60, "many"] = "common"
+    axis = Axis.of(columns_of(table[["many"]])[0], 4, 30)
+    assert axis.n_bins == 2 and len(axis.spans) == 2
+    X = TableEncoder().fit_transform(table)
+    np.testing.assert_array_equal(Twin.of(axis, X).within(X), axis.codes)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """A table with a name and a known group, and the same with their whys."""
+    rng = np.random.default_rng(5)
+    table, X = test_named.mixed(5, 300)
+    sex = np.where(rng.random(300) < 0.5, "f", "m")
+    named = named_groups(X, table, n_components=3, top=4, folds=2)
+    known = known_groups(X, {"sex": sex, "own": table["own"]}, n_components=3, permutations=19)
+    return table, X, sex, weighed(X, named, known, tables=5, random_state=3, n_jobs=2)
+
+
+def drawn(X, extra, kind, tables=5, seed=3):
+    """The comparison tables that a seed stands for, one after the other."""
+    rngs = dict(zip(("gaussian", "copula"), generator(seed).spawn(2), strict=True))
+    law = SURROGATES[kind].of(np.hstack([X, extra]))
+    return [law.draw(each) for each in rngs[kind].spawn(tables)]
+
+
+def test_parts_are_what_comparison_tables_lose(both):
+    """A known group is the rows with the highest values of what is known, in each table."""
+    table, X, sex, (_, known) = both
+    extra = np.column_stack([sex == "f", sex == "m", table["own"] == "no", table["own"] == "yes"])
+    n = X.shape[1]
+    group = next(g for g in known.groups if g.text == "sex = m and own = yes")
+    means = {}
+    for kind in ("gaussian", "copula"):
+        gaps = []
+        for Y in drawn(X, extra.astype(float), kind):
+            rows = np.ones(300, dtype=bool)
+            for place in (1, 3):
+                order = np.argsort(Y[:, n + place], kind="stable")
+                held = np.zeros(300, dtype=bool)
+                held[order[300 - int(extra[:, place].sum()) :]] = True
+                rows &= held
+            gaps.append(naive.signed_disparity(Y[:, :n], rows.astype(int), 3))
+        means[kind] = np.mean(gaps)
+    assert group.why.cloud == pytest.approx(means["gaussian"], rel=1e-8)
+    assert group.why.cloud + group.why.values == pytest.approx(means["copula"], rel=1e-8)
+
+
+def test_parts_add_up_to_the_difference(both):
+    *_, (named, known) = both
+    groups = [*named.groups, *known.measured]
+    assert groups and all(group.why.tables == 5 for group in groups)
+    for group in groups:
+        assert group.why.total == pytest.approx(group.loss - group.rest_loss, rel=1e-9)
+        assert 1 / 6 <= group.why.p_cloud <= 1.0 and 1 / 6 <= group.why.p_values <= 1.0
+
+
+def test_threads_change_nothing(both):
+    table, X, sex, (named, known) = both
+    plain = [replace(g, why=None) for g in named.groups]
+    again, _ = weighed(X, replace(named, groups=plain), known, tables=5, random_state=3, n_jobs=1)
+    assert [g.why for g in again] == [g.why for g in named]
+
+
+def test_a_name_with_directions_of_its_own_goes_beyond_both():
+    table, _ = test_named.planted(1, 0.1, m=600)
+    X = TableEncoder().fit_transform(table)
+    named, known = weighed(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
+    why = named[0].why
+    assert named[0].condition == "kind = rare and town = small" and known is None
+    assert (why.p_cloud, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
+    assert why.beyond_cloud and why.beyond_values
+
+
+def test_some_rows_stand_for_all(both):
+    table, X, _, (named, _) = both
+    rows = np.arange(0, 300, 2)
+    part, _ = weighed(X, named, None, rows=rows, tables=2)
+    assert [g.size for g in part] == [g.size for g in named]  # of all rows
+    assert part[0].why.total == pytest.approx(named[0].loss - named[0].rest_loss)
+
+
+def test_without_tables_nothing_is_said(both):
+    table, X, _, (named, known) = both
+    plain = replace(named, groups=[replace(g, why=None) for g in named.groups])
+    same, also = weighed(X, plain, None, tables=0)
+    assert same is plain and also is None and same[0].why is None
