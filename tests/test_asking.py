@@ -127,7 +127,7 @@ def test_fair_names_options(tmp_path):
         (["t.csv", "--groups-col", "q"], "--groups-col names the column 'q'"),
         (["t.csv", "--groups-col", "t", "--dims", "99"], "--dims 99 is out of range"),
         (["t.csv", "--groups-col", "t", "--across", "99"], "--across is not a list"),
-        (["one.csv", "--groups-col", "t"], "one value in all rows"),
+        (["one.csv", "--groups-col", "t"], "has one group (yes); at least two groups are needed"),
     ):
         told = CliRunner().invoke(main, ["fair", str(tmp_path / options[0]), *options[1:]])
         assert told.exit_code == 2 and words in " ".join(told.stderr.split()), told.stderr

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import paper_data
-from leftout import FairPCA, TableEncoder, mitigate, plots
+from leftout import FairPCA, TableEncoder, known_groups, mitigate, plots
 from leftout.cli import main
+from leftout.fair.random_groups import RandomGroups
 from leftout.tables.reading import read_table
 
 
@@ -165,7 +166,7 @@ def call(*arguments):
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "people.csv"
-    people().to_csv(path, index=False)
+    people().assign(name=[f"person {i}" for i in range(120)]).to_csv(path, index=False)
     return path
 
 
@@ -195,7 +196,67 @@ def test_names_of_groups_are_text_and_numbers_say_of_what(file):
     text = " ".join(call(file, "--groups-col", "city", "--quiet", "--dims", 2).stdout.split())
     assert "[red]west" in text
     text = " ".join(call(file, "--groups-col", "code", "--quiet", "--dims", 2).stdout.split())
-    assert "Worst off is code = " in text
+    assert "No group loses clearly more than random groups of its size. The largest loss is" in text
+    assert "that of code = " in text
+
+
+def test_a_small_group_is_not_blamed_for_being_small():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 8)) * np.linspace(1.25, 1.0, 8)
+    names = np.where(np.arange(600) < 200, "south", "north")
+    X[:200] = X[:200, ::-1]
+    names[rng.choice(600, 15, replace=False)] = "tiny"
+    found = mitigate(X, names, 2, across=[], permutations=99)
+    chance, before = found.random, found.here.losses_before
+    north, south, tiny = before
+    known = known_groups(X, names, n_components=2, permutations=0, min_group_size=15)
+    np.testing.assert_allclose(before, known.by_group["loss"], rtol=1e-9)
+    assert tiny > south > north and chance.left_out.tolist() == [False, True, False]
+    text = found.summary()
+    n_south = (names == "south").sum()
+    assert f"Worst off is south ({n_south} rows) with an average loss of {south:.3g}; " in text
+    assert f"random groups of that size lose {chance.mean[1]:.3g} (95 % of them at most " in text
+    assert f"The largest loss, {tiny:.3g}, is that of tiny (15 rows), but random groups of " in text
+    assert f"rises from 0.0901 to {found.here.losses_after[0]:.3g}" in text
+    data = json.loads(json.dumps(found.to_dict()))["random_groups"]
+    assert data["left_out"] == [False, True, False] and data["permutations"] == 99
+    assert data["mean"] == chance.mean.tolist() and data["p_values"][1] == 0.01
+    assert "random_groups" not in mitigate(X, names, 2, across=[]).to_dict()
+    with pytest.raises(ValueError, match="Use centering='global', or permutations=0"):
+        mitigate(X, names, 2, across=[], permutations=9, centering="paper")
+
+
+def test_who_pays_for_the_others_is_not_to_be_dropped():
+    loss = np.array([0.01, 0.5, 0.6])
+    chance = RandomGroups(
+        mean=loss / 2, high=loss, p_values=np.array([0.3, 0.01, 0.4]), p_values_alone=loss,
+        permutations=99,
+    )  # fmt: skip
+    weights = np.array([0.55, 0.2, 0.25])  # the first is many, and within chance
+    assert chance.weighed(weights, np.array([False, True, True])) == ""
+    # but few who are within chance, and whose loss is mended all the same, may be
+    text = chance.weighed(weights[[2, 1, 0]], np.array([False, True, True]))
+    assert "have 55 % of the weight in this: pool or drop their rows" in text
+
+
+def test_numbers_and_dates_are_cut_into_bands(file):
+    raw = people()
+    raw["since"] = pd.date_range("2001-01-01", periods=120).strftime("%Y-%m-%d")
+    raw["name"] = [f"person {i}" if i % 2 else "somebody" for i in range(120)]
+    raw.to_csv(file, index=False)
+    for column, groups in (
+        ("since", ["2001-01-31 <= since < 2001-03-02", "2001-03-02 <= since < 2001-04-01",
+                   "since < 2001-01-31", "since >= 2001-04-01"]),
+        ("name", ["name is one of 60 other values", "somebody"]),
+        ("code", ["code = 1", "code = 2", "code = 3"]),
+    ):  # fmt: skip
+        result = call(file, "--groups-col", column, "--json", "--quiet", "--across", "none")
+        data = json.loads(result.stdout)
+        assert data["groups"] == groups and sum(data["sizes"]) == 120
+        assert len(data["random_groups"]["p_values"]) == len(groups)
+        assert ("'name' has 61 values" in result.stderr) == (column == "name")
+    ages = json.loads(call(file, "--groups-col", "age", "--json", "--quiet").stdout)["groups"]
+    assert len(ages) == 4 and all("age" in group for group in ages)
 
 
 def test_missing_groups_are_a_group(file, tmp_path):
@@ -262,7 +323,12 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
         (["--groups-col", "sexx"], "Did you mean 'sex'?"),
         (["--groups-col", ""], "--groups-col names no column"),
         (["--groups-col", "constant"], "at least two groups are needed"),
-        (["--groups-col", "id"], "has 120 different values, too many to be groups"),
+        (["--groups-col", "name"], "'name' has one group (120 rare values); at least two groups"),
+        (
+            ["--groups-col", "age,income,city,code,sex,owner"],
+            "combinations, too many to be groups (at most",
+        ),
+        (["--groups-col", "sex", "--permutations", "-1"], "'--permutations': -1 is not in"),
         (["--groups-col", "sex", "--dims", "many"], "--dims many is neither"),
         (["--groups-col", "sex", "--dims", "99"], "--dims 99 is out of range"),
         (["--groups-col", "sex", "--dims", "1.5"], "neither a number of components"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @takes(
     "table", "sheet", "groups_col", "dims", "across", "drop", "categorical", "numeric", "missing",
-    "dictionary", "out", "as_json", "quiet",
+    "dictionary", "permutations", "out", "jobs", "as_json", "quiet",
 )  # fmt: skip
 def fair(
     table: str,
@@ -29,14 +29,17 @@ def fair(
     numeric: str,
     missing: str,
     dictionary: str | None,
+    permutations: int,
     out: Path | None,
+    jobs: int,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Fair PCA for known groups: losses before and after, and what it costs.
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
-    column with the groups is not projected.
+    column with the groups is not projected; numbers and dates are cut into four bands. A loss is
+    called one only beside those of random groups of the same size.
     """
     with interruptible(), reported(quiet) as report, refused():
         from leftout.cli import options
@@ -56,13 +59,16 @@ def fair(
         left = [*by, *options.names(drop, raw, "drop")]
         codes = options.names(categorical, raw, "categorical")
         numbers = options.names(numeric, raw, "numeric")
-        groups = options.groups(raw, by)
         encoder = TableEncoder(
             codes, numeric=numbers, drop=left, missing=missing or None, dictionary=dictionary
         )
         with collected_notes() as notes:
+            groups = options.groups(raw, by)
             X = encoder.fit_transform(raw)
-            found = mitigate(X, groups, asked, across=compared, progress=report)
+            found = mitigate(
+                X, groups, asked, across=compared, permutations=permutations, n_jobs=jobs,
+                progress=report,
+            )  # fmt: skip
         contents = {} if out is None else _files(found)
     for note in (*source.notes, *notes):
         click.echo(f"Note: {note}", err=True)

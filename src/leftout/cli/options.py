@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import Refusal
+from leftout.tables.bands import banded
+from leftout.tables.cleaning import clean
 from leftout.tables.columns import column_of, find, find_all
 from leftout.tables.frames import column_names
+from leftout.wording import unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 # More values than this are hardly groups.
 _MOST_GROUPS = 100
 _MOST_NUMBERS = 100_000
+# Numbers and dates are cut into so many bands, and rarer values than this are pooled.
+_BANDS, _FEWEST = 4, 30
 
 
 def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,30 +119,34 @@ def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
 
 
 def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:
-    """Each row's group by one column or several; missing values are a group of their own."""
+    """Each row's group by one column or several; missing values are a group of their own.
+
+    Numbers and dates are cut into bands, and the rare ones of many values are one group.
+    """
     if not by:
         raise Refusal("--groups-col names no column; give the one that says each row's group.")
-    parts = [_words(table[name], named=len(by) > 1) for name in by]
+    smallest = min(_FEWEST, max(1, len(table) // 4))
+    parts = [_words(table[name], smallest, named=len(by) > 1) for name in by]
     labels = np.array([" / ".join(words) for words in zip(*parts, strict=True)])
     count, which = len(np.unique(labels)), " and ".join(map(repr, by))
     if count > _MOST_GROUPS:
         raise Refusal(
-            f"{which} has {count:,} different values, too many to be groups (at most "
-            f"{_MOST_GROUPS}). Put them into a few classes first."
+            f"{which} have {count:,} combinations, too many to be groups (at most "
+            f"{_MOST_GROUPS}). Name fewer columns, or put their values into a few classes first."
         )
     if count < 2:
-        raise Refusal(f"{which} has one value in all rows; at least two groups are needed.")
+        only = labels[0].removeprefix(f"{by[0]} is one of ")
+        raise Refusal(f"{which} has one group ({only}); at least two groups are needed.")
     return labels
 
 
-def _words(values: pd.Series, named: bool) -> list[str]:
+def _words(values: pd.Series, smallest: int, named: bool) -> list[str]:
     """What to call the group of each row: a number alone says too little."""
-    column = column_of(values)
+    column = clean(column_of(values))
+    part = banded(column, _BANDS, smallest)
     named = named or column.numbers is not None
-    words = {
-        value: column.show(value) for value in np.unique(column.values[~column.missing]).tolist()
-    }
-    nothing = "(missing)" if "missing" in words.values() else "missing"
-    missing = column.missing
-    each = [nothing if missing[i] else words[v] for i, v in enumerate(column.values.tolist())]
-    return [f"{column.name} = {word}" for word in each] if named else each
+    words = [
+        condition.text if named or condition.op == "others" else label
+        for condition, label in zip(part.conditions, map(unambiguous, part.labels), strict=True)
+    ]
+    return [words[code] for code in part.codes.tolist()]

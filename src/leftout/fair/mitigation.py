@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.asking import asking
-from leftout.checks import Refusal, check_groups
+from leftout.checks import Refusal, check_groups, check_whole
 from leftout.core.losses import Array, Loss, summarise
 from leftout.fair import Mended, mend
 from leftout.fair.estimator import (
@@ -17,8 +17,10 @@ from leftout.fair.estimator import (
     share_kept,
     warn_if_open,
 )
+from leftout.fair.random_groups import RandomGroups, random_groups
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, one_thread
+from leftout.search.permuting import permuting_steps
 from leftout.tables.matrix import check_matrix
 from leftout.wording import counted, listed, number, points, shown
 
@@ -75,6 +77,7 @@ class Mitigation(Told):
     fair: FairPCA
     here: Dimension  # at the number of components asked for
     by_dimension: list[Dimension]
+    random: RandomGroups | None = None  # what random groups of the same sizes lose
 
     def names(self) -> list[str]:
         """The groups, as text."""
@@ -95,13 +98,19 @@ class Mitigation(Told):
                 f"Ordinary PCA with {counted(d, 'component')} keeps all that any group's own PCA "
                 "would: no group loses anything."
             )
-        worst, least = int(before.argmax()), int(before.argmin())
         text = (
             f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(here.kept_before)} of "
-            f"the table's variance. Worst off is {names[worst]} ({sizes[worst]:,} rows) with "
-            f"an average loss of {number(before[worst])}, best off {names[least]} "
-            f"({sizes[least]:,} rows) with {number(before[least])}. "
+            "the table's variance. "
         )
+        if self.random is None:
+            worst, least = int(before.argmax()), int(before.argmin())
+            text += (
+                f"Worst off is {names[worst]} ({sizes[worst]:,} rows) with an average loss of "
+                f"{number(before[worst])}, best off {names[least]} ({sizes[least]:,} rows) with "
+                f"{number(before[least])}. "
+            )
+        else:
+            text += self.random.told(names, sizes, before)
         equal = float(np.ptp(after)) <= 1e-6 * float(np.abs(after).max())
         if len(names) == 2 and equal:
             text += f"Fair PCA with as many components brings both to {number(after.max())}"
@@ -121,20 +130,40 @@ class Mitigation(Told):
                 f" With exactly {d} dimensions, the best found has a largest loss of "
                 f"{number(here.rank_d_losses.max())}."
             )
-        worse = np.flatnonzero(after > before + 1e-9 * before.max())
-        if len(worse) and after.max() < before.max() and fair.centering != "paper":
-            which = [names[g] for g in worse[:_NAMED]]
-            which += [f"{len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
-            text += (
-                f" In return the loss of {listed(which)} rises: no projection lowers every group's "
-                "loss at once."
-            )
+        text += self._paid(names)
+        if self.random is not None:
+            text += self.random.weighed(fair.group_weights_, after < before)
         small = int(np.sum(sizes < _SMALL))
         if small:
             text += (
                 f" Read with care: a group of fewer than {_SMALL} rows fits its own PCA easily and "
                 f"may set the price for all; there {'is' if small == 1 else 'are'} {small}."
             )
+        return text
+
+    def _paid(self, names: list[str]) -> str:
+        """Whom the mend costs, and how much."""
+        before, after = self.here.losses_before, self.here.losses_after
+        worse = np.flatnonzero(after > before + 1e-9 * before.max())
+        if not len(worse) or after.max() >= before.max() or self.fair.centering == "paper":
+            return ""
+        worse = worse[np.argsort(before[worse] - after[worse], kind="stable")]
+        rises = [f"{names[g]} rises from" for g in worse[:1]]
+        rises += [f"that of {names[g]} from" for g in worse[1:_NAMED]]
+        each = [
+            f"{rise} {number(before[g])} to {number(after[g])}"
+            for rise, g in zip(rises, worse, strict=False)
+        ]
+        each += [f"those of {len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
+        text = (
+            f" In return the loss of {listed(each)}: no projection lowers every group's loss at "
+            "once."
+        )
+        already = [] if self.random is None else [g for g in worse if self.random.left_out[g]]
+        if already:
+            which = [names[g] for g in already[:_NAMED]]
+            which += [f"{len(already) - _NAMED} others"] * (len(already) > _NAMED)
+            text += f" {listed(which)} lost more than random groups of that size already."
         return text
 
     def _proved(self) -> str:
@@ -158,6 +187,7 @@ class Mitigation(Told):
                 "retained_after": fair.retained_,
                 "by_dimension": self.by_dimension,
             }),
+            **({} if self.random is None else plain({"random_groups": self.random})),
         }  # fmt: skip
 
 
@@ -169,6 +199,9 @@ def mitigate(
     across: ArrayLike | None = None,
     centering: str = "global",
     tol: float = 1e-9,
+    permutations: int = 0,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
     progress: Report | bool | None = None,
 ) -> Mitigation:
     """Fair PCA for known or found groups, beside ordinary PCA, for several numbers of components.
@@ -185,14 +218,19 @@ def mitigate(
         compares none.
     centering, tol
         As in :class:`FairPCA`.
+    permutations : int, default=0
+        Random groups of the same sizes that known groups are compared with, so that nobody is
+        blamed for being few. They say nothing of groups that a search found.
+    random_state, n_jobs
+        Of the permutations, and threads for them.
     progress : callable, bool or None
         Called with what is done, how many steps are done and how many there are; True prints it.
 
     Returns
     -------
     Mitigation
-        ``fair`` (the fitted :class:`FairPCA`), ``by_dimension``, ``summary()``, ``to_dict()``,
-        ``to_json(path)``.
+        ``fair`` (the fitted :class:`FairPCA`), ``by_dimension``, ``random`` (what random groups
+        lose, where asked for), ``summary()``, ``to_dict()``, ``to_json(path)``.
 
     Examples
     --------
@@ -204,6 +242,7 @@ def mitigate(
     >>> all(line.losses_after.max() <= line.losses_before.max() for line in mended.by_dimension)
     True
     """
+    check_whole("permutations", permutations)
     fair = FairPCA(n_components, centering=centering, tol=tol)
     matrix = check_matrix(X, min_features=1)
     fair.fit(X, groups=groups)
@@ -215,7 +254,7 @@ def mitigate(
         everyone = average_second(moments)
         rank = int(np.linalg.matrix_rank(everyone, hermitian=True))
         numbers = _numbers(across, rank, len(everyone), asked)
-        steps = Steps(len(numbers), progress)
+        steps = Steps(len(numbers) + permuting_steps(permutations), progress)
         for d in numbers:
             steps.tell("Fair PCA across dimensions")
             found = mend(rule, moments, d, tol)
@@ -224,12 +263,17 @@ def mitigate(
                 warn_if_open(found.answer.gap, value, tol, fair.variance_)
             by_dimension.append(_dimension(d, found, everyone))
             steps.tell("Fair PCA across dimensions", 1)
+    random = None
+    if permutations and len(fair.groups_) > 1:
+        random = random_groups(
+            matrix, place, asked, centering, permutations, random_state, n_jobs, steps
+        )
     kept = float(fair.explained_variance_ratio_.sum())
     here = Dimension(
         asked, fair.baseline_losses_, fair.losses_, fair.gap_, fair.n_components_,
         getattr(fair, "rank_d_losses_", None), kept + fair.price_, kept,
     )  # fmt: skip
-    return Mitigation(fair, here, by_dimension)
+    return Mitigation(fair, here, by_dimension, random)
 
 
 def _dimension(d: int, found: Mended, everyone: Array) -> Dimension:
