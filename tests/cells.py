@@ -33,7 +33,7 @@ class Page(HTMLParser):
             self.cells = []
         if tag in BLOCKS or tag in ("td", "th", "div", "section", "tr"):
             self._end_line()
-        if "fill" in given.get("class", "").split():
+        if {"fill", "mark"} & set(given.get("class", "").split()):
             self.text += f" [{given['class']}, {given['style']}] "
         elif given.get("class", "").split()[:1] in (["left"], ["status"]):
             self.text += f"[{given['class']}] "

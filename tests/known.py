@@ -14,10 +14,12 @@ import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.findings import findings
+from leftout.auditing.groups import group_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
 from leftout.core.distinct import Distinct
+from leftout.core.interval import Interval
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats
@@ -31,7 +33,12 @@ from leftout.explain.sentence import Sentence
 from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
 from leftout.fair.mitigation import Dimension, Mitigation
-from leftout.search.outcome import Interval, Outcome
+from leftout.fair.random_groups import RandomGroups
+from leftout.search.groups import KnownGroup, KnownGroups
+from leftout.search.listing import Name
+from leftout.search.names import NamedGroup, NamedGroups
+from leftout.search.outcome import Outcome
+from leftout.search.why import Why
 from leftout.tables.conditions import Condition
 from leftout.tables.encoding import ColumnEncoding
 from leftout.tables.facts import ColumnFacts
@@ -374,6 +381,15 @@ def three_groups():
     return Mitigation(made, here, [other, here])
 
 
+def random_groups(p_values=(0.31, 0.84, 0.005), permutations=199):
+    """What random groups lose: of three, the last is beyond them, not the one that loses most."""
+    return RandomGroups(
+        mean=np.array([0.127, 0.507, 0.053]), high=np.array([0.149, 0.661, 0.071]),
+        p_values=np.array(p_values), p_values_alone=np.array([0.11, 0.47, 0.005]),
+        permutations=permutations,
+    )  # fmt: skip
+
+
 def columns():
     how = "a column each; missing: the average of all, and 'income and town are missing' says so"
     towns = ("town = Beeley", "town = Corby")
@@ -494,6 +510,125 @@ def repeats(copied=True):
     )
 
 
+def why(cloud=0.217, values=0.137, own=0.3, p_cloud=0.017, p_values=0.23, tables=39):
+    return Why(
+        cloud=cloud, values=values, own=own, p_cloud=p_cloud, p_values=p_values, tables=tables
+    )  # fmt: skip
+
+
+TOWN = Condition("town", "=", "town = Beeley", value="Beeley")
+AGE = Condition("age", "range", "age >= 40", low=40.0)
+
+
+def named_group(*conditions, **changed):
+    size = changed.get("size", 217)
+    settled = {
+        "conditions": conditions,
+        "mask": np.arange(REST + GROUP) < size,
+        "size": size,
+        "share": size / (REST + GROUP),
+        "loss": 0.707,
+        "rest_loss": 0.053,
+        "worth": 9.6,
+        "new": 1.0,
+        "covers": 0.19,
+        "worst": 0.819,
+        "ceiling": 0.922,
+        "random": 0.111,
+        "cross_fitted": Interval(0.637, 0.577, 0.697),
+        "outcome": outcome(
+            (-0.31, -0.37, -0.25), left_out=Interval(0.427, 0.397, 0.457),
+            rest=Interval(0.733, 0.703, 0.763),
+        ),
+        "why": why(),
+        "name": Name((0,), (0,), size, 9.6),
+    }  # fmt: skip
+    return NamedGroup(**settled | changed)
+
+
+def named(whys=True, **changed):
+    """Seven names: two beyond comparison tables, the second of which by a hair."""
+    lines = [
+        named_group(TOWN),
+        named_group(
+            AGE, Condition("income", "missing", "income is missing"), size=1_337, loss=0.477,
+            rest_loss=0.043, worth=8.1, new=0.86, covers=0.34, worst=0.588, ceiling=0.644,
+            random=0.022, cross_fitted=Interval(0.467, 0.437, 0.497),
+            outcome=outcome((0.12, 0.07, 0.17)), why=why(0.317, 0.127, -0.01, 0.05, 0.61),
+        ),
+        *(
+            named_group(
+                Condition("col 1", "=", f"col 1 = {i}", value=str(i)), size=107 + 10 * i,
+                loss=0.317 + i / 100, rest_loss=0.063, worth=7.0 - i, new=0.9 - i / 20,
+                covers=0.4 + i / 20, worst=0.455 + i / 100, ceiling=0.533 + i / 100,
+                random=0.161 + i / 1000, cross_fitted=Interval(0.147 + i / 100, -0.007, 0.297),
+                outcome=outcome((0.011 + i / 100, -0.02, 0.05)),
+                why=why(0.207, 0.037, 0.01 + i / 100, 0.0501 + i / 100, 0.8),
+            )
+            for i in range(5)
+        ),
+    ]  # fmt: skip
+    settled = {
+        "groups": lines if whys else [replace(line, why=None) for line in lines],
+        "smallest": 51, "depth": 2, "weight": 0.5, "n_components": 3, "names": 4_321,
+        "complete": True, "left": None, "axes": [],
+    }  # fmt: skip
+    return NamedGroups(**settled | changed)
+
+
+SEX = Condition("sex", "=", "sex = f", value="f")
+BAND = Condition("born", "range", "1980 <= born < 1990", low=1980.0, high=1990.0)
+
+
+def known_group(*conditions, size=2_017, **changed):
+    settled = {
+        "conditions": conditions,
+        "labels": {condition.column: condition.text[-3:] for condition in conditions},
+        "rows": np.arange(size),
+        "n_rows": REST + GROUP,
+        "retained": 0.727,
+        "retained_own": 0.797,
+        "loss": 0.087,
+        "rest_loss": 0.023,
+        "random": 0.015,
+        "random_high": 0.019,
+        "p_value": 0.05,
+        "p_alone": 0.005,
+        "cross_fitted": Interval(0.077, 0.067, 0.097),
+        "why": why(0.027, 0.017, 0.02, 0.03, 0.04),
+    }
+    return KnownGroup(**settled | changed)
+
+
+def known_groups(**changed):
+    """Two of three groups are left out, the smaller one further; and one is too small."""
+    nothing = KnownGroup(
+        conditions=(Condition("born", "missing", "born is missing"),), rows=np.arange(26),
+        labels={"born": "missing"}, n_rows=REST + GROUP, too_small=True,
+    )  # fmt: skip
+    settled = {
+        "columns": ["sex", "born"],
+        "groups": [
+            known_group(SEX),
+            known_group(
+                Condition("sex", "=", "sex = m", value="m"), size=7_993, retained=0.763,
+                retained_own=0.769, loss=0.013, rest_loss=0.086, random=0.012, random_high=0.014,
+                p_value=0.0501, p_alone=0.035, cross_fitted=Interval(0.012, -0.003, 0.027),
+                why=why(0.01, 0.02, -0.103, 0.71, 0.81),
+            ),
+            nothing,
+            known_group(
+                SEX, BAND, size=147, retained=0.627, retained_own=0.897, loss=0.287,
+                rest_loss=0.033, random=0.127, random_high=0.177, p_value=0.005, p_alone=0.005,
+                cross_fitted=Interval(0.197, 0.117, 0.277), why=None,
+            ),
+        ],
+        "n_rows": REST + GROUP, "n_components": 3, "retained": 0.75, "smallest": 30,
+        "permutations": 199, "notes": ["born has many values."],
+    }  # fmt: skip
+    return KnownGroups(**settled | changed)
+
+
 def audit(**changed):
     """An audit whose every part is known."""
     settled = {
@@ -506,6 +641,8 @@ def audit(**changed):
         ],
         "explanation": explanation(),
         "mitigation": mitigation(),
+        "named": named(),
+        "known": known_groups(),
         "intake": intake(),
         "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
         "repeats": repeats(),
@@ -524,8 +661,9 @@ def audit(**changed):
     } | changed  # fmt: skip
     asked = ("partition", "trust", "stability", "explanation", "mitigation")
     told = findings(*(settled[name] for name in asked), settled["intake"])
+    groups = group_findings(settled["named"], settled["known"], settled["intake"])
     read = (settled[name] for name in ("intake", "other_reading", "repeats"))
-    return Audit(findings=[*told, *table_findings(*read)], **settled)
+    return Audit(findings=[*told, *groups, *table_findings(*read)], **settled)
 
 
 def bare():
@@ -534,6 +672,8 @@ def bare():
     return audit(
         trust=None,
         stability=None,
+        named=None,
+        known=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
             rules=rules().take(np.arange(0)), notes=[], what_if=[replace(once, shuffled=np.nan)],

@@ -10,11 +10,12 @@ import pytest
 
 import known
 from leftout.auditing.findings import STATUSES, Finding, findings
+from leftout.auditing.groups import group_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.verdict import headline, paragraph
+from leftout.core.interval import Interval
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.trusting import _doubts, _p_value
-from leftout.search.outcome import Interval
 from test_reading import same
 
 YES, NO, NOT_APPLICABLE, NOT_RUN = "found", "not found", "not applicable", "not run"
@@ -101,6 +102,28 @@ def flagged(share):
     return taken(X=X)
 
 
+def names(whys=True, **changed):
+    return {"named": known.named(whys, **changed)}
+
+
+def name(p=0.017, tables=39):
+    """One name, that so many comparison tables were drawn for."""
+    group = known.named_group(known.TOWN, why=known.why(p_cloud=p, tables=tables))
+    return names(groups=[group])
+
+
+def in_columns(**changed):
+    return {"known": known.known_groups(**changed)}
+
+
+def one_known(p):
+    return in_columns(columns=["sex"], groups=[known.known_group(known.SEX, p_value=p)])
+
+
+# one is too small, two are no worse than random groups
+UNLIKE = known.known_groups().too_small + [
+    known.known_group(known.SEX, p_value=p) for p in (0.31, 0.42)
+]
 CASES = [
     ("D001", YES, "the group loses more by a hair", searched(losses=(0.3, 0.3 + 1e-9))),
     ("D001", NO, "both lose the same", searched(losses=(0.3, 0.3))),
@@ -183,6 +206,22 @@ CASES = [
     ("T006", YES, "copies", {}),
     ("T006", NO, "by chance", {"repeats": known.repeats(False)}),
     ("T006", NO, "all distinct", {"repeats": find_repeats(np.eye(9))}),
+    ("N001", YES, "two of seven are beyond comparison tables", {}),
+    ("N001", YES, "p is the level", name(0.05)),
+    ("N001", NO, "p is above the level", name(0.0501)),
+    ("N001", YES, "19 tables", name(0.05, 19)),
+    ("N001", NOT_RUN, "18 tables", name(0.0526, 18)),
+    ("N001", NOT_RUN, "no tables", names(False)),
+    ("N001", NO, "no name loses more than the rest", names(groups=[])),
+    ("N001", NOT_APPLICABLE, "nothing can be named", names(groups=[], names=0)),
+    ("N001", NOT_APPLICABLE, "the paper's preset", {"named": None}),
+    ("K001", YES, "two of three lose more than random groups", {}),
+    ("K001", YES, "p is the level", one_known(0.05)),
+    ("K001", NO, "p is above the level", one_known(0.0501)),
+    ("K001", NO, "none of two, and one is too small", in_columns(groups=UNLIKE)),
+    ("K001", NOT_APPLICABLE, "all are too small", in_columns(groups=UNLIKE[:1])),
+    ("K001", NOT_APPLICABLE, "nothing to compare", {"known": None}),
+    ("K001", NOT_APPLICABLE, "none was named", taken(sensitive=[]) | {"known": None}),
     ("A002", YES, "two proxies", {}),
     ("A002", NO, "no proxy", taken(proxies=[])),
     ("A002", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
@@ -192,10 +231,11 @@ CASES = [
 def answers(**changed):
     found = known.audit()
     names = ("partition", "trust", "stability", "explanation", "mitigation", "intake")
-    read = ("intake", "other_reading", "repeats")
-    parts = {name: getattr(found, name) for name in {*names, *read}} | changed
+    groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats")
+    parts = {name: getattr(found, name) for name in {*names, *groups, *read}} | changed
     every = [
         *findings(*(parts[name] for name in names)),
+        *group_findings(*(parts[name] for name in groups)),
         *table_findings(*(parts[name] for name in read)),
     ]
     return {each.code: each for each in every}
@@ -212,7 +252,8 @@ def test_each_answer_turns_where_it_says(code, status, changed):
     others = {other: each for other, each in answers().items() if other != code}
     same_part = {"O002": {"O001", "S003"}, "S003": {"O001", "O002"}, "O001": {"O002", "S003"}}
     same_part |= {"C001": {"H001"}, "H001": {"C001"}, "S001": {"S002"}, "S002": {"S001"}}
-    same_part |= {"A001": {"A002"}, "A002": {"A001"}}
+    sensitive = {"A001", "A002", "K001"}
+    same_part |= {each: sensitive - {each} for each in sensitive}
     for other, usual in others.items():
         if other not in same_part.get(code, ()):
             assert found[other] == usual
@@ -272,6 +313,8 @@ SAID = {
     "C001": {YES, NO, NOT_RUN},
     "O001": {YES, NO},
     "S003": {NO},
+    "N001": {YES},
+    "K001": {YES},
     "T001": {YES},
     "T002": {YES},
     "M001": {YES},

@@ -87,6 +87,46 @@ def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
     assert data["comparison"][0]["disparity"] == pytest.approx(best)
 
 
+def test_names_and_known_groups_are_those_of_their_functions(found, table):
+    intake, told = found.intake, json.loads(found.json())
+    columns = [column for column in intake.searched if column.name in set(intake.encoder.sources_)]
+    assert "town" in [column.name for column in columns]
+    named = leftout.named_groups(intake.X, columns, n_components=3, target=intake.target)
+    whys = [line.pop("why") for line in told["named"]]
+    assert all(why["tables"] == 19 for why in whys) and told["named_search"]["names"] > 100
+    alone = [dict(line, why=None) for line in told["named"]]
+    assert alone == named.to_dict()["groups"]
+    assert "town = Beeley" in told["named"][0]["condition"]
+    known = leftout.known_groups(intake.X, {"sex": table["sex"]}, n_components=3, permutations=199)
+    alone = [dict(line, why=None) for line in told["known"]]
+    assert sorted(alone, key=lambda line: line["text"]) == known.to_dict()["groups"]
+    assert told["known_search"]["columns"] == ["sex"]
+    assert [line["condition"] for line in found.brief()["named"]] == [
+        group.condition for group in named.groups[:6]
+    ]
+
+
+def test_sensitive_columns_without_groups_end_nothing(table):
+    asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
+    plain = table.drop(columns=["paid", "nr"]).assign(one="x")
+    less = audit(plain, sensitive=["one"], **asked)
+    valid(json.loads(less.json()))
+    assert less.known is None and 'id="known"' not in less.html()
+    assert any("Known groups were not compared. The known column 'one'" in n for n in less.notes)
+    answers = {finding.code: finding.status for finding in less.findings}
+    assert (answers["K001"], answers["N001"]) == ("not applicable", "not run")
+    few = audit(plain.assign(rare=["y"] + ["x"] * 259), sensitive=["rare"], **asked)
+    valid(json.loads(few.json()))
+    assert "too small" in few.html() and few.known.measured == []
+
+
+def test_the_papers_preset_looks_for_no_names(table):
+    paper = audit(table, target="paid", sensitive=["sex"], preset="paper", runs=0)
+    valid(json.loads(paper.json()))
+    assert paper.named is None and 'id="names"' not in paper.html()
+    assert [group.text for group in paper.known.groups] == ["sex = f", "sex = m"]
+
+
 def test_the_groups_are_one_line_a_row(found, table):
     groups = found.groups
     assert list(groups.columns) == ["row", "group", "score"] and len(groups) == len(table)
@@ -289,8 +329,10 @@ def test_progress_moves_forward_to_the_end(table):
     done = [step[1] for step in seen]
     assert done == sorted(done) and done[-1] == seen[-1][2] and len({step[2] for step in seen}) == 1
     stages = list(dict.fromkeys(step[0].split(":")[0] for step in seen))
-    assert stages == ["reading and encoding", "comparing algorithms", "is it real", "who are they",
-                      "what can be done", "done"]  # fmt: skip
+    assert stages == [
+        "reading and encoding", "comparing algorithms", "is it real", "which groups have a name",
+        "who are they", "what can be done", "done",
+    ]  # fmt: skip
 
 
 def test_odd_tables_are_audited(table):
@@ -401,3 +443,11 @@ def test_commands_with_odd_names(tmp_path, table):
         same(first, json.loads((out / "audit.json").read_text()))
     command = audit(str(file), drop=["a,b", "nr"], group_size=60, chance=0, runs=0).settings.command
     assert command.startswith("leftout.audit(") and "drop=['a,b', 'nr']" in command
+
+
+def test_names_of_very_many_columns_have_one_condition():
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.standard_normal((210, 205)), columns=[f"c{i}" for i in range(205)])
+    found = audit(wide, n_components=5, group_size=60, chance=0, runs=0)
+    assert found.named.depth == 1
+    assert "the groups that one condition names and that lose most" in found.html()

@@ -27,7 +27,8 @@ def call(*arguments):
 
 def test_version_and_help():
     assert leftout.__version__ in call("--version").stdout
-    for arguments in (["--help"], ["audit", "--help"], ["demo", "--help"], ["fair", "--help"]):
+    for arguments in (["--help"], ["audit", "--help"], ["demo", "--help"], ["fair", "--help"],
+                      ["groups", "--help"]):  # fmt: skip
         result = call(*arguments)
         assert result.exit_code == 0 and "Usage:" in result.stdout
 
@@ -48,6 +49,7 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
         "200 of 1,989 rows are represented worst", "application approved = yes (not searched)",
         "applicant is Hispanic = yes",
         "left-out group", "rest", "not run", "Fair PCA with as many components",
+        "Groups with a name", "names cover 80 % of the worst-represented tenth",
     ):  # fmt: skip
         assert words in text
     assert "row " not in text  # no single row unless asked for
@@ -341,3 +343,147 @@ def test_an_option_that_is_given_twice_counts_twice(tmp_path):
     ]
     assert (lines["n"]["missing"], lines["m"]["missing"]) == (6, 6)
     assert data["file"]["bytes"] == (tmp_path / "t.csv").stat().st_size
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Rows of Beeley lie along an axis of their own; known columns of every kind."""
+    X, planted = leftout.datasets.make_planted(240, 6, 2, 60, random_state=1)
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(X, columns=[f"score {i}" for i in range(6)])
+    table["town"] = np.where(planted == 1, "Beeley", rng.choice(["Ayton", "Dale"], 240))
+    table["paid"] = np.where(rng.random(240) < 0.2 + 0.6 * (planted == 0), "yes", "no")
+    table["side"] = np.where(planted == 1, "=SUM(1)", "b")
+    table["age"] = rng.integers(18, 90, 240)
+    table["born"] = pd.Timestamp("1950-01-01") + pd.to_timedelta(rng.integers(0, 9_000, 240), "D")
+    table["sex"] = np.where(rng.random(240) < 0.1, None, rng.choice(["f", "m"], 240))
+    table["one"] = "x"
+    table.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+ASIDE = ("--drop", "age,born,sex,one,side,paid", "--quiet")
+
+
+def test_groups_lists_names(people):
+    result = call("groups", people, *ASIDE)
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "town = Beeley" in text and "Groups with a name." in text
+    assert "Known groups" not in text and result.stderr == ""
+
+
+def test_groups_writes_both_lists_whole(people, tmp_path):
+    out = tmp_path / "out"
+    words = ["--sensitive", "side,age", "--target", "paid=yes", "--drop", "born,sex,one"]
+    words += ["--permutations", "19", "--json", "--out", out]
+    result = call("groups", people, *words)
+    assert result.exit_code == 0, result.stderr
+    data = json.loads(result.stdout)
+    assert data["files"] == [str(out / name) for name in ("groups.json", "named.csv", "known.csv")]
+    written = json.loads((out / "groups.json").read_text())
+    assert written == {key: data[key] for key in data if key != "files"}
+    named = pd.read_csv(out / "named.csv")
+    assert named["condition"].tolist() == [line["condition"] for line in data["named"]["groups"]]
+    assert named["outcome_gap"][0] == data["named"]["groups"][0]["outcome"]["gap"]["value"]
+    known = pd.read_csv(out / "known.csv")
+    lines = data["known"]["groups"]
+    assert known["group"].tolist() == [line["text"] for line in lines]
+    assert known["left_out"].tolist() == [line["left_out"] for line in lines]
+    losses = [np.nan if line["loss"] is None else line["loss"] for line in lines]
+    assert known["loss"].tolist() == pytest.approx(losses, nan_ok=True)
+    assert data["table"] == {
+        "source": "people.csv", "rows": 240, "rows_in_table": 240, "features": 9, "target": "paid",
+        "positive": "yes", "sensitive": ["side", "age"],
+    }  # fmt: skip
+    assert data["command"].startswith(f"leftout groups {people} --sensitive side,age")
+    assert "--out" not in data["command"] and "--json" not in data["command"]
+
+
+def test_names_in_csv_are_no_formulas():
+    from leftout.cli.groups import _csv
+
+    table = pd.DataFrame({"group": ["=a = 1", "@b", "c = -1"], "loss": [-0.5, 1.0, 2.0]})
+    assert _csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
+
+
+def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
+    words = ["--sensitive", "sex", "--sample", "200", "--seed", "3", "--dims", "2", "--drop"]
+    words += ["one,age,born,side", "--json", "--quiet"]
+    data = json.loads(call("groups", people, *words).stdout)
+    found = leftout.audit(
+        people, sensitive=["sex"], sample=200, random_state=3, n_components=2, group_size=40,
+        drop=["one", "age", "born", "side"], chance=0, runs=0,
+    )  # fmt: skip
+    audited = found.to_dict()
+    assert data["named"]["groups"] == audited["named"][:10]
+    by_text = {line["text"]: line for line in audited["known"]}
+    assert {line["text"]: line for line in data["known"]["groups"]} == by_text
+
+
+@pytest.mark.parametrize(
+    ("column", "groups"),
+    [
+        ("sex", ["sex = f", "sex = m", "sex is missing"]),
+        ("side", ["side = '=SUM(1)'", "side = b"]),
+        ("age", 4),
+        ("born", 4),
+    ],
+)
+def test_known_columns_of_every_kind(people, column, groups):
+    others = {"age", "born", "sex", "one", "side", "paid"} - {column}
+    words = ["--sensitive", column, "--drop", ",".join(others), "--permutations", "9", "--json"]
+    result = call("groups", people, *words, "--quiet", "--depth", "1")
+    assert result.exit_code == 0, result.stderr
+    told = [line["text"] for line in json.loads(result.stdout)["known"]["groups"]]
+    assert told == groups if isinstance(groups, list) else len(told) == groups
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--sensitive one", "has a single group (x in every row)"),
+        ("--sensitive nobody", "nobody"),
+        ("--depth 4", "--depth"),
+        ("--top 0", "--top"),
+        ("--permutations -1", "--permutations"),
+        ("--dims x", "--dims x is neither"),
+        ("--min-size 0", "--min-size 0 is neither"),
+        ("--min-size 200", "--min-size 200 asks for 200 of 240 rows"),
+        ("--target town --drop town", "town"),
+    ],
+)
+def test_groups_refuses_in_one_line(people, tmp_path, words, said):
+    result = call("groups", people, *words.split(), "--out", tmp_path / "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1 and said in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("", {}),
+        ("--dims 3", {"n_components": 3}),
+        ("--depth 1", {"depth": 1}),
+        ("--min-size 17", {"min_group_size": 17}),
+        ("--min-size 10%", {"min_group_size": 0.1}),
+        ("--top 4", {"top": 4}),
+        ("--seed 6", {"random_state": 6}),
+        ("--jobs 2", {"n_jobs": 2}),
+        ("--target paid=no", {"positive": "no"}),
+    ],
+)
+def test_each_option_of_groups_asks_for_one_thing(monkeypatch, people, words, asked):
+    given = caught(monkeypatch, "leftout.search.named.named_groups")
+    assert call("groups", people, *words.split()).stderr == "Error: Enough.\n"
+    usual = {"n_components": 0.8, "depth": 2, "min_group_size": None, "top": 10, "random_state": 0,
+             "n_jobs": -1, "positive": None}  # fmt: skip
+    assert {name: given[name] for name in usual} == usual | asked
+
+
+def test_groups_says_notes_apart_from_results(people):
+    words = ["--sensitive", "sex,one", "--drop", "age,born,side", "--permutations", "19"]
+    result = call("groups", people, *words, "--quiet")
+    assert result.exit_code == 0 and "Known groups." in result.stdout
+    assert "Note: The known column 'one' has a single group" in result.stderr

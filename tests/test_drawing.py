@@ -46,6 +46,9 @@ def figures():
     yield "scores", plots.feature_scores, (told,), {"top": 3}
     yield "alignment", plots.alignment, (told,), {}
     yield "rules", plots.rules, (told,), {}
+    yield "named groups", plots.named_groups, (known.named(),), {"top": 3}
+    yield "known groups", plots.known_groups, (known.known_groups(),), {}
+    yield "known groups, top", plots.known_groups, (known.known_groups(),), {"top": 1}
     yield "plane", plots.plane, (found, X), {}
 
 
@@ -85,6 +88,7 @@ def test_figures_of_the_page_are_the_figures():
         "features": "A disparity of 0.584, by feature",
         "scores": "The paper's scores (mean of 6 runs)",
         "alignment": "Which columns the group looks like",
+        "known": "What is kept of known groups",
         "mitigation": "Losses before and after, by number of components",
     }
 

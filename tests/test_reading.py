@@ -25,11 +25,11 @@ import known
 import known_paper
 from leftout import __version__, report
 from leftout.cli import terminal
+from leftout.core.interval import Interval
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.verdicts import Against, Line, Ours, judge
-from leftout.search.outcome import Interval
 
 READ = Path(__file__).parent / "read"
 
@@ -48,6 +48,7 @@ def page_of(found):
     data = found.to_dict()
     told = {"pca", "explanation", "mitigation"} | {key for key in data if data[key]}
     needs = {"profile": "profile", "agreement": "stability", "consensus": "stability"}
+    needs |= {"known": "known"}
     names = [name for name in ALTERNATIVES if needs.get(name, "pca") in told]
     if not data["explanation"]["alignment"]:
         names.remove("alignment")
@@ -187,10 +188,19 @@ def test_the_short_data():
         where = {"p_value": "trust", "beyond_chance": "trust", "sentence": "explanation"}
         where |= {"outcome": "explanation"}
         full = whole[where[key]][key] if key in where else whole[key]
+        full = full[:6] if key == "named" else full
         assert value == (
             full if key not in ("table", "mitigation") else {k: full[k] for k in value}
         )
-    assert brief.keys() > {"partition", "findings", "p_value", "outcome", "headline", "notes"}
+    assert brief.keys() > {
+        "partition",
+        "findings",
+        "named",
+        "p_value",
+        "outcome",
+        "headline",
+        "notes",
+    }
 
 
 def test_the_rows():
@@ -246,12 +256,33 @@ REPRODUCED = {
     },
 }  # fmt: skip
 
+
+def many_known():
+    """More groups than a terminal shows."""
+    groups = [
+        known.known_group(known.SEX, size=307 + i, p_value=0.01 * i, loss=0.2 - i / 100)
+        for i in range(1, 10)
+    ]
+    return known.known_groups(groups=[*groups, *known.known_groups().too_small])
+
+
 ON_TERMINAL = {
     "full": lambda: on_terminal(terminal.show_audit, known.audit()),
     "bare": lambda: on_terminal(terminal.show_audit, known.bare()),
+    "untested": lambda: on_terminal(
+        terminal.show_audit, known.audit(named=known.named(False, complete=False, left=3.7))
+    ),
+    "groups": lambda: on_terminal(terminal.show_groups, known.named(False), many_known()),
+    "groups_alone": lambda: on_terminal(terminal.show_groups, known.named(groups=[]), None),
     "fair": lambda: on_terminal(terminal.show_fair, known.mitigation(), known.columns(), ["side"]),
     "fair_three": lambda: on_terminal(
         terminal.show_fair, known.three_groups(), known.columns()[:1], ["sex", "town"]
+    ),
+    "fair_random": lambda: on_terminal(
+        terminal.show_fair,
+        replace(known.three_groups(), random=known.random_groups()),
+        known.columns()[:1],
+        ["sex", "town"],
     ),
     "reproduction": lambda: on_terminal(terminal.show_reproduction, REPRODUCED),
 }
@@ -332,6 +363,9 @@ def sentences():
             fair=known.fair(centering="paper"),
         ),
         "three": three,
+        "random": replace(three, random=known.random_groups()),
+        "random, all": replace(three, random=known.random_groups((0.03, 0.02, 0.01))),
+        "random, nobody": replace(three, random=known.random_groups((0.3, 0.2, 0.1), 9)),
         "eight": replace(two, fair=eight, here=known.dimension(1, falls, rises)),
         "one": replace(two, fair=known.fair(groups_=np.array(["everybody"]))),
         "nothing": replace(two, here=known.dimension(before=(0.0, 1e-14))),
@@ -341,6 +375,37 @@ def sentences():
         "to zero, not proved": replace(two, fair=known.fair(max_loss_=0.0, gap_=0.1)),
     }.items():
         yield f"mitigation, {name}", found.summary()
+    few = [known.named_group(known.TOWN, why=known.why(p_cloud=0.2))]
+    for name, found in {
+        "beyond": known.named(),
+        "not beyond": known.named(groups=few),
+        "not judged": known.named(False),
+        "not complete": known.named(False, complete=False, left=3.7),
+        "none": known.named(groups=[]),
+        "no names": known.named(groups=[], names=0),
+        "one name": known.named(groups=few[:1], names=1, smallest=1),
+        "none yet": known.named(groups=[], complete=False, left=3.7),
+    }.items():
+        yield f"named, {name}", found.summary()
+        yield f"named, {name}, leading", found.told_leading
+    yield "why", known.why().told
+    yield "why, less than the rest", known.why(cloud=-0.217, values=-0.437).told
+    yield "named, one row", str(known.named_group(known.TOWN, size=1))
+    unlike = [replace(group, p_value=0.3) for group in known.known_groups().measured]
+    for name, found in {
+        "left out": known.known_groups(),
+        "many": many_known(),
+        "none": known.known_groups(groups=unlike),
+        "odd columns": known.known_groups(groups=unlike, columns=["a\nb", ""]),
+        "beyond chance, but less than the rest": known.known_groups(
+            groups=[replace(unlike[0], p_value=0.01, loss=0.0), *unlike[1:]]
+        ),
+        "few permutations": known.known_groups(groups=unlike, permutations=9),
+        "no permutations": known.known_groups(groups=unlike, permutations=0),
+        "too small": known.known_groups(groups=known.known_groups().too_small),
+    }.items():
+        yield f"known, {name}", found.summary()
+        yield f"known, {name}, told", f"{found.told} | {found.told_count} | {found.told_small}"
     yield "audit", str(known.audit())
     yield "audit, repr", repr(known.audit())
     yield "audit, bare", known.bare().summary()

@@ -43,6 +43,7 @@ def test_every_example_is_run_below():
         "docs/audit.md": 1,
         "docs/explain.md": 2,
         "docs/fair.md": 2,
+        "docs/groups.md": 1,
         "docs/python.md": 1,
         "docs/trust.md": 1,
     }
@@ -103,6 +104,12 @@ def test_explain_example_prints_what_the_page_shows(lines_of):
         re.sub(r"[\d.]+", "#", text).split() for text in (" ".join(printed), shown[1])
     )
     assert said == promised
+
+
+def test_groups_example(lines_of):
+    text = "\n".join(lines_of("docs/groups.md"))
+    assert "of the worst-represented tenth. All of" in text and "the list is exact." in text
+    assert "groups of male" in text and text.endswith("dtype: float64")
 
 
 def test_fair_example(lines_of):

@@ -67,7 +67,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     figures = tab.locator("figure svg")
-    assert figures.count() == 8
+    assert figures.count() == 9
     for place in range(figures.count()):
         box = figures.nth(place).bounding_box()
         assert box["width"] > 250 and box["height"] > 150
@@ -82,7 +82,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
-    assert len(links) == 10 and set(links) <= set(ids)
+    assert len(links) == 12 and set(links) <= set(ids)
 
 
 def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
@@ -160,9 +160,9 @@ def test_order_and_alternatives(page):
     outline.feed(page.read_text(encoding="utf-8"))
     assert outline.wrong == [] and outline.open == []
     assert outline.titles[1:] == [
-        "Findings", "Who they are", "Is it real?", "How the algorithms compare", "What drives it",
-        "Rules", "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
-        "Glossary",
+        "Findings", "Who they are", "Groups with a name", "Known groups", "Is it real?",
+        "How the algorithms compare", "What drives it", "Rules", "What can be done: Fair PCA",
+        "Typical values", "Settings, and how to repeat this", "Glossary",
     ]  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leftout.checks import Refusal
-from leftout.evidence.profiles import Profile, told_p
+from leftout.core.ranks import told_p
+from leftout.evidence.profiles import Profile
 from leftout.evidence.stability import Stability
 from leftout.search.partition import fitted_on
 from leftout.wording import number, shown
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from leftout.explain import Explanation
     from leftout.fair.mitigation import Mitigation
+    from leftout.search.groups import KnownGroups
+    from leftout.search.names import NamedGroups
 
 # The left-out group or the table itself, the rest or chance, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
@@ -254,6 +258,51 @@ def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
     return ax
 
 
+def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -> Axes:
+    """Losses of groups with a name, beside random groups' and the worst group's of that size."""
+    ax = _axis(ax)
+    groups = found.groups[:top]
+    places = np.arange(len(groups))
+    ax.barh(places, [group.loss for group in groups], color=LEFT_OUT, label="the group")
+    for name, color, label in (("random", REST, "random groups"), ("worst", "k", "worst group")):
+        losses = [getattr(group, name) for group in groups]
+        ax.plot(losses, places, "|", color=color, ms=14, mew=2, label=f"{label} of that size")
+    _named(ax, [group.condition for group in groups], lines=2)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("average loss")
+    _read(ax.xaxis)
+    ax.set_title("Groups with a name")
+    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.12), ncols=3)
+    return ax
+
+
+def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -> Axes:
+    """What the shared PCA keeps of each known group, and what its own would: two joined points.
+
+    Groups that are left out come first, and in colour.
+    """
+    ax = _axis(ax)
+    groups = found.ranked[:top]
+    sides = ((True, LEFT_OUT, "left out"), (False, GREY, "others"))
+    for left_out, color, label in sides:
+        chosen = [place for place, group in enumerate(groups) if group.left_out == left_out]
+        if not chosen:
+            continue
+        kept, own = (
+            100.0 * np.array([getattr(groups[place], name) for place in chosen])
+            for name in ("retained", "retained_own")
+        )
+        for place, low, high in zip(chosen, kept, own, strict=True):
+            ax.plot([low, high], [place, place], color=color, lw=1.2)
+        ax.plot(kept, chosen, "o", color=color, label=f"{label}: shared PCA")
+        ax.plot(own, chosen, "o", color=color, mfc="none", label=f"{label}: its own")
+    _named(ax, [group.text for group in groups], lines=2)
+    ax.set_xlabel("variance that is kept, %")
+    ax.set_title("What is kept of known groups")
+    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2)
+    return ax
+
+
 def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     """The two groups in the plane of the first component and the leading residual direction.
 
@@ -312,11 +361,14 @@ def _check(found: Any) -> None:
         )
 
 
-def _named(ax: Axes, names: list[str]) -> None:
+def _named(ax: Axes, names: list[str], lines: int = 1) -> None:
     """Horizontal bars from the top, named as they are: a dollar sign starts no formula."""
-    ax.set_yticks(np.arange(len(names)), [drawable(name) for name in names])
+    texts = [drawable(name, 36 * lines) for name in names]
+    texts = texts if lines == 1 else [fill(text, 38) for text in texts]
+    ax.set_yticks(np.arange(len(names)), texts)
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
+        label.set_fontsize(8 if lines > 1 else label.get_fontsize())
     ax.invert_yaxis()
 
 

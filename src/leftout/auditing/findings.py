@@ -8,7 +8,7 @@ the report, the terminal and every ``summary()`` say the same.
 from dataclasses import dataclass
 
 from leftout.asking import asking
-from leftout.evidence.profiles import LEVEL, can_tell
+from leftout.core.ranks import LEVEL, can_tell
 from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
 from leftout.evidence.trusting import FEWEST_TABLES, Trust
 from leftout.explain import Explanation, Outcome
@@ -18,13 +18,11 @@ from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.intake import Intake
 from leftout.tables.judging.relations import Relation
-from leftout.wording import counted, number, points, unambiguous
+from leftout.wording import counted, leading, number, points, unambiguous
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
 STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
-# Columns named in a detail.
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,6 @@ def answer(yes: bool) -> str:
     return FOUND if yes else NOT_FOUND
 
 
-def some(texts: list[str], between: str = ", ") -> str:
-    """The first few of several texts, and how many more there are."""
-    more = len(texts) - _NAMED
-    return between.join(texts[:_NAMED] + [f"and {more} more"] * (more > 0))
-
-
 def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
     share = 100 * found.explained_variance_ratio_.sum()
     return Finding(
@@ -91,11 +83,11 @@ def _chance(trust: Trust | None) -> Finding:
         )
         return Finding(code, NOT_APPLICABLE, title, detail)
     if trust.beyond_chance is None:
-        return Finding(code, NOT_RUN, title, f"{trust.told_chance} {_more_tables()}")
+        return Finding(code, NOT_RUN, title, f"{trust.told_chance} {more_tables()}")
     return Finding(code, answer(trust.beyond_chance), title, trust.told_chance)
 
 
-def _more_tables() -> str:
+def more_tables() -> str:
     return f"Repeat with {asking('chance', 99)}."
 
 
@@ -109,7 +101,7 @@ def _held_out(trust: Trust | None) -> Finding:
         why = next((note for note in trust.notes if note.startswith("Held-out")), "")
         return Finding(code, NOT_RUN, title, why or "Splits were not asked for.")
     if held.holds is None:
-        needs = f"Needs {FEWEST_TABLES} chance tables, got {len(held.chance)}. {_more_tables()}"
+        needs = f"Needs {FEWEST_TABLES} chance tables, got {len(held.chance)}. {more_tables()}"
         if can_tell(len(held.chance)):
             needs = "Needs 2 splits."
         return Finding(code, NOT_RUN, title, f"{held.told} {needs}")
@@ -152,9 +144,9 @@ def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -
         detail = "No sensitive column varies, so there was nothing to compare with."
         return Finding(code, NOT_APPLICABLE, title, detail)
     alike = [line for line in lines if line.corrected <= LEVEL]
-    listed = some([line.tested for line in alike or lines], "; ")
+    listed = leading([line.tested for line in alike or lines], "; ")
     known = [line for line in proxies if line.of in {one.column for one in alike or lines}]
-    stand = some([f"{unambiguous(p.column)} for {unambiguous(p.of)}" for p in known])
+    stand = leading([f"{unambiguous(p.column)} for {unambiguous(p.of)}" for p in known])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if alike:
         return Finding(code, FOUND, title, f"{listed}.{seen}")

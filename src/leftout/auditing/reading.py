@@ -10,14 +10,13 @@ from leftout.auditing.findings import (
     NOT_RUN,
     Finding,
     answer,
-    some,
 )  # fmt: skip
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import SAME
 from leftout.files import Told
 from leftout.tables.flags import LARGE
 from leftout.tables.intake import Intake
-from leftout.wording import counted, unambiguous
+from leftout.wording import counted, leading, unambiguous
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def _codes(intake: Intake, other: OtherReading | None) -> Finding:
     code, title = "T001", "The group changes if numbers that look like codes are categories"
     if not intake.codes:
         return Finding(code, NOT_APPLICABLE, title, "No column read as numbers looks like codes.")
-    named = some([unambiguous(kind.column) for kind in intake.codes])
+    named = leading([unambiguous(kind.column) for kind in intake.codes])
     asked = asking("categorical", [intake.called(kind.column) for kind in intake.codes])
     if other is None:
         detail = f"Read as numbers, though they look like codes: {named}. Not tried as categories."
@@ -73,7 +72,7 @@ def _leaks(intake: Intake) -> Finding:
         return Finding(code, NOT_APPLICABLE, title, "No target was given.")
     if not intake.leaks:
         return Finding(code, NOT_FOUND, title, "No searched column alone tells the target.")
-    told = some([line.told.rstrip(".") for line in intake.leaks], "; ")
+    told = leading([line.told.rstrip(".") for line in intake.leaks], "; ")
     columns = [intake.called(line.column) for line in intake.leaks]
     detail = (
         f"{told}. Known beforehand, or made from the outcome? Kept in the search; what is the "
@@ -86,7 +85,7 @@ def _copies(intake: Intake) -> Finding:
     code, title = "T003", "Columns repeat others"
     if not intake.copies:
         return Finding(code, NOT_FOUND, title, "No two searched columns say the same.")
-    told = some([line.told.rstrip(".") for line in intake.copies], "; ")
+    told = leading([line.told.rstrip(".") for line in intake.copies], "; ")
     return Finding(code, FOUND, title, f"{told}. Each counts once: the first of them is searched.")
 
 
@@ -95,7 +94,7 @@ def _suspects(intake: Intake) -> Finding:
     if not intake.suspects:
         detail = "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would."
         return Finding(code, NOT_FOUND, title, detail)
-    told = some([suspect.told.rstrip(".") for suspect in intake.suspects], ". ")
+    told = leading([suspect.told.rstrip(".") for suspect in intake.suspects], ". ")
     return Finding(code, FOUND, title, f"{told}.")
 
 
@@ -131,5 +130,5 @@ def _proxies(intake: Intake) -> Finding:
     if not intake.proxies:
         detail = "No searched column alone tells a sensitive one; several together may."
         return Finding(code, NOT_FOUND, title, detail)
-    told = some([line.told.rstrip(".") for line in intake.proxies], "; ")
+    told = leading([line.told.rstrip(".") for line in intake.proxies], "; ")
     return Finding(code, FOUND, title, f"{told}.")

@@ -27,6 +27,8 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Told, plain, write_whole
+from leftout.search.groups import KnownGroups
+from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.intake import Intake
@@ -34,9 +36,9 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "1.2"
-# Shares of the variance to list.
-_SCREE = 50
+SCHEMA_VERSION = "1.3"
+# Shares of the variance to list, and groups to draw.
+_SCREE, _DRAWN = 50, 14
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ class Audit:
         All solvers side by side, on ``trust_rows``.
     explanation : Explanation
     mitigation : Mitigation
+    named : NamedGroups or None
+        The groups with a name that are left out most; None under the paper's preset.
+    known : KnownGroups or None
+        The groups of the sensitive columns; None without such.
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -92,6 +98,8 @@ class Audit:
     comparison: list[Compared]
     explanation: Explanation
     mitigation: Mitigation
+    named: NamedGroups | None
+    known: KnownGroups | None
     findings: list[Finding]
     intake: Intake
     other_reading: OtherReading | None
@@ -211,10 +219,21 @@ class Audit:
             "held_out": evidence.get("held_out"),
             "stability": None if self.stability is None else self.stability.to_dict(),
             "explanation": told.to_dict(),
+            **self._groups(),
             "mitigation": self.mitigation.to_dict(),
             "findings": self.findings,
             "notes": self.notes,
         })  # fmt: skip
+
+    def _groups(self) -> dict[str, Any]:
+        """Groups with a name and known ones, and how each list came about."""
+        known = [] if self.known is None else [*self.known.ranked, *self.known.too_small]
+        found: dict[str, Any] = {}
+        for name, groups in (("named", self.named), ("known", self.known)):
+            whole = {} if groups is None else groups.to_dict()
+            found[name] = whole.pop("groups", [])
+            found[f"{name}_search"] = whole or None
+        return found | {"known": known}
 
     def brief(self) -> dict[str, Any]:
         """The main figures, as plain data."""
@@ -231,6 +250,7 @@ class Audit:
             "beyond_chance": whole["trust"]["beyond_chance"],
             "sentence": whole["explanation"]["sentence"],
             "outcome": whole["explanation"]["outcome"],
+            "named": whole["named"][:SIX],
             "mitigation": {key: whole["mitigation"][key] for key in mended},
             "findings": whole["findings"],
             "notes": whole["notes"],
@@ -268,6 +288,8 @@ class Audit:
         }
         if self.trust is not None:
             found["profile"] = partial(plots.profile, self.trust.profile)
+        if self.known is not None and self.known.measured:
+            found["known"] = partial(plots.known_groups, self.known, top=_DRAWN)
         if self.stability is not None:
             found["agreement"] = partial(plots.jaccard, self.stability)
             found["consensus"] = partial(plots.consensus, self.stability)

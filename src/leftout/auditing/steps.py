@@ -1,4 +1,4 @@
-"""The steps of an audit: compare the solvers, weigh the evidence, find, explain, mend."""
+"""The steps of an audit: compare the solvers, weigh the evidence, find, name, explain, mend."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from sklearn.base import clone
 
 from leftout import explain
 from leftout.auditing.findings import findings
+from leftout.auditing.groups import group_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
-from leftout.checks import generator
+from leftout.checks import Refusal, generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
 from leftout.evidence.trusting import EVIDENCE, Trust, trust
+from leftout.evidence.weighing import TABLES, weighed
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, collected_notes, note, one_thread
+from leftout.search.groups import KnownGroups
+from leftout.search.in_columns import known_groups
+from leftout.search.named import named_groups
+from leftout.search.names import NamedGroups
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.search.pose import SMALL, Posed
 from leftout.search.sizes import check_size, default_smallest, group_sizes
@@ -37,11 +43,14 @@ _TRUST_ROWS = 5_000
 _TIE = 1e-9
 # Leading features to search without.
 _WHAT_IF = 5
+# Random groups that known ones are held against.
+_PERMUTATIONS = 199
 
 # What people read while they wait, and the share of the time, more or less.
 READ, _COMPARE, _TRUST = "reading and encoding", "comparing algorithms", "is it real"
+_NAME = "which groups have a name"
 _EXPLAIN, _MEND = "who are they", "what can be done"
-STAGES = {READ: 2.0, _COMPARE: 6.0, _TRUST: 80.0, _EXPLAIN: 11.0, _MEND: 1.0}
+STAGES = {READ: 2.0, _COMPARE: 6.0, _TRUST: 65.0, _NAME: 16.0, _EXPLAIN: 10.0, _MEND: 1.0}
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,9 @@ class Work:
         comparison = self._compared(search, begin(_COMPARE))
         evidence, stability = self._believed(search, begin(_TRUST))
         found = self._found(search, evidence, stability)
+        report = begin(_NAME)
+        named, known = self._named(found, report), self._known(found, report)
+        named, known = self._weighed(named, known, report)
         with one_thread(self._wide and self.X.size <= SMALL):
             other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
@@ -111,8 +123,11 @@ class Work:
             comparison=comparison,
             explanation=told,
             mitigation=mended,
+            named=named,
+            known=known,
             findings=[
                 *findings(found, evidence, stability, told, mended, self.intake),
+                *group_findings(named, known, self.intake),
                 *table_findings(self.intake, other, repeats),
             ],
             intake=self.intake,
@@ -224,6 +239,64 @@ class Work:
         smallest, _ = group_sizes(None, size, *self.X.shape)
         search = clone(search).set_params(group_size=size, min_group_size=None)
         return search.fit_posed(self.X, self.posed.resized(smallest, size))
+
+    def _named(self, found: MaxDisparityPartition, report: Report) -> NamedGroups | None:
+        """The groups with a name that are left out most, on all rows."""
+        if self.settings.preset is not None:
+            return None
+        intake, search = self.intake, self.search
+        return named_groups(
+            intake.X,
+            intake.telling,
+            n_components=found.n_components_,
+            depth=1 if self._wide else 2,  # pairs of very many columns would take hours
+            target=intake.target,
+            positive=intake.positive,
+            random_state=self.settings.random_state,
+            n_jobs=search.n_jobs,
+            progress=report,
+        )
+
+    def _known(self, found: MaxDisparityPartition, report: Report) -> KnownGroups | None:
+        """The groups of the columns that were kept out of the search."""
+        columns = self.intake.hidden
+        if not columns:
+            return None
+        report("known groups", 1, 1)
+        why = ""
+        for depth in (2, 1):  # of very many groups, those of single columns
+            try:
+                return known_groups(
+                    self.intake.X,
+                    columns,
+                    n_components=found.n_components_,
+                    depth=depth,
+                    permutations=_PERMUTATIONS,
+                    random_state=self.settings.random_state,
+                    n_jobs=self.search.n_jobs,
+                )
+            except Refusal as error:
+                why = str(error)
+        note(f"Known groups were not compared. {why}")
+        return None
+
+    def _weighed(
+        self, named: NamedGroups | None, known: KnownGroups | None, report: Report
+    ) -> tuple[NamedGroups | None, KnownGroups | None]:
+        """The same groups, with what comparison tables explain of their losses."""
+        if self._wide or self.settings.preset is not None:
+            return named, known
+        return weighed(
+            self.X.to_numpy(),
+            named,
+            known,
+            rows=self.rows,
+            repeats=find_repeats(self.part.to_numpy()),
+            tables=min(self.settings.chance, TABLES),
+            random_state=self.settings.random_state,
+            n_jobs=self.search.n_jobs,
+            progress=report,
+        )
 
     def _other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
         """Who is left out if columns that look like codes are categories?"""

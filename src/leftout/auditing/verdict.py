@@ -13,6 +13,8 @@ _SAID = {
     "C001": None,
     "O001": {FOUND, NOT_FOUND},
     "S003": {NOT_FOUND},
+    "N001": {FOUND},
+    "K001": {FOUND},
     "T001": {FOUND},
     "T002": {FOUND},
     "M001": {FOUND},

@@ -58,6 +58,16 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "help": "Numbers of components to compare."}),
     "min_size": ("--min-size", {
         "metavar": "N|5%", "help": "Fewest rows on a side; by default 5 per feature."}),
+    "fewest": ("--min-size", {
+        "metavar": "N|5%", "help": "Fewest rows of a group and of its rest; by default 30 or so."}),
+    "depth": ("--depth", {
+        "default": 2, "type": click.IntRange(1, 3),
+        "help": "Most conditions of a name, and most known columns of a group."}),
+    "top": ("--top", {
+        "default": 10, "type": click.IntRange(1), "help": "Most groups with a name to list."}),
+    "permutations": ("--permutations", {
+        "default": 199, "type": click.IntRange(0),
+        "help": "Random groups of the same sizes to compare with."}),
     "size": ("--size", {
         "default": "evidence", "metavar": "N|5%|evidence",
         "help": "Size of the left-out group, or the one with the most evidence."}),
@@ -170,7 +180,11 @@ def interruptible() -> Iterator[None]:
     """End at once on Ctrl-C: files are written whole, so there is nothing to clean up."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        from leftout.running import interrupted
+
+        if not isinstance(error, KeyboardInterrupt) and not interrupted(error):
+            raise
         click.echo("Stopped. Nothing was written.", err=True)
         sys.stderr.flush()
         os._exit(_INTERRUPTED)  # without waiting for threads that are still computing

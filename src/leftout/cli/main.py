@@ -11,6 +11,7 @@ from leftout.asking import asked_by
 from leftout.cli.audit import audit, demo
 from leftout.cli.common import as_option
 from leftout.cli.fair import fair
+from leftout.cli.groups import groups
 from leftout.cli.reproduce import reproduce
 
 
@@ -41,5 +42,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, fair, reproduce):
+for command in (audit, demo, groups, fair, reproduce):
     main.add_command(command)

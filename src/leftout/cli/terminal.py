@@ -13,12 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from leftout.auditing.result import Audit
+from leftout.core.ranks import told_p
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
+from leftout.search.groups import KnownGroup, KnownGroups
+from leftout.search.names import SIX, NamedGroup, NamedGroups
 from leftout.tables.encoding import ColumnEncoding
 from leftout.wording import ROUNDING, counted, listed, number, points, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
+# Names of groups have this much room at least, on a terminal that is not narrow.
+_NAMES, _NARROW = 18, 80
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
@@ -41,6 +46,10 @@ def show_audit(console: Console, found: Audit) -> None:
     answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
     _show(console, "\nFindings", ("code", "question", "answer"), answers)
     _show_told(console, told)
+    if found.named is not None:
+        _show_named(console, found.named, SIX)
+    if found.known is not None:
+        _show_known(console, found.known)
     _show_table(console, found)
     for note in found.notes:
         _say(console, "\nNote: ", note)
@@ -127,6 +136,71 @@ def _show_rows(console: Console, rows: dict[str, Any]) -> None:
     _show(console, "\nDeepest in the left-out group, and most typical of the rest", heads, lines)
 
 
+def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
+    """Groups with a name, and known ones, without an audit."""
+    _say(console, "Groups with a name.", shown(f" {named.told}"))
+    _show_named(console, named, len(named), told=False)
+    if known is not None:
+        _say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
+        _show_known(console, known, told=False)
+    _say(
+        console,
+        "\nHow to read this.",
+        " Loss: squared error per row, beyond what the group's own PCA would leave; the own PCA of "
+        "any small group fits it well, so compare with random groups of that size. Whether "
+        "names go beyond chance is not tested here: leftout audit does.",
+    )
+
+
+def _show_named(console: Console, named: NamedGroups, top: int, told: bool = True) -> None:
+    groups = named.groups[:top]
+    heads = ["group", "rows", "loss", "rest", "random"]
+    judged = any(group.why is not None for group in groups)
+    heads += ["p"] * judged
+    heads += [f"{g.outcome.text}, gap" for g in groups[:1] if g.outcome is not None]
+    rows = [_named_line(group, judged) for group in groups]
+    if rows:
+        title = "\nGroups with a name: average losses, beside random groups' of that size"
+        _show(console, title, heads, rows, _NAMES)
+    if told:
+        more = f"The first {top} of {len(named)}. " * (len(named) > top)
+        _say(console, "", more + shown(named.told))
+
+
+def _named_line(group: NamedGroup, judged: bool) -> list[str]:
+    cells = [group.condition, f"{group.size:,}", *_losses(group)]
+    if judged:
+        cells.append("" if group.why is None else _p(group.why.p_cloud))
+    if group.outcome is not None:
+        cells.append(group.outcome.shown["gap"].split(" (")[0])
+    return cells
+
+
+def _losses(group: NamedGroup | KnownGroup) -> list[str]:
+    """The group's loss, the rest's and random groups', as fine as the first."""
+    others = (number(value, group.loss) for value in (group.rest_loss, group.random))
+    return [_loss(group.loss), *others]
+
+
+def _show_known(console: Console, known: KnownGroups, told: bool = True) -> None:
+    groups = known.ranked
+    rows = [
+        (
+            group.text, f"{group.size:,}", "yes" if group.left_out else "no", _p(group.p_value),
+            *_losses(group),
+        )
+        for group in groups[:_LINES]
+    ]  # fmt: skip
+    heads = ("group", "rows", "left out", "p", "loss", "rest", "random")
+    if rows:
+        title = "\nKnown groups, left-out ones first: average losses, beside random groups'"
+        _show(console, title, heads, rows, _NAMES)
+    said = [f"The first {_LINES} of {len(groups):,}." * (len(groups) > _LINES)]
+    said += [known.told_small if rows else known.told] * told
+    if any(said):
+        _say(console, "", shown(" ".join(filter(None, said))))
+
+
 def show_fair(
     console: Console, found: Mitigation, columns: list[ColumnEncoding], by: list[str]
 ) -> None:
@@ -134,15 +208,20 @@ def show_fair(
     fair = found.fair
     _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
     short = [_short(name, by) for name in found.names()]
+    chance = found.random
     rows = [
         (
             short[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
+            *(() if chance is None else (_loss(chance.mean[g]), _p(chance.p_values[g]))),
             _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
             f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
         )
         for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUPS].tolist())
     ]  # fmt: skip
-    heads = (" / ".join(by), "rows", "loss before", "after", "kept before", "after", "weight")
+    beside = () if chance is None else ("random groups lose", "p")
+    heads = (
+        " / ".join(by), "rows", "loss before", *beside, "after", "kept before", "after", "weight",
+    )  # fmt: skip
     title = f"The groups, with {counted(found.here.n_components, 'component')}"
     _show(console, title, heads, rows)
     if len(short) > _GROUPS:
@@ -153,7 +232,8 @@ def show_fair(
         "",
         "Loss: squared error per row, beyond what the group's own PCA would leave. Kept: share of "
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
-        "share of the table's variance that ordinary PCA would keep beyond Fair PCA.",
+        "share of the table's variance that ordinary PCA would keep beyond Fair PCA."
+        + _beside(found),
     )
     left = [f"{shown(line.column)} ({line.how})" for line in columns if not line.features]
     n_features = sum(len(line.features) for line in columns)
@@ -165,6 +245,16 @@ def show_fair(
     if filled:
         features += f" {filled:,} missing cells took the middle of their column."
     _say(console, "\nThe table.", f" {features}")
+
+
+def _beside(found: Mitigation) -> str:
+    if found.random is None:
+        return ""
+    return (
+        " Random groups lose: the mean of random groups of the same size, over "
+        f"{counted(found.random.permutations, 'permutation')} of the rows. p: how often one of "
+        "these stands out as far, corrected for all groups."
+    )
 
 
 def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
@@ -221,6 +311,11 @@ def _loss(value: float) -> str:
     return number(0.0 if abs(value) < ROUNDING else value)
 
 
+def _p(value: float) -> str:
+    """A p-value under a head that says so."""
+    return "" if np.isnan(value) else told_p(value).removeprefix("p ").removeprefix("= ")
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
@@ -230,11 +325,17 @@ def _say(console: Console, heading: str, text: str) -> None:
 
 
 def _show(
-    console: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    least: int | None = None,
 ) -> None:
+    """A table, whose first column has some room at ``least``."""
     table = Table(title=Text(title), title_justify="left")
-    for head in heads:
-        table.add_column(Text(shown(head)))
+    least = least if console.width >= _NARROW else None
+    for place, head in enumerate(heads):
+        table.add_column(Text(shown(head)), min_width=None if place else least)
     for row in rows:
         table.add_row(*(Text(shown(cell)) for cell in row))
     console.print(table)

@@ -82,6 +82,20 @@ def _mitigation(data: Data) -> str:
     return f"Lines: the larger of the two losses by the number of components: {listed(each)}."
 
 
+def _known(data: Data) -> str:
+    lines = [line for line in data["known"] if not line["too_small"]]
+    most = sorted(lines, key=lambda line: -(line["retained_own"] - line["retained"]))[:_NAMED]
+    named = [
+        f"{line['text']} {100 * line['retained']:.0f} % and {100 * line['retained_own']:.0f} %"
+        f"{', left out' * line['left_out']}"
+        for line in most
+    ]
+    return (
+        "Pairs of points: share of each known group's variance that the shared PCA keeps, and that "
+        f"its own would, furthest apart first: {'; '.join(named)}."
+    )
+
+
 ALTERNATIVES: dict[str, Callable[[Data], str]] = {
     "scree": _scree,
     "profile": _profile,
@@ -90,5 +104,6 @@ ALTERNATIVES: dict[str, Callable[[Data], str]] = {
     "features": _features,
     "scores": _scores,
     "alignment": _alignment,
+    "known": _known,
     "mitigation": _mitigation,
 }

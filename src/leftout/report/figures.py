@@ -37,6 +37,8 @@ _STYLE: Any = {
     "savefig.facecolor": "none",
 }
 _SIZE = (5.6, 3.7)
+# Figures with many long names are taller.
+_TALL = {"known": (5.6, 5.2)}
 # Matplotlib's style is the process's: one figure at a time.
 _DRAWING = Lock()
 _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -44,7 +46,7 @@ _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
     """One figure, with a text for those who do not see it."""
-    svg = _svg(draw, _STYLE)
+    svg = _svg(draw, _STYLE, _TALL.get(name, _SIZE))
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = _apart(svg, name)
@@ -66,13 +68,13 @@ def standalone(draw: Callable[[Any], Any]) -> str:
     return _svg(draw, {**_STYLE, "figure.facecolor": "white", "savefig.facecolor": "white"})
 
 
-def _svg(draw: Callable[[Any], Any], style: Any) -> str:
+def _svg(draw: Callable[[Any], Any], style: Any, size: tuple[float, float] = _SIZE) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     buffer = StringIO()
     with _DRAWING, rc_context(style):
-        figure = Figure(figsize=_SIZE, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         draw(figure.subplots())
         figure.savefig(buffer, format="svg", metadata=_NOTHING)
     return buffer.getvalue()

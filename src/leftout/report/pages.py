@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.evidence.profiles import told_p
+from leftout.core.ranks import told_p
 from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
@@ -87,10 +87,10 @@ def _percent(share: float | None, digits: int = 0) -> str:
     return _DASH if share is None else f"{round(100 * share, digits) + 0.0:.{digits}f} %"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
+def _number(value: float | None, digits: int = 3, scale: float | None = None) -> str:
     if value is None:
         return _DASH
-    return number(0.0 if abs(value) < ROUNDING else value, digits=digits)
+    return number(0.0 if abs(value) < ROUNDING else value, scale, digits)
 
 
 def _tiny(value: float | None) -> str:

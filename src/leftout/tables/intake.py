@@ -96,6 +96,17 @@ class Intake:
         return proportional(_strata(self._inside, len(self.X)), size, rng)
 
     @property
+    def telling(self) -> list[Column]:
+        """Searched columns that have features."""
+        known = set(self.encoder.sources_)
+        return [column for column in self.searched if column.name in known]
+
+    @property
+    def hidden(self) -> list[Column]:
+        """Sensitive columns, kept out of the search."""
+        return [column for column in self.columns if column.name in self.sensitive]
+
+    @property
     def codes(self) -> list[Kind]:
         """Columns that look like codes, and that were read as numbers."""
         return [k for k in self.encoder.kinds_ if k.kind == "code" and k.read_as == "number"]
