@@ -28,6 +28,7 @@ LAYERS = [
     {"evidence"},
     {"explain"},
     {"fair"},
+    {"downstream"},
     {"plots"},
     {"report"},
     {"auditing"},

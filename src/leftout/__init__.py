@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
+    "Harm": "downstream.result",
     "KnownGroups": "search.groups",
     "MaxDisparityPartition": "search.partition",
     "Mitigation": "fair.mitigation",
@@ -20,6 +21,7 @@ _HOME = {
     "audit": "auditing.run",
     "disparity": "search.known",
     "group_losses": "search.known",
+    "harm": "downstream.costs",
     "known_groups": "search.in_columns",
     "mitigate": "fair.mitigation",
     "named_groups": "search.named",
@@ -48,6 +50,8 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.auditing.result import Audit as Audit
     from leftout.auditing.run import audit as audit
     from leftout.checks import Refusal as Refusal
+    from leftout.downstream.costs import harm as harm
+    from leftout.downstream.result import Harm as Harm
     from leftout.evidence import chance as chance
     from leftout.evidence import holdout as holdout
     from leftout.evidence import stability as stability

@@ -1,0 +1,172 @@
+"""What is predicted, and for whom: checked before anything is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leftout.asking import asking
+from leftout.checks import Refusal, check_groups
+from leftout.tables.columns import Column, column_of
+from leftout.tables.targets import as_numbers, called, level_of, levels_of, value_of
+from leftout.wording import counted, leading, shortened, unambiguous
+
+# Fewer rows say next to nothing of an error rate.
+FEWEST = 20
+# Names and free text take more values than these, and are not what a model here predicts.
+_CLASSES = 20
+_GROUPS = 20
+# What the sides are called where nobody has named them.
+GROUP, REST = "left-out group", "rest"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is predicted, for the rows where it is known.
+
+    ``classes`` are the names of what ``values`` are codes of; None where these are numbers.
+    ``positive`` is the code of the class whose rate is told.
+    """
+
+    text: str
+    values: NDArray[Any]
+    classes: tuple[str, ...] | None
+    positive: int = 0
+
+    def take(self, rows: NDArray[np.intp]) -> Aim:
+        """The same of some of the rows."""
+        return Aim(self.text, self.values[rows], self.classes, self.positive)
+
+    @property
+    def two(self) -> bool:
+        """Whether there are two classes, of which one is the positive one."""
+        return self.classes is not None and len(self.classes) == 2
+
+    @property
+    def strata(self) -> NDArray[np.intp]:
+        """Rows that folds should share evenly: classes, or fifths of the numbers."""
+        if self.classes is not None:
+            return self.values
+        ranks = np.argsort(np.argsort(self.values, kind="stable"), kind="stable")
+        return (5 * ranks // len(ranks)).astype(np.intp)
+
+
+def aim_of(y: Any, positive: Any, folds: int) -> tuple[Aim, NDArray[np.bool_]]:
+    """What is predicted where it is known, and which rows these are."""
+    target = column_of(y, getattr(y, "name", None) or "target")
+    if target.missing.all():
+        raise Refusal(
+            f"The target {unambiguous(target.name)} is missing in all {len(target):,} rows, so "
+            "that there is nothing to predict. Choose another target."
+        )
+    if levels_of(target, positive) is None:
+        values = as_numbers(target)
+        known = np.isfinite(values)
+        return Aim(called(target), values[known], None), known
+    known = ~target.missing
+    chosen = level_of(target, positive)
+    if positive is None and len(target.categories or ()) > 2:
+        aim = _several(target, int(chosen), known)
+    else:
+        values = as_numbers(target, positive)[known].astype(np.intp)
+        aim = Aim(called(target, positive), values, _two(target, chosen), 1)
+    _check_classes(aim, folds)
+    return aim, known
+
+
+def _two(target: Column, chosen: Any) -> tuple[str, str]:
+    """Names of whatever does not count, and of the value that does."""
+    known = range(len(target.categories)) if target.categories else target.tabulated[0].tolist()
+    counts, others = value_of(target, chosen), [value for value in known if value != chosen]
+    return (value_of(target, others[0]) if len(others) == 1 else f"not {counts}"), counts
+
+
+def _several(target: Column, chosen: int, known: NDArray[np.bool_]) -> Aim:
+    assert target.categories is not None
+    if len(target.categories) > _CLASSES:
+        raise Refusal(
+            f"The target {unambiguous(target.name)} takes {len(target.categories):,} values that "
+            f"are not numbers; models here predict up to {_CLASSES}. Choose another target, or say "
+            f"which value counts with {asking('positive')}."
+        )
+    names = tuple(map(shortened, target.categories))
+    return Aim(unambiguous(target.name), target.values[known].astype(np.intp), names, chosen)
+
+
+def _check_classes(aim: Aim, folds: int) -> None:
+    assert aim.classes is not None
+    counts = np.bincount(aim.values, minlength=len(aim.classes))
+    if counts.min() < folds:
+        rare = aim.classes[int(counts.argmin())]
+        raise Refusal(
+            f"{counted(int(counts.min()), 'row')} with a known target "
+            f"{'has' if counts.min() == 1 else 'have'} the class {unambiguous(rare)}; every one of "
+            f"{folds} folds needs one. Join it with another class, or lower {asking('folds')}."
+        )
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The groups that are compared: which one is asked about first, and each row's place.
+
+    Every group is compared with all other rows; of two groups these are the other one.
+    """
+
+    names: tuple[str, ...]
+    place: NDArray[np.intp]
+    first: int
+
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """What all rows that are not in a group are called, for each group."""
+        if len(self.names) == 2:
+            return self.names[::-1]
+        return tuple(f"not {name}" for name in self.names)
+
+
+def sides_of(groups: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp], bool]:
+    """Names of the groups, each row's place among them, and whether 1 stands for a group.
+
+    Of yes and no, or 1 and 0, the group is the first and the rest the second.
+    """
+    found, place = check_groups(groups, n_rows)
+    if len(found) < 2:
+        raise Refusal(
+            f"All {n_rows:,} rows are in one group; two sides are needed to compare. Give labels "
+            "that tell a group from the rest."
+        )
+    if len(found) > _GROUPS:
+        raise Refusal(
+            f"{asking('groups')} has {len(found):,} different labels; up to {_GROUPS} groups can "
+            "be compared. Join groups, or compare one with the rest: labels == name."
+        )
+    marked = found.dtype.kind in "biuf" and found.tolist() == [0, 1]
+    if marked:
+        return (GROUP, REST), 1 - place, True
+    return tuple(shortened(unambiguous(name)) for name in found.tolist()), place, False
+
+
+def check_sides(aim: Aim, names: tuple[str, ...], place: NDArray[np.intp]) -> None:
+    """Refuse sides on which nothing can be compared."""
+    for side, name in enumerate(names):
+        values = aim.values[place == side]
+        if len(values) < FEWEST:
+            raise Refusal(
+                f"The {_called(name)} has {counted(len(values), 'row')} with a known target; at "
+                f"least {FEWEST} are needed on each side. Join small groups, or take a larger one."
+            )
+        present = np.unique(values)
+        if len(present) < 2:
+            only = aim.classes[int(present[0])] if aim.classes else f"{present[0]:g}"
+            raise Refusal(
+                f"The target {aim.text} is {unambiguous(only)} in every row of the "
+                f"{_called(name)}; two values are needed on each side. Choose another target or "
+                "other groups."
+            )
+
+
+def _called(name: str) -> str:
+    return name if name in (GROUP, REST) else f"group {leading([name])}"

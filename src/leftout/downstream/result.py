@@ -1,0 +1,281 @@
+"""What components cost a model on each side: figures, their differences, and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leftout.core.interval import Interval
+from leftout.downstream.predictions import VARIANTS
+from leftout.files import Told, plain
+from leftout.wording import counted, listed, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
+LEAST = 0.01
+# What is told of each group is told in these, where they can be told.
+COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
+
+
+@dataclass(frozen=True)
+class Figure(Told):
+    """Measures of one model, from one kind of features, on one side."""
+
+    model: str
+    side: str
+    variant: str
+    rows: float
+    measures: dict[str, Interval]
+
+
+@dataclass(frozen=True)
+class Cost(Told):
+    """Differences of one measure, of one model: what PCA costs, and what Fair PCA gives back.
+
+    A cost is the measure on the shared PCA minus the one on all columns; a return is the one on the
+    shared PCA minus the one on Fair PCA. Of errors both are good to know as they are; AUC and R2
+    fall where errors rise. ``extra`` is the group's minus the rest's.
+    """
+
+    model: str
+    side: str
+    measure: str
+    cost: Interval
+    rest_cost: Interval
+    extra_cost: Interval
+    fair_return: Interval
+    rest_return: Interval
+    extra_return: Interval
+
+
+@dataclass(frozen=True)
+class AtDimension(Told):
+    """Errors of the leading model on both sides, with one number of components."""
+
+    n_components: int
+    pca_group: float
+    pca_rest: float
+    fair_group: float
+    fair_rest: float
+
+
+class Shown:
+    """Errors as text: of classes in per cent, of numbers as numbers."""
+
+    kind: str
+    scale: float
+
+    def figure(self, value: float, unit: str = " %") -> str:
+        """An error, or a difference of errors with the unit ``" points"``."""
+        if self.kind == "number" or not np.isfinite(value):
+            return number(value, self.scale)
+        return f"{100 * value + 0.0:.1f}{unit}"
+
+    def around(self, each: Interval) -> str:
+        """A difference and its interval."""
+        if not np.isfinite(each.low):
+            return f"{self.figure(each.value, ' points')} (too few draws for an interval)"
+        low, high = self.figure(each.low, ""), self.figure(each.high, "")
+        return f"{self.figure(each.value, ' points')} (95 % interval {low} to {high})"
+
+
+@dataclass(frozen=True)
+class Harm(Shown, Told):
+    """What a shared PCA costs a group when somebody predicts from it, and what Fair PCA gives back.
+
+    Attributes
+    ----------
+    target : str
+        What is predicted; of two classes, which one counts.
+    kind : {"two classes", "several classes", "number"}
+    group, rest : str
+        The side asked about first, and all other rows. Of groups that are not marked by 1 and 0
+        that is the one that the shared PCA represents worst.
+    sizes : dict
+        Rows of each group; with a search, on average over repeats.
+    n_rows, missing, set_aside : int
+        Rows predicted, rows left out since their target is missing, and rows that were not needed.
+    n_components, folds, repeats : int
+    models : list of str
+        The first one leads.
+    new_rows : bool
+        Whether groups of held-out rows were predicted by a search that had not seen them.
+    scale : float
+        The spread of the numbers that are predicted; 1 for classes.
+    figures : list of Figure
+    costs : list of Cost
+    by_dimension : list of AtDimension
+    """
+
+    also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
+
+    target: str
+    kind: str
+    group: str
+    rest: str
+    sizes: dict[str, float]
+    n_rows: int
+    missing: int
+    set_aside: int
+    n_components: int
+    folds: int
+    repeats: int
+    models: list[str]
+    new_rows: bool
+    scale: float
+    figures: list[Figure]
+    costs: list[Cost]
+    by_dimension: list[AtDimension]
+
+    def cost(
+        self, measure: str = "error", model: str | None = None, side: str | None = None
+    ) -> Cost:
+        """The costs in one measure; of the leading model and the group, if nobody says which."""
+        model, side = model or self.models[0], side or self.group
+        asked = (model, side, measure)
+        return next(c for c in self.costs if (c.model, c.side, c.measure) == asked)
+
+    def at(
+        self, side: str, variant: str, measure: str = "error", model: str | None = None
+    ) -> Interval:
+        """One measure of one side, from one kind of features."""
+        asked = (model or self.models[0], side, variant)
+        each = next(f for f in self.figures if (f.model, f.side, f.variant) == asked)
+        return each.measures[measure]
+
+    @property
+    def extra_cost(self) -> Interval:
+        """What the shared PCA costs the group beyond what it costs the rest, in errors."""
+        return self.cost().extra_cost
+
+    @property
+    def fair_return(self) -> Interval:
+        """Errors that Fair PCA takes off the shared PCA's, for the group."""
+        return self.cost().fair_return
+
+    @property
+    def rest_return(self) -> Interval:
+        """Errors that Fair PCA takes off the shared PCA's, for the rest; below 0 it adds some."""
+        return self.cost().rest_return
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether PCA costs the group clearly more than the rest, and enough to matter."""
+        extra = self.extra_cost
+        return extra.clear > 0 and extra.value >= LEAST * self.scale
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether Fair PCA clearly gives the group something back at no clear cost to the rest."""
+        back = self.fair_return
+        enough = back.clear > 0 and back.value >= LEAST * self.scale
+        return enough and self.rest_return.clear >= 0
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One line for each model, side and kind of features; each measure with its interval."""
+        import pandas as pd
+
+        rows = []
+        for each in self.figures:
+            row: dict[str, Any] = {
+                "model": each.model, "side": each.side, "variant": each.variant, "rows": each.rows,
+            }  # fmt: skip
+            for name, (value, low, high) in each.measures.items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {**super().to_dict(), "told": plain([self.told_cost, self.told_return])}
+
+    @property
+    def told_cost(self) -> str:
+        """What the shared PCA costs the two sides."""
+        cost = self.cost()
+        (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
+        more = "more" if cost.extra_cost.value >= 0 else "less"
+        extra = cost.extra_cost
+        if more == "less":
+            extra = Interval(-extra.value, -extra.high, -extra.low)
+        return (
+            f"{self._measured()} from all columns is {a} for the {self.group} and {b} for the "
+            f"{self.rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
+            f"{c} and {d}. That costs the {self.group} {self.figure(cost.cost.value, ' points')}, "
+            f"the {self.rest} {self.figure(cost.rest_cost.value, ' points')}: "
+            f"{self.around(extra)} {more}. {self._verdict()}"
+        )
+
+    def _verdict(self) -> str:
+        if self.costs_more:
+            return f"The components cost the {self.group} more than the {self.rest}."
+        if self.extra_cost.clear < 0:
+            return f"They cost the {self.rest} more than the {self.group}."
+        if self.extra_cost.clear > 0:
+            return "That is too little to matter."
+        return "The interval holds zero: that they cost one side more is not shown."
+
+    @property
+    def told_return(self) -> str:
+        """What Fair PCA gives back, and whom it costs something."""
+        cost, (a, b) = self.cost(), self._both(VARIANTS[2])
+        text = (
+            f"Fair PCA with as many components has {a} and {b}: it takes "
+            f"{self.around(cost.fair_return)} off the error of the {self.group} and "
+            f"{self.around(cost.rest_return)} off that of the {self.rest}."
+        )
+        if self.gives_back:
+            return (
+                f"{text} It gives the {self.group} something back, and the {self.rest} does not "
+                "clearly pay for it."
+            )
+        if self.rest_return.clear < 0:
+            return text + f" The {self.rest} clearly pays for it."
+        if self.fair_return.clear < 0:
+            return text + f" The {self.group} is worse off with it."
+        return text + f" That it gives the {self.group} something back is not shown."
+
+    def summary(self) -> str:
+        """What was found, in a few sentences."""
+        times = "once" if self.repeats == 1 else f"{self.repeats} times"
+        text = (
+            f"{self.n_rows:,} rows, {self.target} predicted by {self.models[0]}, each row while it "
+            f"was held out ({self.folds} folds, {times}). "
+        )
+        if self.new_rows:
+            text += "Groups, too, are those of rows that the search had not seen. "
+        text += f"{self.told_cost} {self.told_return}{self._others()} {self._base()}"
+        if self.missing:
+            is_or_are = "is" if self.missing == 1 else "are"
+            text += f" {counted(self.missing, 'row')} without a target {is_or_are} left out."
+        return text
+
+    def _others(self) -> str:
+        """What the other models say of the extra cost."""
+        each = [
+            f"{model} {self.around(self.cost(model=model).extra_cost)}" for model in self.models[1:]
+        ]
+        if not each:
+            return ""
+        return f" Beyond the {self.rest}'s, the cost to the {self.group} is: {listed(each)}."
+
+    def _base(self) -> str:
+        name = "mean" if self.kind == "number" else "base_rate"
+        a, b = (self.at(side, VARIANTS[0], name).value for side in (self.group, self.rest))
+        return (
+            f"The target itself is at {self.figure(a)} in the {self.group} and {self.figure(b)} in "
+            f"the {self.rest}: a different rate or mean alone is not harm."
+        )
+
+    def _measured(self) -> str:
+        return "The average error" if self.kind == "number" else "The share of wrong predictions"
+
+    def _both(self, variant: str) -> tuple[str, str]:
+        a, b = (self.figure(self.at(side, variant).value) for side in (self.group, self.rest))
+        return a, b
