@@ -12,6 +12,7 @@ from sklearn.decomposition import PCA
 from benchmarks.relations import stored
 from leftout import FairPCA, MaxDisparityPartition, TableEncoder, harm
 from leftout.datasets import load_demo, make_planted
+from leftout.downstream.aims import VARIANTS
 from leftout.running import collected_notes
 
 TABLES, PLANTED = 300, 50
@@ -66,9 +67,6 @@ def demo():
         f"{100 * new.fair_return.value:.1f}",
         new.extra_cost.clear > 0,
     )
-
-
-VARIANTS = ("all columns", "shared PCA", "Fair PCA")
 
 
 def drawn_groups(tables=TABLES):

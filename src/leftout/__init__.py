@@ -19,6 +19,7 @@ _HOME = {
     "TableEncoder": "tables.encoder",
     "Trust": "evidence.trusting",
     "audit": "auditing.run",
+    "compare_prediction": "downstream.comparing",
     "disparity": "search.known",
     "group_losses": "search.known",
     "harm": "downstream.costs",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.auditing.result import Audit as Audit
     from leftout.auditing.run import audit as audit
     from leftout.checks import Refusal as Refusal
+    from leftout.downstream.comparing import compare_prediction as compare_prediction
     from leftout.downstream.costs import harm as harm
     from leftout.downstream.result import Harm as Harm
     from leftout.evidence import chance as chance

@@ -19,6 +19,8 @@ FEWEST = 20
 # Names and free text take more values than these, and are not what a model here predicts.
 _CLASSES = 20
 _GROUPS = 20
+# What a model sees: all columns, components of the shared PCA, components of Fair PCA.
+VARIANTS = ("all columns", "shared PCA", "Fair PCA")
 # What the sides are called where nobody has named them.
 GROUP, REST = "left-out group", "rest"
 
@@ -44,6 +46,18 @@ class Aim:
     def two(self) -> bool:
         """Whether there are two classes, of which one is the positive one."""
         return self.classes is not None and len(self.classes) == 2
+
+    @property
+    def kind(self) -> str:
+        """What kind of thing is predicted."""
+        if self.classes is None:
+            return "number"
+        return "two classes" if self.two else "several classes"
+
+    @property
+    def scale(self) -> float:
+        """What errors are measured against: the spread of numbers; of classes, all rows."""
+        return float(np.std(self.values)) if self.classes is None else 1.0
 
     @property
     def strata(self) -> NDArray[np.intp]:
@@ -92,8 +106,8 @@ def _several(target: Column, chosen: int, known: NDArray[np.bool_]) -> Aim:
             f"are not numbers; models here predict up to {_CLASSES}. Choose another target, or say "
             f"which value counts with {asking('positive')}."
         )
-    names = tuple(map(shortened, target.categories))
-    return Aim(unambiguous(target.name), target.values[known].astype(np.intp), names, chosen)
+    values = target.values[known].astype(np.intp)
+    return Aim(unambiguous(target.name), values, target.categories, chosen)
 
 
 def _check_classes(aim: Aim, folds: int) -> None:

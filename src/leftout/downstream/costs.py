@@ -13,10 +13,10 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_count, check_whole, generator, is_int
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.downstream.aims import GROUP, REST, Aim, Sides, aim_of, check_sides, sides_of
-from leftout.downstream.measures import interval, lines, measures_of, summed
+from leftout.downstream.aims import GROUP, REST, VARIANTS, Aim, Sides, aim_of, check_sides, sides_of
+from leftout.downstream.measures import drawn, interval, lines, members
 from leftout.downstream.models import models_of
-from leftout.downstream.predictions import VARIANTS, Predicted, Rows, Task, across, predictions
+from leftout.downstream.predictions import Predicted, Task, across, predictions
 from leftout.downstream.predictions import taken as rows_taken
 from leftout.downstream.result import COMPARED, AtDimension, Cost, Figure, Harm
 from leftout.running import Report, Steps, note, one_thread
@@ -28,7 +28,6 @@ from leftout.tables.matrix import check_matrix
 _ROWS = 10_000
 # The most numbers of components that are looked at.
 _ACROSS = 12
-_KINDS = {True: "two classes", False: "several classes"}
 
 
 def harm(
@@ -121,15 +120,15 @@ def harm(
         found = predictions(task, folds, repeats, rng, n_jobs, steps)
         for place in found.place if search is not None else ():
             check_sides(task.aim, sides.names, place)
-        drawn = _drawn(task, sides, found, bootstrap, rng)
+        told = _drawn(task, sides, found, bootstrap, rng)
         dimensions = _by_dimension(task, sides, folds, rng, n_jobs, steps) if by_dimension else []
     names, aim = [model.name for model in task.models], task.aim
     return Harm(
         target=aim.text,
-        kind="number" if aim.classes is None else _KINDS[aim.two],
+        kind=aim.kind,
         group=sides.names[sides.first],
         rest=sides.rests[sides.first],
-        sizes=dict(zip(sides.names, drawn.rows.tolist(), strict=False)),
+        sizes=dict(zip(sides.names, told.rows.tolist(), strict=False)),
         n_rows=len(aim.values),
         missing=counts[0],
         set_aside=counts[1],
@@ -138,9 +137,9 @@ def harm(
         repeats=repeats,
         models=names,
         new_rows=search is not None,
-        scale=float(np.std(aim.values)) if aim.classes is None else 1.0,
-        figures=drawn.figures(names, sides),
-        costs=drawn.costs(names, sides),
+        scale=aim.scale,
+        figures=told.figures(names, sides),
+        costs=told.costs(names, sides),
         by_dimension=dimensions,
     )
 
@@ -262,7 +261,7 @@ def _drawn(
     task: Task, sides: Sides, found: Predicted, bootstrap: int, rng: np.random.Generator
 ) -> _Drawn:
     """Lines of rows averaged over repeats, then summed up for all rows and for draws of them."""
-    masks = [member(place, len(sides.names)) for place in found.place]
+    masks = [members(place, len(sides.names)) for place in found.place]
     averaged: dict[str, list[Array]] = {}
     for m, sure in enumerate(found.sure):
         for v in range(len(VARIANTS)):
@@ -277,20 +276,10 @@ def _drawn(
                 mean = np.mean([each[name] for each in repeats], axis=0)
                 averaged.setdefault(name, []).append(mean)
     strata = sides.place if task.search is None else np.zeros_like(sides.place)
-    shape = (len(found.sure), len(VARIANTS), masks[0].shape[1])
-    stacked = np.stack([np.stack(each, axis=1) for each in averaged.values()], axis=1)
-    sums = summed(stacked.reshape(len(strata), -1), strata, bootstrap, rng)
-    parts = np.moveaxis(sums.reshape(-1, len(averaged), *shape), 1, 0)
-    by_name = dict(zip(averaged, parts, strict=True))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        measures = {each.name: each.of(by_name) for each in measures_of(task.aim)}
-    return _Drawn(measures, by_name["rows"][0, 0, 0])
-
-
-def member(place: Rows, n_groups: int) -> Any:
-    """Which rows are on which side: in each group and, of more than two, in none but that."""
-    inside = place[:, None] == np.arange(n_groups)
-    return inside if n_groups == 2 else np.hstack([inside, ~inside])
+    shape = (len(strata), len(found.sure), len(VARIANTS), -1)
+    columns = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
+    measures, rows = drawn(task.aim, columns, strata, bootstrap, rng)
+    return _Drawn(measures, rows[0, 0])
 
 
 def _by_dimension(

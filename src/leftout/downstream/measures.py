@@ -69,6 +69,12 @@ def measures_of(aim: Aim) -> list[Measure]:
     return [*_CLASSES, *(_TWO if aim.two else []), *_RATES]
 
 
+def members(place: NDArray[np.intp], n_groups: int) -> Mask:
+    """Which rows are on which side: in each group; of more than two, then in any but that."""
+    inside = place[:, None] == np.arange(n_groups)
+    return inside if n_groups == 2 else np.hstack([inside, ~inside])
+
+
 def lines(
     aim: Aim, guesses: Array, chances: Array | None, sides: Mask, sure: bool = True
 ) -> dict[str, Array]:
@@ -153,6 +159,27 @@ def summed(lines: Array, strata: NDArray[np.intp], draws: int, rng: np.random.Ge
             counts = np.bincount(drawn.ravel(), minlength=n * (stop - start))
             found[start:stop] += counts.reshape(-1, n).astype(np.float64) @ rows
     return found
+
+
+def drawn(
+    aim: Aim,
+    columns: dict[str, Array],
+    strata: NDArray[np.intp],
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[dict[str, Array], Array]:
+    """Measures of all rows and of draws of them, (1 + draws, ...), and how many rows there are.
+
+    ``columns`` (rows, ...) are what rows add, by name.
+    """
+    shape = columns["rows"].shape[1:]
+    stacked = np.stack(list(columns.values()), axis=1)
+    sums = summed(stacked.reshape(len(strata), -1), strata, draws, rng)
+    parts = np.moveaxis(sums.reshape(1 + draws, len(columns), *shape), 1, 0)
+    by_name = dict(zip(columns, parts, strict=True))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        measures = {each.name: each.of(by_name) for each in measures_of(aim)}
+    return measures, by_name["rows"][0]
 
 
 def interval(values: Array, n_rows: float) -> Interval:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from leftout.core.losses import Array
-from leftout.downstream.aims import Aim
+from leftout.downstream.aims import VARIANTS, Aim
 from leftout.downstream.models import Model
 from leftout.fair.estimator import FairPCA
 from leftout.running import Steps, collected_notes, in_turn
@@ -24,8 +24,6 @@ from leftout.tables.frames import as_frame, rows_of
 from leftout.tables.matrix import check_matrix
 
 Rows = NDArray[np.intp]
-# What a model sees: all columns, components of the shared PCA, components of Fair PCA.
-VARIANTS = ("all columns", "shared PCA", "Fair PCA")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.core.interval import Interval
-from leftout.downstream.predictions import VARIANTS
+from leftout.downstream.aims import VARIANTS
 from leftout.files import Told, plain
 from leftout.wording import counted, listed, number
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,27 +10,32 @@ from leftout.checks import Refusal
 from leftout.core.ranks import told_p
 from leftout.evidence.profiles import Profile
 from leftout.evidence.stability import Stability
+from leftout.plots.axes import FAIR as FAIR
+from leftout.plots.axes import GREY as GREY
+from leftout.plots.axes import LEFT_OUT as LEFT_OUT
+from leftout.plots.axes import QUIET as QUIET
+from leftout.plots.axes import REST as REST
+from leftout.plots.axes import SERIES, axis, log_sizes, named, read
+from leftout.plots.axes import drawable as drawable
+from leftout.plots.costs import harm as harm
+from leftout.plots.costs import harm_by_dimension as harm_by_dimension
 from leftout.search.partition import fitted_on
-from leftout.wording import number, shown
+from leftout.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
     from leftout.explain import Explanation
     from leftout.fair.mitigation import Mitigation
     from leftout.search.groups import KnownGroups
     from leftout.search.names import NamedGroups
 
-# The left-out group or the table itself, the rest or chance, and what is beside the point.
-LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
-_SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 _CHANCE = {"copula": REST, "gaussian": GREY}
 
 
 def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
     """Share of the variance of each component; those that are kept in colour."""
-    ax = _axis(ax)
+    ax = axis(ax)
     shares = np.asarray(shares)[: max(top, n_components)]
     kept = np.arange(len(shares)) < n_components
     ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, REST, QUIET))
@@ -49,7 +52,7 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
 
     Bands reach from the 5 to the 95 % quantile of the chance tables; the evidence size is marked.
     """
-    ax = _axis(ax)
+    ax = axis(ax)
     for kind, chance in found.chance.items():
         color = _CHANCE[kind]
         ax.fill_between(found.sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
@@ -59,11 +62,11 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     if found.evidence_size is not None:
         label = f"most evidence: {found.evidence_size:,} rows"
         ax.axvline(found.evidence_size, color=LEFT_OUT, lw=1, ls=":", label=label)
-    _log_sizes(ax, found.sizes)
+    log_sizes(ax, found.sizes)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("rows in the left-out group")
     ax.set_ylabel("disparity")
-    _read(ax.yaxis)
+    read(ax.yaxis)
     ax.set_title("Best disparity found, beside chance" if found.chance else "Best disparity found")
     ax.legend(frameon=False, loc="upper right")  # disparities fall with size
     return ax
@@ -71,7 +74,7 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
 
 def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
     """Heat map of how far every two runs agree, runs of the same group side by side."""
-    ax = _axis(ax)
+    ax = axis(ax)
     order = np.concatenate([group.runs for group in found.groups])
     values = found.jaccard[np.ix_(order, order)]
     image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
@@ -90,14 +93,14 @@ def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
 
 def consensus(found: Stability, ax: Axes | None = None) -> Axes:
     """Histogram: in how many runs is a row left out? Rows never left out are not shown."""
-    ax = _axis(ax)
+    ax = axis(ax)
     share = found.consensus
     runs = len(found.labels)
     ax.hist(share[share > 0], bins=np.linspace(0.0, 1.0, min(runs, 20) + 1).tolist(), color=REST)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(f"share of {runs} runs that leave a row out")
     ax.set_ylabel("rows")
-    _read(ax.yaxis)
+    read(ax.yaxis)
     ax.set_title(
         f"{int((share == 1).sum()):,} rows in every run, {int((share == 0).sum()):,} in none"
     )
@@ -106,7 +109,7 @@ def consensus(found: Stability, ax: Axes | None = None) -> Axes:
 
 def epochs(found: Any, ax: Axes | None = None) -> Axes:
     """Disparity after each epoch or pass: of all runs, or of one fitted estimator."""
-    ax = _axis(ax)
+    ax = axis(ax)
     if isinstance(found, Stability):
         if found.epochs is None:
             raise Refusal(
@@ -123,7 +126,7 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("epoch")
     ax.set_ylabel("disparity")
-    _read(ax.yaxis)
+    read(ax.yaxis)
     ax.set_title("Disparity by epoch")
     return ax
 
@@ -138,7 +141,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
         raise Refusal(
             "There are no dimensions to draw: across was empty. Leave it out, or give some."
         )
-    ax = _axis(ax)
+    ax = axis(ax)
     numbers = [line.n_components for line in found.by_dimension]
     before = np.array([line.losses_before for line in found.by_dimension])
     after = np.array([line.losses_after for line in found.by_dimension])
@@ -146,7 +149,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     # with the components asked for the worst off comes first: of an audit, the left-out group
     chosen = np.argsort(-found.here.losses_before, kind="stable")[:top]
     style: dict[str, Any] = {"lw": 1.5, "ls": "--", "marker": "o", "ms": 3}
-    for color, group in zip(_SERIES, chosen, strict=False):
+    for color, group in zip(SERIES, chosen, strict=False):
         label = f"ordinary PCA: {drawable(names[group], 30)}"
         ax.plot(numbers, before[:, group], color=color, label=label, **style)
     if len(names) > 1:
@@ -157,7 +160,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
     ax.set_xlabel("components")
     ax.set_ylabel("average loss")
-    _read(ax.yaxis)
+    read(ax.yaxis)
     ax.set_title("Losses before and after, by number of components")
     for text in ax.legend(frameon=False).get_texts():
         text.set_parse_math(False)
@@ -170,7 +173,7 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     Features that were made from one raw column count as one.
     """
     _check(found)
-    ax = _axis(ax)
+    ax = axis(ax)
     parts = found.by_column()
     total = sum(parts.values())
     names = sorted(parts, key=lambda name: -abs(parts[name]))[:top]
@@ -185,9 +188,9 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     ax.bar_label(bars, shares, padding=3, fontsize=8)
     ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)
-    _named(ax, names)
+    named(ax, names)
     ax.set_xlabel("part of the disparity")
-    _read(ax.xaxis)
+    read(ax.xaxis)
     ax.set_title(f"A disparity of {number(total)}, by feature")
     return ax
 
@@ -195,14 +198,14 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
 def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """The paper's scores of the left-out group and of the rest, largest difference first."""
     _check(found)
-    ax = _axis(ax)
+    ax = axis(ax)
     scores = found.feature_scores
     order = np.argsort(-scores.difference, kind="stable")[:top]
     places = np.arange(len(order))
     ax.barh(places - 0.2, scores.left_out[order], 0.38, color=LEFT_OUT, label="left-out group")
     ax.barh(places + 0.2, scores.rest[order], 0.38, color=REST, label="rest")
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
-    _named(ax, [found.features[place] for place in order])
+    named(ax, [found.features[place] for place in order])
     ax.set_xlabel("score, % of all features")
     ax.set_title("The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1))
     ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
@@ -212,7 +215,7 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
 def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """How far raw columns agree with the left-out group; those the search did not see in blue."""
     _check(found)
-    ax = _axis(ax)
+    ax = axis(ax)
     hidden = [line for line in found.alignment[top:] if not line.searched]
     lines = found.alignment[:top] + hidden[:3]
     for searched, color, label in (
@@ -222,7 +225,7 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
         places = [place for place, line in enumerate(lines) if line.searched == searched]
         if places:
             ax.barh(places, [lines[p].strength for p in places], color=color, label=label)
-    _named(ax, [line.text for line in lines])
+    named(ax, [line.text for line in lines])
     ax.set_xlim(0.0, max([1.15 * line.strength for line in lines] + [0.1]))
     ax.set_xlabel("strength (at 1, the column is the group)")
     ax.set_title("Which columns the group looks like")
@@ -234,7 +237,7 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
 def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
     """The leading rules of the left-out group, as text."""
     _check(found)
-    ax = _axis(ax)
+    ax = axis(ax)
     ax.axis("off")
     heads = ["left out, if", "rows", "share left out", "lift"]
     cells = [
@@ -260,17 +263,17 @@ def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
 
 def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """Losses of groups with a name, beside random groups' and the worst group's of that size."""
-    ax = _axis(ax)
+    ax = axis(ax)
     groups = found.groups[:top]
     places = np.arange(len(groups))
     ax.barh(places, [group.loss for group in groups], color=LEFT_OUT, label="the group")
     for name, color, label in (("random", REST, "random groups"), ("worst", "k", "worst group")):
         losses = [getattr(group, name) for group in groups]
         ax.plot(losses, places, "|", color=color, ms=14, mew=2, label=f"{label} of that size")
-    _named(ax, [group.condition for group in groups], lines=2)
+    named(ax, [group.condition for group in groups], lines=2)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("average loss")
-    _read(ax.xaxis)
+    read(ax.xaxis)
     ax.set_title("Groups with a name")
     ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.12), ncols=3)
     return ax
@@ -281,7 +284,7 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
 
     Groups that are left out come first, and in colour.
     """
-    ax = _axis(ax)
+    ax = axis(ax)
     groups = found.ranked[:top]
     sides = ((True, LEFT_OUT, "left out"), (False, GREY, "others"))
     for left_out, color, label in sides:
@@ -296,7 +299,7 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
             ax.plot([low, high], [place, place], color=color, lw=1.2)
         ax.plot(kept, chosen, "o", color=color, label=f"{label}: shared PCA")
         ax.plot(own, chosen, "o", color=color, mfc="none", label=f"{label}: its own")
-    _named(ax, [group.text for group in groups], lines=2)
+    named(ax, [group.text for group in groups], lines=2)
     ax.set_xlabel("variance that is kept, %")
     ax.set_title("What is kept of known groups")
     ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2)
@@ -309,7 +312,7 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     The latter is the direction, among those that the shared PCA drops, along which the left-out
     group varies most.
     """
-    ax = _axis(ax)
+    ax = axis(ax)
     partition, matrix = fitted_on(found, X)
     rows = matrix - partition.mean_
     V = partition.components_
@@ -325,32 +328,11 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
     ax.set_xlabel("first component of the shared PCA")
     ax.set_ylabel("a direction that the shared PCA drops")
-    _read(ax.xaxis)
-    _read(ax.yaxis)
+    read(ax.xaxis)
+    read(ax.yaxis)
     ax.set_title(f"It drops {lost:.0f} % of the group's variance along one direction")
     ax.legend(frameon=False, markerscale=2)
     return ax
-
-
-def drawable(text: Any, width: int = 36) -> str:
-    """Text that a figure's font can draw, cut in the middle where it is long.
-
-    A character that the font lacks is spelt out, as in ``:unicorn face:``.
-    """
-    from matplotlib import font_manager
-
-    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
-    known = font.get_charmap()
-    parts = []
-    for char in shown(text):
-        if ord(char) in known:
-            parts.append(char)
-        elif unicodedata.category(char) not in ("Cf", "Mn"):  # joiners and variants of emoji
-            parts.append(f":{unicodedata.name(char, f'U+{ord(char):04X}').lower()}:")
-    drawn = "".join(parts)
-    if len(drawn) <= width:
-        return drawn
-    return f"{drawn[: width - width // 3 - 1]}\u2026{drawn[len(drawn) - width // 3 :]}"
 
 
 def _check(found: Any) -> None:
@@ -359,37 +341,3 @@ def _check(found: Any) -> None:
             f"Found {type(found).__name__} where an explanation is needed. Pass what "
             "leftout.explain.group returns."
         )
-
-
-def _named(ax: Axes, names: list[str], lines: int = 1) -> None:
-    """Horizontal bars from the top, named as they are: a dollar sign starts no formula."""
-    texts = [drawable(name, 36 * lines) for name in names]
-    texts = texts if lines == 1 else [fill(text, 38) for text in texts]
-    ax.set_yticks(np.arange(len(names)), texts)
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-        label.set_fontsize(8 if lines > 1 else label.get_fontsize())
-    ax.invert_yaxis()
-
-
-def _read(axis: Axis) -> None:
-    """Ticks as people read numbers, as fine as the axis is long."""
-    axis.set_major_formatter(
-        lambda value, _: number(value, scale=float(np.ptp(axis.get_view_interval())))
-    )
-
-
-def _axis(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
-
-
-def _log_sizes(ax: Axes, sizes: np.ndarray) -> None:
-    """A logarithmic axis with a few of the sizes themselves as ticks."""
-    ax.set_xscale("log")
-    shown = sizes[:: max(1, len(sizes) // 5)]
-    ax.set_xticks(shown, [f"{size:,}" for size in shown])
-    ax.minorticks_off()

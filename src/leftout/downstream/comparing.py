@@ -1,0 +1,216 @@
+"""A prediction that is there already: how good it is on each side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leftout.checks import Refusal, check_whole, generator
+from leftout.core.interval import Interval
+from leftout.core.losses import Array
+from leftout.downstream.aims import Aim, Sides, aim_of, check_sides, sides_of
+from leftout.downstream.measures import drawn, interval, lines, members
+from leftout.downstream.result import Shown
+from leftout.files import Told
+from leftout.tables.columns import Column, column_of
+from leftout.tables.targets import levels_of, value_of
+from leftout.wording import counted, unambiguous
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Compared(Shown, Told):
+    """How good a prediction is on each side.
+
+    Attributes
+    ----------
+    target, kind, group, rest, scale
+        As in :class:`Harm`. Of groups that are not marked by 1 and 0, ``group`` is the smallest.
+    probabilities : bool
+        Whether the prediction was read as probabilities.
+    missing : int
+        Rows left out, since their target or prediction is missing.
+    sizes : dict
+        Rows of each side.
+    measures : dict
+        Of each side, each measure and its interval.
+    gaps : dict
+        Of each group, each measure minus that of all other rows.
+    """
+
+    also = ("gap",)
+
+    target: str
+    kind: str
+    group: str
+    rest: str
+    scale: float
+    probabilities: bool
+    missing: int
+    sizes: dict[str, int]
+    measures: dict[str, dict[str, Interval]]
+    gaps: dict[str, dict[str, Interval]]
+
+    @property
+    def gap(self) -> Interval:
+        """The error of the group minus that of the rest."""
+        return self.gaps[self.group]["error"]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One line for each side; each measure with its interval."""
+        import pandas as pd
+
+        rows = []
+        for side, measures in self.measures.items():
+            row: dict[str, Any] = {"side": side, "rows": self.sizes[side]}
+            for name, (value, low, high) in measures.items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def summary(self) -> str:
+        """What was found, in a few sentences."""
+        a, b = (self.measures[side] for side in (self.group, self.rest))
+        base = "mean" if self.kind == "number" else "base_rate"
+        what = "average error" if self.kind == "number" else "share of wrong predictions"
+        text = (
+            f"{self.target}: the {what} is {self.figure(a['error'].value)} for the {self.group} "
+            f"({counted(self.sizes[self.group], 'row')}) and {self.figure(b['error'].value)} for "
+            f"the {self.rest} ({counted(self.sizes[self.rest], 'row')}), a difference of "
+            f"{self.around(self.gap)}. The target itself is at {self.figure(a[base].value)} and "
+            f"{self.figure(b[base].value)}, the predictions at "
+            f"{self.figure(a['mean_prediction'].value)} and "
+            f"{self.figure(b['mean_prediction'].value)}."
+        )
+        if self.missing:
+            text += f" {counted(self.missing, 'row')} without target or prediction are left out."
+        return text
+
+
+def compare_prediction(
+    prediction: Any,
+    y: Any,
+    groups: ArrayLike,
+    *,
+    positive: Any = None,
+    bootstrap: int = 999,
+    random_state: Any = 0,
+) -> Compared:
+    """Compare how good a prediction, of whatever model, is for a group and for the rest.
+
+    Parameters
+    ----------
+    prediction : array of shape (m,)
+        Classes as in ``y``, probabilities of the class that counts, or numbers.
+    y : array of shape (m,)
+        What was predicted.
+    groups, positive, bootstrap, random_state
+        As in :func:`leftout.harm`.
+
+    Returns
+    -------
+    Compared
+        ``table``, ``gap``, ``gaps``, ``measures``, ``summary()``, ``to_dict()``.
+
+    Examples
+    --------
+    >>> from leftout import compare_prediction
+    >>> y, group = [0, 1] * 40, [1] * 40 + [0] * 40
+    >>> guesses = [0] * 40 + [0, 1] * 20
+    >>> found = compare_prediction(guesses, y, group)
+    >>> found.gap.value, found.gap.clear
+    (0.5, 1)
+    """
+    check_whole("bootstrap", bootstrap)
+    target, given = column_of(y, getattr(y, "name", None) or "target"), column_of(prediction)
+    if len(given) != len(target):
+        raise Refusal(
+            f"Found {counted(len(given), 'prediction')} for {counted(len(target), 'row')}; one for "
+            "each row is needed, in the same order."
+        )
+    names, place, marked = sides_of(groups, len(target))
+    aim, known = aim_of(y, positive, 1)
+    there = ~given.missing[known]
+    rows = np.flatnonzero(known)[there]
+    aim, place = aim.take(np.flatnonzero(there)), place[rows]
+    check_sides(aim, names, place)
+    guesses, chances, probabilities = _read(given.take(rows), target, aim)
+    columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
+    measures, sizes = drawn(aim, columns, place, bootstrap, generator(random_state))
+    if not probabilities:
+        measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
+    first = 0 if marked else int(np.argmin(sizes[: len(names)]))
+    sides, k = Sides(names, place, first), len(names)
+    each = list(names) + list(sides.rests) * (k > 2)
+    rests = [1, 0] if k == 2 else [k + group for group in range(k)]
+    return Compared(
+        target=aim.text,
+        kind=aim.kind,
+        group=names[first],
+        rest=sides.rests[first],
+        scale=aim.scale,
+        probabilities=probabilities and aim.classes is not None,
+        missing=len(target) - len(rows),
+        sizes=dict(zip(each, sizes.astype(int).tolist(), strict=True)),
+        measures={
+            side: {name: interval(of[:, s], sizes[s]) for name, of in measures.items()}
+            for s, side in enumerate(each)
+        },
+        gaps={
+            side: {
+                name: interval(of[:, s] - of[:, rests[s]], min(sizes[s], sizes[rests[s]]))
+                for name, of in measures.items()
+            }
+            for s, side in enumerate(names)
+        },
+    )
+
+
+def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None, bool]:
+    """Guesses, chances where there are classes, and whether these are probabilities."""
+    numbers = given.numbers
+    if aim.classes is None:
+        if numbers is None or not np.isfinite(numbers).all():
+            raise Refusal(
+                f"The target {aim.text} is a number, but the prediction is not. Pass predicted "
+                "numbers."
+            )
+        return numbers, None, True
+    codes, unknown = _classes(given, target, aim)
+    if unknown is None:
+        return codes, np.eye(len(aim.classes))[codes.astype(np.intp)], False
+    if not aim.two or numbers is None or not (0.0 <= numbers.min() <= numbers.max() <= 1.0):
+        raise Refusal(
+            f"The prediction holds {unambiguous(unknown)}, which is no class of the target "
+            f"{aim.text}. Pass classes as the target has them"
+            + (", or probabilities from 0 to 1." if aim.two else ".")
+        )
+    positive = numbers if aim.positive == 1 else 1.0 - numbers
+    chances = np.column_stack([1.0 - positive, positive])
+    return (positive > 0.5).astype(np.float64), chances, True
+
+
+def _classes(given: Column, target: Column, aim: Aim) -> tuple[Array, str | None]:
+    """Codes of predicted classes, and the first one that the target does not have."""
+    assert aim.classes is not None
+    if given.categories is None:
+        distinct, _, places = given.tabulated
+        texts = [given.show(value) for value in distinct.tolist()]
+    else:
+        texts, places = list(given.categories), given.values
+    codes = np.zeros(len(texts))
+    for place in np.unique(places).tolist():
+        try:
+            (level,) = levels_of(target, texts[place]) or [None]
+        except Refusal:
+            return codes[places], texts[place]
+        name = value_of(target, level)
+        codes[place] = name == aim.classes[1] if aim.two else aim.classes.index(name)
+    return codes[places], None
