@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_groups
 from leftout.tables.columns import Column, column_of
 from leftout.tables.targets import as_numbers, called, level_of, levels_of, value_of
-from leftout.wording import counted, leading, shortened, unambiguous
+from leftout.wording import counted, shortened, unambiguous
 
 # Fewer rows say next to nothing of an error rate.
 FEWEST = 20
@@ -22,17 +22,19 @@ _GROUPS = 20
 # What a model sees: all columns, components of the shared PCA, components of Fair PCA.
 VARIANTS = ("all columns", "shared PCA", "Fair PCA")
 # What the sides are called where nobody has named them.
-GROUP, REST = "left-out group", "rest"
+GROUP, REST, OTHERS = "left-out group", "rest", "all others"
 
 
 @dataclass(frozen=True)
 class Aim:
     """What is predicted, for the rows where it is known.
 
+    ``name`` is the column's, ``text`` what is told of it: which of two classes counts.
     ``classes`` are the names of what ``values`` are codes of; None where these are numbers.
     ``positive`` is the code of the class whose rate is told.
     """
 
+    name: str
     text: str
     values: NDArray[Any]
     classes: tuple[str, ...] | None
@@ -40,7 +42,7 @@ class Aim:
 
     def take(self, rows: NDArray[np.intp]) -> Aim:
         """The same of some of the rows."""
-        return Aim(self.text, self.values[rows], self.classes, self.positive)
+        return replace(self, values=self.values[rows])
 
     @property
     def two(self) -> bool:
@@ -73,20 +75,20 @@ def aim_of(y: Any, positive: Any, folds: int) -> tuple[Aim, NDArray[np.bool_]]:
     target = column_of(y, getattr(y, "name", None) or "target")
     if target.missing.all():
         raise Refusal(
-            f"The target {unambiguous(target.name)} is missing in all {len(target):,} rows, so "
+            f"The target {target.name!r} is missing in all {len(target):,} rows, so "
             "that there is nothing to predict. Choose another target."
         )
     if levels_of(target, positive) is None:
         values = as_numbers(target)
         known = np.isfinite(values)
-        return Aim(called(target), values[known], None), known
+        return Aim(target.name, called(target), values[known], None), known
     known = ~target.missing
     chosen = level_of(target, positive)
     if positive is None and len(target.categories or ()) > 2:
         aim = _several(target, int(chosen), known)
     else:
         values = as_numbers(target, positive)[known].astype(np.intp)
-        aim = Aim(called(target, positive), values, _two(target, chosen), 1)
+        aim = Aim(target.name, called(target, positive), values, _two(target, chosen), 1)
     _check_classes(aim, folds)
     return aim, known
 
@@ -102,12 +104,12 @@ def _several(target: Column, chosen: int, known: NDArray[np.bool_]) -> Aim:
     assert target.categories is not None
     if len(target.categories) > _CLASSES:
         raise Refusal(
-            f"The target {unambiguous(target.name)} takes {len(target.categories):,} values that "
+            f"The target {target.name!r} takes {len(target.categories):,} values that "
             f"are not numbers; models here predict up to {_CLASSES}. Choose another target, or say "
             f"which value counts with {asking('positive')}."
         )
     values = target.values[known].astype(np.intp)
-    return Aim(unambiguous(target.name), values, target.categories, chosen)
+    return Aim(target.name, unambiguous(target.name), values, target.categories, chosen)
 
 
 def _check_classes(aim: Aim, folds: int) -> None:
@@ -138,7 +140,7 @@ class Sides:
         """What all rows that are not in a group are called, for each group."""
         if len(self.names) == 2:
             return self.names[::-1]
-        return tuple(f"not {name}" for name in self.names)
+        return (OTHERS,) * len(self.names)
 
 
 def sides_of(groups: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp], bool]:
@@ -163,24 +165,30 @@ def sides_of(groups: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[n
     return tuple(shortened(unambiguous(name)) for name in found.tolist()), place, False
 
 
-def check_sides(aim: Aim, names: tuple[str, ...], place: NDArray[np.intp]) -> None:
-    """Refuse sides on which nothing can be compared."""
+def check_sides(
+    aim: Aim, names: tuple[str, ...], place: NDArray[np.intp], *, varied: bool = True
+) -> None:
+    """Refuse sides of too few rows, and with ``varied`` sides on which the target does not vary."""
     for side, name in enumerate(names):
         values = aim.values[place == side]
         if len(values) < FEWEST:
             raise Refusal(
-                f"The {_called(name)} has {counted(len(values), 'row')} with a known target; at "
-                f"least {FEWEST} are needed on each side. Join small groups, or take a larger one."
+                f"Found {counted(len(values), 'row')} with a known target in {side_called(name)}; "
+                f"at least {FEWEST} are needed on each side. Join small groups, or take larger "
+                "ones."
             )
         present = np.unique(values)
-        if len(present) < 2:
+        if varied and len(present) < 2:
             only = aim.classes[int(present[0])] if aim.classes else f"{present[0]:g}"
             raise Refusal(
-                f"The target {aim.text} is {unambiguous(only)} in every row of the "
-                f"{_called(name)}; two values are needed on each side. Choose another target or "
-                "other groups."
+                f"The target {aim.name!r} is {unambiguous(only)} in every row of "
+                f"{side_called(name)}; two values are needed on each side. Choose another target "
+                "or other groups."
             )
 
 
-def _called(name: str) -> str:
-    return name if name in (GROUP, REST) else f"group {leading([name])}"
+def side_called(name: str) -> str:
+    """A side in a sentence."""
+    if name in (GROUP, REST):
+        return f"the {name}"
+    return name if name == OTHERS else f"group {name}"

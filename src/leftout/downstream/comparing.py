@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from leftout.checks import Refusal, check_whole, generator
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.downstream.aims import Aim, Sides, aim_of, check_sides, sides_of
+from leftout.downstream.aims import Aim, Sides, aim_of, check_sides, side_called, sides_of
 from leftout.downstream.measures import drawn, interval, lines, members
 from leftout.downstream.result import Shown
 from leftout.files import Told
@@ -81,9 +81,9 @@ class Compared(Shown, Told):
         base = "mean" if self.kind == "number" else "base_rate"
         what = "average error" if self.kind == "number" else "share of wrong predictions"
         text = (
-            f"{self.target}: the {what} is {self.figure(a['error'].value)} for the {self.group} "
-            f"({counted(self.sizes[self.group], 'row')}) and {self.figure(b['error'].value)} for "
-            f"the {self.rest} ({counted(self.sizes[self.rest], 'row')}), a difference of "
+            f"{self.target}: the {what} is {self.figure(a['error'].value)} for "
+            f"{side_called(self.group)} ({counted(self.sizes[self.group], 'row')}) and "
+            f"{self.figure(b['error'].value)} for {side_called(self.rest)} ({counted(self.sizes[self.rest], 'row')}), a difference of "
             f"{self.around(self.gap)}. The target itself is at {self.figure(a[base].value)} and "
             f"{self.figure(b[base].value)}, the predictions at "
             f"{self.figure(a['mean_prediction'].value)} and "
@@ -140,7 +140,7 @@ def compare_prediction(
     there = ~given.missing[known]
     rows = np.flatnonzero(known)[there]
     aim, place = aim.take(np.flatnonzero(there)), place[rows]
-    check_sides(aim, names, place)
+    check_sides(aim, names, place, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), target, aim)
     columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
     measures, sizes = drawn(aim, columns, place, bootstrap, generator(random_state))
@@ -148,7 +148,7 @@ def compare_prediction(
         measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
     first = 0 if marked else int(np.argmin(sizes[: len(names)]))
     sides, k = Sides(names, place, first), len(names)
-    each = list(names) + list(sides.rests) * (k > 2)
+    told = list(enumerate(names)) + [(k + first, sides.rests[first])] * (k > 2)
     rests = [1, 0] if k == 2 else [k + group for group in range(k)]
     return Compared(
         target=aim.text,
@@ -158,10 +158,10 @@ def compare_prediction(
         scale=aim.scale,
         probabilities=probabilities and aim.classes is not None,
         missing=len(target) - len(rows),
-        sizes=dict(zip(each, sizes.astype(int).tolist(), strict=True)),
+        sizes={side: int(sizes[s]) for s, side in told},
         measures={
             side: {name: interval(of[:, s], sizes[s]) for name, of in measures.items()}
-            for s, side in enumerate(each)
+            for s, side in told
         },
         gaps={
             side: {
@@ -179,7 +179,7 @@ def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None,
     if aim.classes is None:
         if numbers is None or not np.isfinite(numbers).all():
             raise Refusal(
-                f"The target {aim.text} is a number, but the prediction is not. Pass predicted "
+                f"The target {aim.name!r} is a number, but the prediction is not. Pass predicted "
                 "numbers."
             )
         return numbers, None, True
@@ -189,7 +189,7 @@ def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None,
     if not aim.two or numbers is None or not (0.0 <= numbers.min() <= numbers.max() <= 1.0):
         raise Refusal(
             f"The prediction holds {unambiguous(unknown)}, which is no class of the target "
-            f"{aim.text}. Pass classes as the target has them"
+            f"{aim.name!r}. Pass classes as the target has them"
             + (", or probabilities from 0 to 1." if aim.two else ".")
         )
     positive = numbers if aim.positive == 1 else 1.0 - numbers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.core.interval import Interval
-from leftout.downstream.aims import VARIANTS
+from leftout.downstream.aims import VARIANTS, side_called
 from leftout.files import Told, plain
 from leftout.wording import counted, listed, number
 
@@ -74,7 +74,7 @@ class Shown:
         """An error, or a difference of errors with the unit ``" points"``."""
         if self.kind == "number" or not np.isfinite(value):
             return number(value, self.scale)
-        return f"{100 * value + 0.0:.1f}{unit}"
+        return f"{round(100 * value, 1) + 0.0:.1f}{unit}"  # never -0.0
 
     def around(self, each: Interval) -> str:
         """A difference and its interval."""
@@ -200,23 +200,20 @@ class Harm(Shown, Told):
         """What the shared PCA costs the two sides."""
         cost = self.cost()
         (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
-        more = "more" if cost.extra_cost.value >= 0 else "less"
-        extra = cost.extra_cost
-        if more == "less":
-            extra = Interval(-extra.value, -extra.high, -extra.low)
+        extra, more = _upward(cost.extra_cost), "more" if cost.extra_cost.value >= 0 else "less"
         return (
-            f"{self._measured()} from all columns is {a} for the {self.group} and {b} for the "
-            f"{self.rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
-            f"{c} and {d}. That costs the {self.group} {self.figure(cost.cost.value, ' points')}, "
-            f"the {self.rest} {self.figure(cost.rest_cost.value, ' points')}: "
+            f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
+            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
+            f"{c} and {d}. That costs {self._group} {self.figure(cost.cost.value, ' points')}, "
+            f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
             f"{self.around(extra)} {more}. {self._verdict()}"
         )
 
     def _verdict(self) -> str:
         if self.costs_more:
-            return f"The components cost the {self.group} more than the {self.rest}."
+            return f"The components cost {self._group} more than {self._rest}."
         if self.extra_cost.clear < 0:
-            return f"They cost the {self.rest} more than the {self.group}."
+            return f"They cost {self._rest} more than {self._group}."
         if self.extra_cost.clear > 0:
             return "That is too little to matter."
         return "The interval holds zero: that they cost one side more is not shown."
@@ -226,20 +223,24 @@ class Harm(Shown, Told):
         """What Fair PCA gives back, and whom it costs something."""
         cost, (a, b) = self.cost(), self._both(VARIANTS[2])
         text = (
-            f"Fair PCA with as many components has {a} and {b}: it takes "
-            f"{self.around(cost.fair_return)} off the error of the {self.group} and "
-            f"{self.around(cost.rest_return)} off that of the {self.rest}."
+            f"Fair PCA with as many components has {a} and {b}: it "
+            f"{self._moved(cost.fair_return, f'the error of {self._group}')} and "
+            f"{self._moved(cost.rest_return, f'that of {self._rest}')}."
         )
         if self.gives_back:
             return (
-                f"{text} It gives the {self.group} something back, and the {self.rest} does not "
+                f"{text} It gives {self._group} something back, and {self._rest} does not "
                 "clearly pay for it."
             )
         if self.rest_return.clear < 0:
-            return text + f" The {self.rest} clearly pays for it."
+            return text + f" For that, {self._rest} clearly pays."
         if self.fair_return.clear < 0:
-            return text + f" The {self.group} is worse off with it."
-        return text + f" That it gives the {self.group} something back is not shown."
+            return text + f" With it {self._group} is worse off."
+        return text + f" That it gives {self._group} something back is not shown."
+
+    def _moved(self, each: Interval, what: str) -> str:
+        told = self.around(_upward(each))
+        return f"takes {told} off {what}" if each.value >= 0 else f"adds {told} to {what}"
 
     def summary(self) -> str:
         """What was found, in a few sentences."""
@@ -259,23 +260,35 @@ class Harm(Shown, Told):
     def _others(self) -> str:
         """What the other models say of the extra cost."""
         each = [
-            f"{model} {self.around(self.cost(model=model).extra_cost)}" for model in self.models[1:]
+            f"{self.around(self.cost(model=model).extra_cost)} with {model}"
+            for model in self.models[1:]
         ]
-        if not each:
-            return ""
-        return f" Beyond the {self.rest}'s, the cost to the {self.group} is: {listed(each)}."
+        return f" The extra cost is {listed(each)}." if each else ""
 
     def _base(self) -> str:
         name = "mean" if self.kind == "number" else "base_rate"
         a, b = (self.at(side, VARIANTS[0], name).value for side in (self.group, self.rest))
         return (
-            f"The target itself is at {self.figure(a)} in the {self.group} and {self.figure(b)} in "
-            f"the {self.rest}: a different rate or mean alone is not harm."
+            f"The target itself is at {self.figure(a)} in {self._group} and {self.figure(b)} in "
+            f"{self._rest}: a different rate or mean alone is not harm."
         )
 
     def _measured(self) -> str:
         return "The average error" if self.kind == "number" else "The share of wrong predictions"
 
+    @property
+    def _group(self) -> str:
+        return side_called(self.group)
+
+    @property
+    def _rest(self) -> str:
+        return side_called(self.rest)
+
     def _both(self, variant: str) -> tuple[str, str]:
         a, b = (self.figure(self.at(side, variant).value) for side in (self.group, self.rest))
         return a, b
+
+
+def _upward(each: Interval) -> Interval:
+    """A difference without its sign, which is said in words."""
+    return each if each.value >= 0 else Interval(-each.value, -each.high, -each.low)

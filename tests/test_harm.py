@@ -1,0 +1,545 @@
+"""What components cost a model on each side: against plain loops, and known numbers by hand."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure as Drawing
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from leftout import (
+    FairPCA,
+    MaxDisparityPartition,
+    Refusal,
+    TableEncoder,
+    compare_prediction,
+    harm,
+    plots,
+)
+from leftout.checks import generator
+from leftout.datasets import make_planted
+from leftout.downstream.aims import VARIANTS, aim_of
+from leftout.downstream.measures import interval, summed
+from leftout.downstream.predictions import deal
+from leftout.running import collected_notes
+
+GROUP, REST = "left-out group", "rest"
+
+
+def planted(seed=0, n_rows=500, size=120, slope=4.0):
+    """A table whose outcome depends on a direction that only the planted rows have."""
+    rng = np.random.default_rng([3, seed])
+    X, group = make_planted(n_rows, 8, 2, size, random_state=rng)
+    along = X @ np.linalg.svd(X[group == 1])[2][0]
+    return X, (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-slope * along))).astype(int), group
+
+
+class Sees(ClassifierMixin, BaseEstimator):
+    """Right in every row where it sees all four columns; says 0 where it sees components."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return X[:, 0].astype(int) if X.shape[1] == 4 else np.zeros(len(X), dtype=int)
+
+    def predict_proba(self, X):
+        return np.where(
+            self.predict(X)[:, None] == self.classes_, 0.9, 0.1 / (len(self.classes_) - 1)
+        )
+
+
+def by_hand():
+    """40 rows of a group, 10 of them positive; 100 of a rest, 60 of them positive."""
+    y = np.r_[np.arange(40) < 10, np.arange(100) < 60].astype(int)
+    X = np.random.default_rng(0).standard_normal((140, 4))
+    X[:, 0] = y
+    return X, y, np.r_[np.ones(40), np.zeros(100)].astype(int)
+
+
+def test_costs_by_hand():
+    X, y, group = by_hand()
+    found = harm(X, y, group, 1, models=Sees(), repeats=2)
+    assert found.models == ["Sees"] and found.sizes == {GROUP: 40, REST: 100}
+    for variant, errors in zip(VARIANTS, [(0, 0), (0.25, 0.6), (0.25, 0.6)], strict=True):
+        assert (found.at(GROUP, variant).value, found.at(REST, variant).value) == errors
+    cost = found.cost()
+    assert (cost.cost.value, cost.rest_cost.value) == (0.25, 0.6)
+    assert cost.extra_cost.value == found.extra_cost.value == 0.25 - 0.6
+    assert found.fair_return == found.rest_return == (0.0, 0.0, 0.0)
+    assert found.at(GROUP, "shared PCA", "false_negative") == (1.0, 1.0, 1.0)
+    assert found.at(REST, "shared PCA", "false_positive") == (0.0, 0.0, 0.0)
+    assert found.at(GROUP, "all columns", "base_rate").value == 0.25
+    assert found.at(REST, "all columns", "mean_prediction").value == pytest.approx(
+        0.6 * 0.9 + 0.4 * 0.1
+    )
+    assert found.at(GROUP, "shared PCA", "log_loss").value == pytest.approx(
+        -0.25 * np.log(0.1) - 0.75 * np.log(0.9)
+    )
+    assert found.at(GROUP, "all columns", "auc").value == 1.0
+    assert found.at(GROUP, "shared PCA", "auc").value == 0.5
+    assert not found.costs_more and not found.gives_back
+    # a binomial share of 40 rows, and of 100
+    low, high = found.cost().cost[1:]
+    assert 0.11 < low < 0.15 and 0.37 < high < 0.42
+    assert found.table.shape[0] == 6 and found.table.rows.tolist() == [40] * 3 + [100] * 3
+    line = found.table.query("side == 'rest' and variant == 'Fair PCA'").iloc[0]
+    assert line.error == 0.6 and line.error_low < 0.6 < line.error_high
+
+
+def test_words_say_which_side():
+    X, y, group = by_hand()
+    text = harm(X, y, group, 1, models=Sees(), repeats=1).summary()
+    assert "from all columns is 0.0 % for the left-out group and 0.0 % for the rest" in text
+    assert "1 component of a shared PCA it is 25.0 % and 60.0 %" in text
+    assert "costs the left-out group 25.0 points, the rest 60.0 points: 35.0 points" in text
+    assert "less. They cost the rest more than the left-out group." in text
+    assert "The target itself is at 25.0 % in the left-out group and 60.0 % in the rest" in text
+    assert "a different rate or mean alone is not harm" in text
+    turned = harm(X, y, 1 - group, 1, models=Sees(), repeats=1)
+    assert turned.costs_more and turned.extra_cost.value == 0.6 - 0.25
+    assert "35.0 points (95 % interval" in turned.told_cost
+    assert "more. The components cost the left-out group more than the rest." in turned.told_cost
+
+
+def plain_loop(X, y, group, d, folds, repeats, model):
+    """The same from the definition: errors, chances and groups of each repeat and variant."""
+    aim, _ = aim_of(y, None, folds)
+    rng = generator(0)
+    chances = np.zeros((3, repeats, len(y)))
+    for repeat, fold in enumerate([deal(aim, 1 - group, folds, rng) for _ in range(repeats)]):
+        for k in range(folds):
+            train, test = fold != k, fold == k
+            shared = PCA(d, svd_solver="full").fit(X[train])
+            fair = FairPCA(d).fit(X[train], groups=group[train])
+            for variant, view in enumerate([lambda Z: Z, shared.transform, fair.transform]):
+                fitted = make_pipeline(StandardScaler(), model()).fit(view(X[train]), y[train])
+                if hasattr(fitted, "predict_proba"):
+                    chances[variant, repeat, test] = fitted.predict_proba(view(X[test]))[:, 1]
+                else:
+                    chances[variant, repeat, test] = fitted.predict(view(X[test]))
+    return chances
+
+
+def test_classes_against_a_plain_loop():
+    X, y, group = planted(n_rows=240, size=80)
+    found = harm(X, y, group, 2, models="logistic", folds=4, repeats=2, bootstrap=9)
+    chances = plain_loop(X, y, group, 2, 4, 2, lambda: LogisticRegression(max_iter=300))
+    for side, mask in ((GROUP, group == 1), (REST, group == 0)):
+        for variant, name in enumerate(VARIANTS):
+            each = chances[variant][:, mask]
+            wanted = {
+                "error": np.mean([(p > 0.5) != y[mask] for p in each]),
+                "log_loss": np.mean([log_loss(y[mask], p) for p in each]),
+                "auc": np.mean([roc_auc_score(y[mask], p) for p in each]),
+                "false_negative": np.mean(each[:, y[mask] == 1] <= 0.5),
+                "false_positive": np.mean(each[:, y[mask] == 0] > 0.5),
+                "base_rate": y[mask].mean(),
+                "mean_prediction": each.mean(),
+            }
+            for measure, value in wanted.items():
+                assert found.at(side, name, measure).value == pytest.approx(value, abs=1e-6)
+
+
+def test_numbers_against_a_plain_loop():
+    X, _, group = planted(n_rows=240, size=80)
+    y = X[:, 0] + 0.5 * X[:, 1] + 3.0
+    found = harm(X, y, group, 2, models="logistic", folds=4, repeats=1, bootstrap=9)
+    guesses = plain_loop(X, y, group, 2, 4, 1, Ridge)[:, 0]
+    assert found.kind == "number" and found.models == ["ridge"]
+    for side, mask in ((GROUP, group == 1), (REST, group == 0)):
+        for each, name in zip(guesses[:, mask], VARIANTS, strict=True):
+            value = {m: found.at(side, name, m).value for m in ("error", "r2", "mean")}
+            assert value["error"] == pytest.approx(np.abs(each - y[mask]).mean())
+            assert value["r2"] == pytest.approx(r2_score(y[mask], each))
+            assert value["mean"] == pytest.approx(y[mask].mean())
+    assert found.scale == pytest.approx(y.std()) and "The average error" in found.summary()
+
+
+def test_draws_are_rows_within_each_side():
+    strata = np.repeat([0, 1], [7, 12])
+    lines = np.column_stack([strata == 0, strata == 1, np.arange(19.0)])
+    sums = summed(lines, strata, 200, np.random.default_rng(0))
+    assert (sums[:, 0] == 7).all() and (sums[:, 1] == 12).all()
+    assert sums[0, 2] == 171 and sums[1:, 2].std() == pytest.approx(
+        np.sqrt(7 * np.arange(7).var() + 12 * np.arange(7, 19).var()), rel=0.2
+    )
+
+
+def test_intervals_are_as_wide_as_few_rows_make_them():
+    values = np.r_[0.0, np.random.default_rng(0).standard_normal(200_000)]
+    for rows, far in ((20, 2.0930 * np.sqrt(20 / 19)), (1e6, 1.96)):
+        low, high = interval(values, rows)[1:]
+        assert -low == pytest.approx(far, abs=0.03) and high == pytest.approx(far, abs=0.03)
+    assert np.isnan(interval(np.zeros(1), 30).low)
+
+
+def test_each_pca_is_fitted_once_for_each_fold_and_repeat():
+    X, y, group = planted(n_rows=200, size=60)
+    with (
+        mock.patch.object(PCA, "fit", autospec=True, side_effect=PCA.fit) as shared,
+        mock.patch.object(FairPCA, "fit", autospec=True, side_effect=FairPCA.fit) as fair,
+    ):
+        harm(X, y, group, 2, models=["logistic", Sees(), LogisticRegression()], folds=3, repeats=2)
+    assert shared.call_count == fair.call_count == 6
+    rows = [len(call.args[1]) for call in shared.call_args_list + fair.call_args_list]
+    assert set(rows) <= {133, 134}  # of 200: only those of the other folds
+
+
+def test_folds_share_classes_and_groups():
+    y = np.repeat([0, 1, 2], [60, 33, 7])
+    group = np.arange(100) % 10 == 0
+    aim, _ = aim_of(y.astype(str), None, 5)
+    fold = deal(aim, group.astype(int), 5, np.random.default_rng(0))
+    for code in range(3):
+        assert np.ptp(np.bincount(fold[y == code], minlength=5)) <= 1
+    assert np.ptp(np.bincount(fold, minlength=5)) == 0
+    assert np.bincount(fold[group], minlength=5).min() >= 1
+
+
+def test_a_shuffled_target_teaches_nothing():
+    X, y, group = planted(n_rows=1_600, size=700)
+    y = np.random.default_rng(0).permutation(y)
+    found = harm(X, y, group, 2, repeats=2, bootstrap=99)
+    aucs = found.table.auc
+    assert len(aucs) == 12 and (np.abs(aucs - 0.5) < 0.06).all(), aucs
+
+
+class Remembers(TransformerMixin, BaseEstimator):
+    """An encoder that knows the target of every row that it was fitted on."""
+
+    def fit(self, X, y=None):
+        self.known_ = dict(zip(X["name"], y, strict=True))
+        return self
+
+    def transform(self, X):
+        told = [self.known_.get(name, 0.5) for name in X["name"]]
+        return np.column_stack([told, X[["a", "b"]]])
+
+
+def test_an_encoder_learns_on_other_folds_only():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((300, 2)), columns=["a", "b"])
+    table["name"] = [f"row {row}" for row in range(300)]
+    y, group = np.arange(300) % 2, np.arange(300) < 100
+    whole = Remembers().fit(table, y).transform(table)
+    leaking = harm(whole, y, group, 2, models="logistic", repeats=1, bootstrap=9)
+    assert leaking.at(GROUP, "all columns").value == 0.0
+    honest = harm(table, y, group, 2, encoder=Remembers(), models="logistic", repeats=1)
+    for side in (GROUP, REST):
+        for variant in VARIANTS:
+            assert 0.3 < honest.at(side, variant).value < 0.7
+
+
+def test_a_raw_table_with_an_encoder():
+    X, y, group = planted(n_rows=300, size=100)
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(8)])
+    table["town"] = np.where(X[:, 0] > 0, "A", "B")
+    found = harm(table, y, group, 0.8, encoder=TableEncoder(), models="logistic", repeats=1)
+    assert found.n_rows == 300 and 1 <= found.n_components <= 9
+    with pytest.raises(Refusal, match="not numbers"):
+        harm(table, y, group)
+
+
+class Halves(BaseEstimator):
+    """A search that keeps what it saw; the group are rows whose first value is above 0."""
+
+    seen: list = []
+
+    def fit(self, X):
+        self.seen.append(("fit", X[:, 1]))
+        self.labels_ = self.predict(X)
+        self.seen.pop()
+        return self
+
+    def predict(self, X):
+        self.seen.append(("predict", X[:, 1]))
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_a_search_has_not_seen_the_rows_it_judges():
+    X, y, _ = planted(n_rows=300, size=100)
+    Halves.seen.clear()
+    found = harm(X, y, search=Halves(), n_components=2, models="logistic", folds=3, repeats=2)
+    fitted, judged = Halves.seen[::2], Halves.seen[1::2]
+    assert [what for what, _ in fitted] == ["fit"] * 6
+    for (_, before), (what, new) in zip(fitted, judged, strict=True):
+        assert what == "predict" and not set(before) & set(new) and len(before) + len(new) == 300
+    above = X[:, 0] > 0
+    assert found.new_rows and found.sizes == {GROUP: above.sum(), REST: (~above).sum()}
+    assert "rows that the search had not seen" in found.summary()
+    X, y, _ = planted(n_rows=900, size=300)
+    real = MaxDisparityPartition(2, group_size=0.3, random_state=0)
+    assert harm(X, y, search=real, n_components=2, models="logistic", repeats=1).costs_more
+
+
+def test_groups_with_names_are_each_compared_with_all_others():
+    X, y, group = by_hand()
+    names = np.where(group == 1, "a", np.where(np.arange(140) < 60, "b", "c"))
+    y[40:60] = np.arange(20) < 5  # b: 5 of 20, c: 40 of 80
+    X[:, 0] = y
+    found = harm(X, y, names, 1, models=Sees(), repeats=1)
+    cost = {side: found.cost(side=side).cost.value for side in "abc"}
+    assert cost == {"a": 10 / 40, "b": 5 / 20, "c": 40 / 80}
+    assert found.cost(side="c").rest_cost.value == 15 / 60
+    assert found.cost(side="a").rest_cost.value == 45 / 100
+    losses = FairPCA(1).fit(X, groups=names).baseline_losses_
+    assert found.group == "abc"[losses.argmax()] and found.rest == "all others"
+    assert set(found.table.side) == {"a", "b", "c", found.rest}
+    assert found.sizes == {"a": 40, "b": 20, "c": 80}
+    two = harm(X, y, np.where(group == 1, "F", "M"), 1, models=Sees(), repeats=1)
+    assert {two.group, two.rest} == {"F", "M"} and len(two.table) == 6
+
+
+def test_several_classes():
+    X, y, group = by_hand()
+    y = np.array(["x", "y", "z"])[y + (np.arange(140) % 5 == 0)]
+    X[:, 0] = np.searchsorted(["x", "y", "z"], y)
+    found = harm(X, y, group, 1, models=Sees(), repeats=1)
+    assert found.kind == "several classes" and "false_negative" not in found.table
+    assert found.at(GROUP, "shared PCA").value == np.mean(y[group == 1] != "x")
+    assert found.at(REST, "all columns", "auc").value == 1.0
+    one = harm(X, y, group, 1, models="logistic", positive="z", repeats=1)
+    assert one.kind == "two classes" and one.target == "target = z"
+    assert one.at(REST, "shared PCA", "base_rate").value == np.mean(y[group == 0] == "z")
+
+
+def test_rows_without_a_target_are_left_out():
+    X, y, group = planted(n_rows=240, size=80)
+    more = np.vstack([X, X[:9]])
+    gaps = np.r_[y.astype(float), np.full(9, np.nan)]
+    found = harm(more, gaps, np.r_[group, group[:9]], 2, models="logistic", bootstrap=9)
+    alone = harm(X, y, group, 2, models="logistic", bootstrap=9)
+    assert (found.missing, found.n_rows, alone.missing) == (9, 240, 0)
+    assert found.at(GROUP, "shared PCA") == alone.at(GROUP, "shared PCA")
+    assert "9 rows without a target are left out" in found.summary()
+
+
+def test_a_large_table_is_drawn_from_and_says_so():
+    X, y, group = planted(n_rows=400, size=150)
+    with collected_notes() as notes:
+        found = harm(X, y, group, 2, models="logistic", repeats=1, max_rows=300, bootstrap=9)
+    assert (found.n_rows, found.set_aside) == (300, 100)
+    assert notes == [
+        "Predictions are for 300 of 400 rows, drawn at random. Raise max_rows for more."
+    ]
+
+
+def test_planted_harm_is_found_and_given_back():
+    X, y, group = planted(n_rows=800, size=200)
+    found = harm(X, y, group, 2, models="logistic", by_dimension=True)
+    assert found.costs_more and found.gives_back
+    assert found.extra_cost.low > 0.05 and found.fair_return.low > 0.05
+    numbers = [line.n_components for line in found.by_dimension]
+    assert numbers == [1, 2, 3, 4, 5, 6, 7]
+    second = found.by_dimension[1]
+    assert second.pca_group == pytest.approx(found.at(GROUP, "shared PCA").value, abs=0.05)
+    assert second.pca_rest == pytest.approx(found.at(REST, "shared PCA").value, abs=0.05)
+    assert second.fair_group == pytest.approx(found.at(GROUP, "Fair PCA").value, abs=0.05)
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["costs_more"] is True and data["extra_cost"]["value"] == found.extra_cost.value
+    assert data["fair_return"]["low"] == found.fair_return.low
+    random = np.random.default_rng(0).permutation(group)
+    assert not harm(X, y, random, 2, models="logistic").costs_more
+
+
+def test_at_most_twelve_numbers_of_components():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 30)), np.arange(120) % 2
+    found = harm(X, y, np.arange(120) < 50, 5, models=Sees(), repeats=1, by_dimension=True)
+    numbers = [line.n_components for line in found.by_dimension]
+    assert numbers[0] == 1 and numbers[-1] == 29 and len(numbers) <= 12
+    assert {line.pca_group for line in found.by_dimension if line.n_components != 4} == {0.5}
+
+
+def test_the_same_again_and_on_two_threads():
+    X, y, group = planted(n_rows=200, size=60)
+    one, two = (
+        harm(X, y, group, 2, repeats=1, bootstrap=99, n_jobs=jobs).to_dict() for jobs in (1, 2)
+    )
+    assert one == two
+
+
+class Warns(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        warnings.warn("not converged", ConvergenceWarning, stacklevel=1)
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_warnings_of_models_do_not_reach_people():
+    X, _, group = planted(n_rows=200, size=60)
+    found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9)
+    assert found.extra_cost.value == pytest.approx(0.0, abs=1e-12)
+    assert found.at(GROUP, "all columns", "r2").value < 0.01
+
+
+def test_a_model_without_probabilities():
+    class Hard(Sees):
+        predict_proba = None
+
+        def __getattribute__(self, name):
+            if name == "predict_proba":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    X, y, group = by_hand()
+    found = harm(X, y, group, 1, models=Hard(), repeats=1)
+    assert np.isnan(found.at(GROUP, "all columns", "log_loss").value)
+    assert found.at(REST, "shared PCA").value == 0.6
+
+
+Y = np.arange(100) % 2
+HALF = np.arange(100) < 50
+REFUSED = {
+    "one class": (np.ones(100), HALF, {}, "takes 1 value"),
+    "one class on a side": (
+        np.where(HALF, 1, Y),
+        HALF,
+        {},
+        "target 'target' is 1 in every row of the left-out",
+    ),
+    "few rows": (Y, np.arange(100) < 19, {}, "19 rows with a known target in the left-out group"),
+    "all missing": (np.full(100, np.nan), HALF, {}, "missing in all 100 rows"),
+    "many classes": ([f"t{i % 50}" for i in range(100)], HALF, {}, "takes 50 values that are not"),
+    "rare class": (["a", "b"] * 49 + ["c"] * 2, HALF, {}, "2 rows .* have the class c"),
+    "one group": (Y, np.zeros(100), {}, "in one group"),
+    "many groups": (Y, np.arange(100) // 4, {}, "25 different labels"),
+    "small group": (
+        Y,
+        np.array(list("abc"))[np.arange(100) // 45],
+        {},
+        "10 rows with a known target in group c",
+    ),
+    "neither": (Y, None, {}, "neither of groups and search"),
+    "both": (Y, HALF, {"search": Halves()}, "both of groups and search"),
+    "short target": (Y[:90], HALF, {}, "90 values for 100 rows"),
+    "unknown model": (Y, HALF, {"models": "logistics"}, "Did you mean 'logistic'"),
+    "no model": (Y, HALF, {"models": []}, "names no model"),
+    "a class as a model": (Y, HALF, {"models": LogisticRegression}, "estimator with fit and"),
+    "one fold": (Y, HALF, {"folds": 1}, "folds=1 is not a number of folds"),
+    "no repeats": (Y, HALF, {"repeats": 0}, "repeats=0 is not a count"),
+    "components": (Y, HALF, {"n_components": 4}, "n_components=4 is out of range"),
+    "positive": (Y, HALF, {"positive": 7}, "positive=7 is not a value"),
+}
+
+
+@pytest.mark.parametrize("y, groups, options, words", REFUSED.values(), ids=REFUSED)
+def test_refusals(y, groups, options, words):
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    with pytest.raises(Refusal, match=words):
+        harm(X, y, groups, **{"n_components": 2, **options})
+
+
+def judged():
+    """30 rows of a group and 50 of a rest: what is, and what somebody predicted."""
+    y = np.r_[np.arange(30) < 10, np.arange(50) < 20].astype(int)
+    guess = y.copy()
+    guess[:4] = 0  # 4 of 10 missed
+    guess[10:15] = 1  # 5 of 20 alarms
+    guess[30:32] = 0  # 2 of 20 missed
+    return y, guess, np.r_[np.ones(30), np.zeros(50)].astype(int)
+
+
+def test_a_prediction_by_hand():
+    y, guess, group = judged()
+    found = compare_prediction(guess, y, group)
+    a, b = found.measures[GROUP], found.measures[REST]
+    assert (a["error"].value, b["error"].value) == (9 / 30, 2 / 50)
+    assert found.gap.value == pytest.approx(9 / 30 - 2 / 50) and found.gap.clear == 1
+    assert (a["false_negative"].value, a["false_positive"].value) == (0.4, 0.25)
+    assert (b["false_negative"].value, b["false_positive"].value) == (0.1, 0.0)
+    assert a["mean_prediction"].value == 11 / 30 and a["base_rate"].value == 10 / 30
+    assert "auc" not in a and not found.probabilities
+    assert "30.0 % for the left-out group (30 rows) and 4.0 % for the rest" in found.summary()
+    assert found.table.error.tolist() == [9 / 30, 2 / 50]
+    assert found.to_dict()["gap"]["value"] == found.gap.value
+    named = compare_prediction(
+        np.where(guess, "yes", "no"), np.where(y, "yes", "no"), np.where(group, "F", "M")
+    )
+    assert named.group == "F" and named.gap.value == found.gap.value
+    truth = compare_prediction(guess, y.astype(bool), group)
+    assert truth.measures[GROUP]["false_negative"].value == 0.4
+    turned = compare_prediction(guess, y, group, positive=0)
+    assert turned.measures[GROUP]["false_negative"].value == 0.25
+
+
+def test_probabilities_by_hand():
+    y, guess, group = judged()
+    chance = np.where(guess == 1, 0.8, 0.3)
+    found = compare_prediction(chance, np.where(y, "yes", "no"), group)
+    a = found.measures[GROUP]
+    assert found.probabilities and a["error"].value == 0.3
+    assert a["log_loss"].value == pytest.approx(log_loss(y[:30], chance[:30]))
+    assert a["auc"].value == pytest.approx(roc_auc_score(y[:30], chance[:30]))
+    # DeLong's variance, from the placements of either class
+    hits, others = chance[:30][y[:30] == 1], chance[:30][y[:30] == 0]
+    wins = (hits[:, None] > others) + 0.5 * (hits[:, None] == others)
+    se = np.sqrt(wins.mean(1).var() / len(hits) + wins.mean(0).var() / len(others))
+    low, high = a["auc"][1:]
+    assert high - low == pytest.approx(2 * 2.08 * se, rel=0.15)
+
+
+def test_predicted_numbers_and_gaps():
+    y = np.arange(80.0)
+    guess = y + np.r_[np.full(30, 2.0), np.full(50, -1.0)]
+    guess[79] = np.nan
+    found = compare_prediction(guess, y, np.r_[np.ones(30), np.zeros(50)])
+    assert found.kind == "number" and found.missing == 1 and found.sizes == {GROUP: 30, REST: 49}
+    assert found.gap.value == 1.0 and found.measures[GROUP]["mean"].value == 14.5
+    assert found.measures[REST]["mean_prediction"].value == np.mean(y[30:79]) - 1.0
+    assert found.measures[GROUP]["r2"].value == pytest.approx(r2_score(y[:30], guess[:30]))
+    y, guess, group = judged()
+    kinds = np.where(group == 1, "a", np.where(np.arange(80) < 55, "b", "c"))
+    three = compare_prediction(guess, y, kinds)
+    assert three.gaps["a"]["error"].value == pytest.approx(9 / 30 - 2 / 50)
+    assert three.gaps["b"]["error"].value == pytest.approx(2 / 25 - 9 / 55)
+    assert np.isnan(three.measures["c"]["false_negative"].value)  # none is positive there
+    assert three.group in "bc" and three.rest == "all others"
+
+
+@pytest.mark.parametrize(
+    "prediction, y, words",
+    [
+        (["maybe"] * 80, judged()[0], "holds maybe, which is no class"),
+        (np.linspace(0, 3, 80), judged()[0], "or probabilities from 0 to 1"),
+        (["a"] * 80, np.arange(80.0), "is a number, but the prediction is not"),
+        ([1] * 79, judged()[0], "79 predictions for 80 rows"),
+    ],
+)
+def test_predictions_that_cannot_be_read(prediction, y, words):
+    with pytest.raises(Refusal, match=words):
+        compare_prediction(prediction, y, judged()[2])
+
+
+def test_the_figure_has_three_points_a_side():
+    X, y, group = by_hand()
+    found = harm(X, y, group, 1, models=Sees(), repeats=1, by_dimension=True)
+    ax = plots.harm(found, Drawing().subplots())
+    points = {one.get_label(): one.lines[0].get_ydata().tolist() for one in ax.containers}
+    assert points == {GROUP: [0.0, 25.0, 25.0], REST: [0.0, 60.0, 60.0]}
+    bars = ax.containers[0].lines[2][0].get_segments()
+    assert bars[1][:, 1] == pytest.approx([100 * end for end in found.at(GROUP, "shared PCA")[1:]])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [
+        "all columns", "shared PCA, 1", "Fair PCA, 1",
+    ]  # fmt: skip
+    other = plots.harm_by_dimension(found, Drawing().subplots())
+    drawn = {line.get_label(): line.get_ydata() for line in other.lines}
+    assert set(drawn[f"{GROUP}: shared PCA"]) == {25.0} and set(drawn["rest: Fair PCA"]) == {60.0}
+    with pytest.raises(Refusal, match="by_dimension=True"):
+        plots.harm_by_dimension(harm(X, y, group, 1, models=Sees(), repeats=1))
