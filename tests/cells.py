@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 
 VOID = ("meta", "link", "br", "img")
 HEADS = ("h1", "h2", "h3", "caption", "figcaption", "dt")
@@ -98,6 +99,8 @@ def drawn(ax):
         places = ax.get_yticks().tolist()
         names = dict(zip(places, [t.get_text() for t in ax.get_yticklabels()], strict=True))
     for container in ax.containers:
+        if not isinstance(container, BarContainer):
+            continue
         lines.append(f"bars{_label(container)}:")
         for bar in container:
             if names:
@@ -116,7 +119,8 @@ def drawn(ax):
             points = [tuple(map(_number, point)) for point in each.get_offsets()]
         else:
             points = [tuple(map(_number, p)) for path in each.get_paths() for p in path.vertices]
-        colour = to_hex(each.get_facecolor()[0])
+        faces = each.get_facecolor()
+        colour = to_hex(faces[0] if len(faces) else each.get_edgecolor()[0])
         lines.append(
             f"points{_label(each)}, {colour}: " + " ".join(f"({a}, {b})" for a, b in points)
         )
@@ -149,6 +153,8 @@ def _colour(handle):
     for ask in ("get_facecolor", "get_color"):
         if hasattr(handle, ask):
             colour = getattr(handle, ask)()
+            if not len(colour):  # bars of errors have no face
+                continue
             return to_hex(colour[0] if getattr(colour, "ndim", 1) == 2 else colour)
 
 

@@ -15,11 +15,15 @@ import pandas as pd
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
+from leftout.auditing.harm import harm_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
 from leftout.core.distinct import Distinct
 from leftout.core.interval import Interval
+from leftout.downstream.aims import VARIANTS
+from leftout.downstream.comparing import Compared as Predicted
+from leftout.downstream.result import AtDimension, Cost, Figure, Harm
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats
@@ -629,6 +633,95 @@ def known_groups(**changed):
     return KnownGroups(**settled | changed)
 
 
+def around(value, reach=0.01):
+    """A figure and an interval that is not even about it."""
+    return Interval(value, value - reach, value + 1.5 * reach)
+
+
+# errors of left-out group and rest by kind of features; other measures are made of these
+ERRORS = {"left-out group": (0.117, 0.237, 0.157), "rest": (0.093, 0.103, 0.113)}
+RATES = {"left-out group": 0.277, "rest": 0.733}
+
+
+def measures(side, place, kind="two classes"):
+    error = ERRORS[side][place]
+    if kind == "number":
+        mean = {"left-out group": 129.7, "rest": 183.3}[side]
+        return {
+            "error": around(100 * error, 1.0), "r2": around(0.9 - error), "mean": around(mean, 1.0),
+            "mean_prediction": around(mean + place + 1, 1.0),
+        }  # fmt: skip
+    return {
+        "error": around(error), "log_loss": around(3 * error), "auc": around(1.0 - error / 2),
+        "false_negative": around(error + 0.2), "false_positive": around(error / 3),
+        "base_rate": around(RATES[side]), "mean_prediction": around(RATES[side] + error / 10),
+    }  # fmt: skip
+
+
+def cost(model="logistic", side="left-out group", extra=None, back=None, rest_back=None, unit=1.0):
+    """The group pays 12 points and gets 8 back; the rest pays 1 point, and 1 more for that."""
+    back = back or Interval(0.08, 0.061, 0.097)
+    rest_back = rest_back or Interval(-0.01, -0.023, 0.003)
+    each = [
+        Interval(0.12, 0.097, 0.147), Interval(0.01, -0.003, 0.023),
+        extra or Interval(0.11, 0.081, 0.139), back, rest_back, Interval(0.09, 0.067, 0.117),
+    ]  # fmt: skip
+    return Cost(model, side, "error", *(Interval(*(unit * v for v in one)) for one in each))
+
+
+def harm(kind="two classes", **changed):
+    """Predictions of paid: the shared PCA costs the group clearly more, Fair PCA gives back."""
+    number = kind == "number"
+    costs = {name: changed.pop(name, None) for name in ("extra", "back", "rest_back")}
+    settled = {
+        "target": "income" if number else "paid = yes",
+        "kind": kind,
+        "group": "left-out group",
+        "rest": "rest",
+        "sizes": {"left-out group": 1_247, "rest": 8_723},
+        "n_rows": 9_970,
+        "missing": 31,
+        "set_aside": 9,
+        "n_components": 3,
+        "folds": 5,
+        "repeats": 3,
+        "models": ["ridge" if number else "logistic"],
+        "new_rows": False,
+        "scale": 41.0 if number else 1.0,
+        "figures": [
+            Figure(
+                "ridge" if number else "logistic", side, variant, rows, measures(side, place, kind)
+            )
+            for side, rows in (("left-out group", 1_247.0), ("rest", 8_723.0))
+            for place, variant in enumerate(VARIANTS)
+        ],
+        "costs": [cost("ridge" if number else "logistic", unit=100.0 if number else 1.0, **costs)],
+        "by_dimension": [],
+    }
+    return Harm(**settled | changed)
+
+
+def compared():
+    """A prediction that is there: worse for the group."""
+    sides = {"left-out group": 0.217, "rest": 0.113}
+    return Predicted(
+        target="paid = yes", kind="two classes", group="left-out group", rest="rest", scale=1.0,
+        probabilities=True, missing=12, sizes={"left-out group": 1_237, "rest": 8_713},
+        measures={
+            side: {
+                "error": around(error), "base_rate": around(RATES[side]),
+                "mean_prediction": around(RATES[side] - error / 5),
+            }
+            for side, error in sides.items()
+        },
+        gaps={"left-out group": {"error": Interval(0.104, 0.071, 0.137)}},
+    )  # fmt: skip
+
+
+def across():
+    return [AtDimension(1, 0.317, 0.143, 0.267, 0.153), AtDimension(4, 0.217, 0.113, 0.137, 0.123)]
+
+
 def audit(**changed):
     """An audit whose every part is known."""
     settled = {
@@ -643,6 +736,7 @@ def audit(**changed):
         "mitigation": mitigation(),
         "named": named(),
         "known": known_groups(),
+        "harm": harm(),
         "intake": intake(),
         "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
         "repeats": repeats(),
@@ -662,8 +756,9 @@ def audit(**changed):
     asked = ("partition", "trust", "stability", "explanation", "mitigation")
     told = findings(*(settled[name] for name in asked), settled["intake"])
     groups = group_findings(settled["named"], settled["known"], settled["intake"])
+    paid = harm_findings(settled["harm"], "", settled["intake"])
     read = (settled[name] for name in ("intake", "other_reading", "repeats"))
-    return Audit(findings=[*told, *groups, *table_findings(*read)], **settled)
+    return Audit(findings=[*told, *groups, *paid, *table_findings(*read)], **settled)
 
 
 def bare():
@@ -674,6 +769,7 @@ def bare():
         stability=None,
         named=None,
         known=None,
+        harm=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
             rules=rules().take(np.arange(0)), notes=[], what_if=[replace(once, shuffled=np.nan)],

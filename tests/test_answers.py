@@ -11,6 +11,7 @@ import pytest
 import known
 from leftout.auditing.findings import STATUSES, Finding, findings
 from leftout.auditing.groups import group_findings
+from leftout.auditing.harm import harm_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.core.interval import Interval
@@ -110,6 +111,14 @@ def name(p=0.017, tables=39):
     """One name, that so many comparison tables were drawn for."""
     group = known.named_group(known.TOWN, why=known.why(p_cloud=p, tables=tables))
     return names(groups=[group])
+
+
+def paid(extra=None, back=None, rest_back=None, **changed):
+    return {"harm": known.harm(extra=extra, back=back, rest_back=rest_back, **changed)}
+
+
+def unpaid(why="A side has too few rows. Take larger ones."):
+    return {"harm": None, "why": why}
 
 
 def in_columns(**changed):
@@ -222,6 +231,24 @@ CASES = [
     ("K001", NOT_APPLICABLE, "all are too small", in_columns(groups=UNLIKE[:1])),
     ("K001", NOT_APPLICABLE, "nothing to compare", {"known": None}),
     ("K001", NOT_APPLICABLE, "none was named", taken(sensitive=[]) | {"known": None}),
+    ("P001", YES, "one point, clearly", paid(Interval(0.01, 1e-9, 0.02))),
+    ("P001", NO, "less than a point, clearly", paid(Interval(0.0099, 1e-9, 0.02))),
+    ("P001", NO, "the interval begins at zero", paid(Interval(0.11, 0.0, 0.2))),
+    ("P001", NO, "the rest pays more", paid(Interval(-0.05, -0.08, -0.02))),
+    ("P001", YES, "numbers", {"harm": known.harm("number")}),
+    ("P001", NOT_RUN, "refused", unpaid()),
+    ("P001", NOT_APPLICABLE, "no target", unpaid("") | taken(target=None, leaks=[])),
+    ("P001", NOT_APPLICABLE, "the paper's preset", unpaid("")),
+    ("P002", YES, "one point, clearly", paid(back=Interval(0.01, 1e-9, 0.02))),
+    ("P002", NO, "less than a point, clearly", paid(back=Interval(0.0099, 1e-9, 0.02))),
+    ("P002", NO, "the interval begins at zero", paid(back=Interval(0.08, 0.0, 0.2))),
+    ("P002", NO, "the group is worse off", paid(back=Interval(-0.04, -0.07, -0.01))),
+    ("P002", YES, "the rest pays up to nothing", paid(rest_back=Interval(-0.01, -0.02, 0.0))),
+    ("P002", NO, "the rest clearly pays", paid(rest_back=Interval(-0.01, -0.02, -1e-9))),
+    ("P002", YES, "numbers", {"harm": known.harm("number")}),
+    ("P002", NOT_RUN, "refused", unpaid()),
+    ("P002", NOT_APPLICABLE, "no target", unpaid("") | taken(target=None, leaks=[])),
+    ("P002", NOT_APPLICABLE, "the paper's preset", unpaid("")),
     ("A002", YES, "two proxies", {}),
     ("A002", NO, "no proxy", taken(proxies=[])),
     ("A002", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
@@ -232,10 +259,12 @@ def answers(**changed):
     found = known.audit()
     names = ("partition", "trust", "stability", "explanation", "mitigation", "intake")
     groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats")
-    parts = {name: getattr(found, name) for name in {*names, *groups, *read}} | changed
+    parts = {name: getattr(found, name) for name in {*names, *groups, *read}}
+    parts |= {"harm": found.harm, "why": ""} | changed
     every = [
         *findings(*(parts[name] for name in names)),
         *group_findings(*(parts[name] for name in groups)),
+        *harm_findings(*(parts[name] for name in ("harm", "why", "intake"))),
         *table_findings(*(parts[name] for name in read)),
     ]
     return {each.code: each for each in every}
@@ -252,6 +281,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
     others = {other: each for other, each in answers().items() if other != code}
     same_part = {"O002": {"O001", "S003"}, "S003": {"O001", "O002"}, "O001": {"O002", "S003"}}
     same_part |= {"C001": {"H001"}, "H001": {"C001"}, "S001": {"S002"}, "S002": {"S001"}}
+    same_part |= {"P001": {"P002", "T002"}, "P002": {"P001", "T002"}, "T002": {"P001", "P002"}}
     sensitive = {"A001", "A002", "K001"}
     same_part |= {each: sensitive - {each} for each in sensitive}
     for other, usual in others.items():
@@ -317,7 +347,9 @@ SAID = {
     "K001": {YES},
     "T001": {YES},
     "T002": {YES},
+    "P001": {YES},
     "M001": {YES},
+    "P002": {YES},
 }
 
 
@@ -326,6 +358,9 @@ def test_the_paragraph_has_what_people_ask_first(status):
     every = [Finding(code, status, "A title", f"{code} said.") for code in answers()]
     said = [f"{code} said." for code, statuses in SAID.items() if status in statuses]
     assert paragraph("Head.", every) == " ".join(["Head.", *said])
+    short = paragraph("Head.", every, {"P001": "Short.", "P002": "Short."})
+    said = ["Short." if text[:2] == "P0" else text for text in said]
+    assert short == " ".join(["Head.", *dict.fromkeys(said)])
 
 
 @pytest.mark.parametrize(

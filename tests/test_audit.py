@@ -21,6 +21,7 @@ import paper_data
 from leftout import TableEncoder, audit, datasets
 from leftout.auditing.findings import STATUSES, findings
 from leftout.cli import main
+from leftout.files import plain
 from leftout.tables.intake import proportional
 
 SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
@@ -104,6 +105,41 @@ def test_names_and_known_groups_are_those_of_their_functions(found, table):
     assert [line["condition"] for line in found.brief()["named"]] == [
         group.condition for group in named.groups[:6]
     ]
+
+
+def test_what_components_cost_is_measured(table):
+    asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
+    found = audit(table, target="paid", **asked)
+    data = json.loads(found.json())
+    valid(data)
+    mask, intake = found.partition.left_out_.mask, found.intake
+    paid = table["paid"].to_numpy()
+    alone = leftout.harm(intake.X, paid, mask, 3, positive="yes", models="logistic")
+    assert found.harm.figures == alone.figures and data["harm"]["costs"] == plain(alone.costs)
+    assert found.harm.target == "paid = yes" and found.harm.sizes == {
+        "left-out group": 60, "rest": 200,
+    }  # fmt: skip
+    assert 'id="harm"' in found.html() and found.harm.told_measured in found.html()
+    brief = found.brief()["harm"]
+    assert brief["extra_cost"] == plain(alone.extra_cost)
+    assert brief["fair_return"] == plain(alone.fair_return)
+
+
+def test_costs_that_cannot_be_measured_end_nothing(table):
+    asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
+    few = table["paid"].where(np.arange(len(table)) % 20 == 0)
+    for given, said, status in (
+        ({"target": few.rename("few")}, "20 are needed on each side", "not run"),
+        ({"target": "paid", "encoding": "target"}, "predictions would have seen it", "not run"),
+        ({}, "No target was given", "not applicable"),
+    ):
+        found = audit(table, **given, **asked)
+        valid(json.loads(found.json()))
+        assert found.harm is None and 'id="harm"' not in found.html()
+        assert "depends on what is built on it" in found.html() and found.brief()["harm"] is None
+        answers = {finding.code: finding for finding in found.findings}
+        for code in ("P001", "P002"):
+            assert answers[code].status == status and said in answers[code].detail
 
 
 def test_sensitive_columns_without_groups_end_nothing(table):

@@ -28,7 +28,7 @@ def call(*arguments):
 def test_version_and_help():
     assert leftout.__version__ in call("--version").stdout
     for arguments in (["--help"], ["audit", "--help"], ["demo", "--help"], ["fair", "--help"],
-                      ["groups", "--help"]):  # fmt: skip
+                      ["groups", "--help"], ["harm", "--help"]):  # fmt: skip
         result = call(*arguments)
         assert result.exit_code == 0 and "Usage:" in result.stdout
 
@@ -401,10 +401,10 @@ def test_groups_writes_both_lists_whole(people, tmp_path):
 
 
 def test_names_in_csv_are_no_formulas():
-    from leftout.cli.groups import _csv
+    from leftout.cli.groups import as_csv
 
     table = pd.DataFrame({"group": ["=a = 1", "@b", "c = -1"], "loss": [-0.5, 1.0, 2.0]})
-    assert _csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
+    assert as_csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
 
 
 def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
@@ -480,6 +480,79 @@ def test_each_option_of_groups_asks_for_one_thing(monkeypatch, people, words, as
     usual = {"n_components": 0.8, "depth": 2, "min_group_size": None, "top": 10, "random_state": 0,
              "n_jobs": -1, "positive": None}  # fmt: skip
     assert {name: given[name] for name in usual} == usual | asked
+
+
+PAID = ("--target", "paid=yes", "--groups-col", "side", "--drop", "born,one,age", "--repeats", "1")
+
+
+def test_harm_writes_what_it_says(people, tmp_path):
+    out = tmp_path / "out"
+    result = call("harm", people, *PAID, "--dims", "2", "--json", "--out", out, "--prediction", "p")
+    assert result.exit_code == 2 and "p" in result.stderr
+    table = pd.read_csv(people).assign(guess=lambda t: t["paid"].where(t.index % 3 > 0, "no"))
+    table.to_csv(people, index=False)
+    words = ["--dims", "2", "--json", "--out", out, "--prediction", "guess"]
+    result = call("harm", people, *PAID, *words)
+    assert result.exit_code == 0, result.stderr
+    data = json.loads(result.stdout)
+    assert data["files"] == [str(out / f"harm.{end}") for end in ("json", "csv", "png")]
+    written = json.loads((out / "harm.json").read_text())
+    assert written == {key: data[key] for key in data if key != "files"}
+    seen = table.drop(columns=["paid", "side", "guess"])
+    encoder = leftout.TableEncoder(drop=["born", "one", "age"])
+    found = leftout.harm(
+        seen, table["paid"], table["side"], 2, encoder=encoder, positive="yes", repeats=1
+    )
+    assert data["harm"] == json.loads(json.dumps(found.to_dict()))
+    compared = leftout.compare_prediction(
+        table["guess"], table["paid"], table["side"], positive="yes"
+    )
+    assert data["compared"] == json.loads(json.dumps(compared.to_dict()))
+    lines = pd.read_csv(out / "harm.csv")
+    assert len(lines) == 2 * 2 * 3 and set(lines["side"]) == {"'=SUM(1)'", "b"}
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("", {}),
+        ("--dims 3", {"n_components": 3}),
+        ("--folds 4", {"folds": 4}),
+        ("--repeats 2", {"repeats": 2}),
+        ("--across", {"by_dimension": True}),
+        ("--seed 6", {"random_state": 6}),
+        ("--jobs 2", {"n_jobs": 2}),
+        ("--target paid=no", {"positive": "no"}),
+    ],
+)
+def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, asked):
+    given = caught(monkeypatch, "leftout.downstream.costs.harm")
+    result = call("harm", people, *PAID[:4], *words.split())
+    assert result.stderr == "Error: Enough.\n"
+    usual = {"folds": 5, "repeats": 3, "by_dimension": False, "random_state": 0, "n_jobs": -1,
+             "positive": "yes"}  # fmt: skip
+    features, y, groups, d = given["values"]
+    assert {name: given[name] for name in usual} | {"n_components": d} == (
+        usual | {"n_components": 0.8} | asked
+    )
+    assert not {"paid", "side"} & set(features.columns) and y.name == "paid"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--target nobody", "nobody"),
+        ("--groups-col paid", "cannot be target, group and prediction at once"),
+        ("--groups-col one", "one group"),
+        ("--folds 1", "--folds"),
+        ("--dims x", "--dims x is neither"),
+    ],
+)
+def test_harm_refuses_in_one_line(people, tmp_path, words, said):
+    result = call("harm", people, *PAID, *words.split(), "--out", tmp_path / "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1 and said in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_groups_says_notes_apart_from_results(people):

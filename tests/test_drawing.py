@@ -49,6 +49,10 @@ def figures():
     yield "named groups", plots.named_groups, (known.named(),), {"top": 3}
     yield "known groups", plots.known_groups, (known.known_groups(),), {}
     yield "known groups, top", plots.known_groups, (known.known_groups(),), {"top": 1}
+    yield "harm", plots.harm, (known.harm(),), {}
+    yield "harm, numbers", plots.harm, (known.harm("number"),), {}
+    across = known.harm(by_dimension=known.across())
+    yield "harm by dimension", plots.harm_by_dimension, (across,), {}
     yield "plane", plots.plane, (found, X), {}
 
 
@@ -89,6 +93,7 @@ def test_figures_of_the_page_are_the_figures():
         "scores": "The paper's scores (mean of 6 runs)",
         "alignment": "Which columns the group looks like",
         "known": "What is kept of known groups",
+        "harm": "paid = yes predicted by logistic",
         "mitigation": "Losses before and after, by number of components",
     }
 

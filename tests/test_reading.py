@@ -24,7 +24,7 @@ import cells
 import known
 import known_paper
 from leftout import __version__, report
-from leftout.cli import terminal
+from leftout.cli import lines, terminal
 from leftout.core.interval import Interval
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.reproduce.compare import Results, compared
@@ -48,7 +48,7 @@ def page_of(found):
     data = found.to_dict()
     told = {"pca", "explanation", "mitigation"} | {key for key in data if data[key]}
     needs = {"profile": "profile", "agreement": "stability", "consensus": "stability"}
-    needs |= {"known": "known"}
+    needs |= {"known": "known", "harm": "harm"}
     names = [name for name in ALTERNATIVES if needs.get(name, "pca") in told]
     if not data["explanation"]["alignment"]:
         names.remove("alignment")
@@ -59,12 +59,24 @@ def versionless(text):
     return text.replace(f"leftout {__version__}", "leftout VERSION")
 
 
+def predicted():
+    """An audit in which numbers are predicted, and a side pays for the other."""
+    rest = Interval(-0.02, -0.03, -0.01)
+    return known.audit(harm=known.harm("number", rest_back=rest, set_aside=0, missing=1, repeats=1))
+
+
 FOUND = {"full": known.audit, "bare": known.bare}
 
 
 @pytest.mark.parametrize("which", FOUND)
 def test_the_page(which):
     same(f"page_{which}", map(versionless, cells.Page(page_of(FOUND[which]())).lines))
+
+
+def test_the_page_on_numbers_that_are_predicted():
+    lines = cells.Page(page_of(predicted())).lines
+    begin, end = lines.index("h2 What it costs them"), lines.index("h2 What can be done: Fair PCA")
+    same("page_harm", lines[begin:end])
 
 
 def test_the_page_on_the_paper():
@@ -190,7 +202,7 @@ def test_the_short_data():
         full = whole[where[key]][key] if key in where else whole[key]
         full = full[:6] if key == "named" else full
         assert value == (
-            full if key not in ("table", "mitigation") else {k: full[k] for k in value}
+            full if key not in ("table", "mitigation", "harm") else {k: full[k] for k in value}
         )
     assert brief.keys() > {
         "partition",
@@ -266,6 +278,20 @@ def many_known():
     return known.known_groups(groups=[*groups, *known.known_groups().too_small])
 
 
+def three_sides():
+    """Three groups, each beside all other rows; numbers of components as well."""
+    names = {"left-out group": "north", "rest": "all others"}
+    found = known.harm(by_dimension=known.across(), repeats=1, missing=0, new_rows=True)
+    figures = [replace(line, side=names[line.side]) for line in found.figures]
+    south = [replace(line, side="south", rows=417.0) for line in figures[:3]]
+    other = known.cost(side="south", extra=Interval(-0.03, -0.05, -0.01))
+    other = replace(other, cost=Interval(0.047, math.nan, math.nan))
+    return replace(
+        found, group="north", rest="all others", figures=[*figures[:3], *south, *figures[3:]],
+        costs=[replace(found.costs[0], side="north"), other],
+    )  # fmt: skip
+
+
 ON_TERMINAL = {
     "full": lambda: on_terminal(terminal.show_audit, known.audit()),
     "bare": lambda: on_terminal(terminal.show_audit, known.bare()),
@@ -284,6 +310,8 @@ ON_TERMINAL = {
         known.columns()[:1],
         ["sex", "town"],
     ),
+    "harm": lambda: on_terminal(lines.show_harm, known.harm(), None),
+    "harm_groups": lambda: on_terminal(lines.show_harm, three_sides(), known.compared()),
     "reproduction": lambda: on_terminal(terminal.show_reproduction, REPRODUCED),
 }
 
@@ -406,6 +434,18 @@ def sentences():
     }.items():
         yield f"known, {name}", found.summary()
         yield f"known, {name}, told", f"{found.told} | {found.told_count} | {found.told_small}"
+    for name, found in {
+        "two classes": known.harm(),
+        "numbers": predicted().harm,
+        "not shown": known.harm(extra=Interval(0.11, -0.01, 0.2), back=Interval(0.08, -0.01, 0.1)),
+        "the rest pays": known.harm(extra=Interval(-0.05, -0.08, -0.02)),
+        "little": known.harm(extra=Interval(0.004, 0.001, 0.007)),
+        "worse off": known.harm(back=Interval(-0.04, -0.07, -0.01)),
+        "groups": three_sides(),
+    }.items():
+        yield f"harm, {name}", found.summary()
+        yield f"harm, {name}, short", f"{found.told_short} | {found.told_measured}"
+    yield "compared", known.compared().summary()
     yield "audit", str(known.audit())
     yield "audit, repr", repr(known.audit())
     yield "audit, bare", known.bare().summary()

@@ -21,6 +21,7 @@ from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.core.losses import Array
+from leftout.downstream.result import Harm
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability
 from leftout.evidence.trusting import Trust
@@ -71,6 +72,8 @@ class Audit:
         The groups with a name that are left out most; None under the paper's preset.
     known : KnownGroups or None
         The groups of the sensitive columns; None without such.
+    harm : Harm or None
+        What PCA costs a model that predicts the target, on both sides; None if not measured.
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -100,6 +103,7 @@ class Audit:
     mitigation: Mitigation
     named: NamedGroups | None
     known: KnownGroups | None
+    harm: Harm | None
     findings: list[Finding]
     intake: Intake
     other_reading: OtherReading | None
@@ -137,7 +141,9 @@ class Audit:
 
     def summary(self) -> str:
         """The whole in one paragraph."""
-        return paragraph(self.headline(), self.findings)
+        costs = "" if self.harm is None else self.harm.told_short
+        shorter = dict.fromkeys(("P001", "P002"), costs) if costs else {}
+        return paragraph(self.headline(), self.findings, shorter)
 
     @property
     def _sampled(self) -> bool:
@@ -220,6 +226,7 @@ class Audit:
             "stability": None if self.stability is None else self.stability.to_dict(),
             "explanation": told.to_dict(),
             **self._groups(),
+            "harm": None if self.harm is None else self.harm.to_dict(),
             "mitigation": self.mitigation.to_dict(),
             "findings": self.findings,
             "notes": self.notes,
@@ -240,6 +247,7 @@ class Audit:
         whole = self.to_dict()
         keys = ("schema_version", "leftout_version", "created", "headline", "summary")
         table = ("source", "rows", "rows_in_table", "features", "target", "positive")
+        costs = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
         mended = ("losses_before", "losses_after", "max_loss", "gap", "price")
         return {
             **{key: whole[key] for key in keys},
@@ -252,6 +260,7 @@ class Audit:
             "outcome": whole["explanation"]["outcome"],
             "named": whole["named"][:SIX],
             "mitigation": {key: whole["mitigation"][key] for key in mended},
+            "harm": whole["harm"] and {key: whole["harm"][key] for key in costs},
             "findings": whole["findings"],
             "notes": whole["notes"],
         }
@@ -290,6 +299,8 @@ class Audit:
             found["profile"] = partial(plots.profile, self.trust.profile)
         if self.known is not None and self.known.measured:
             found["known"] = partial(plots.known_groups, self.known, top=_DRAWN)
+        if self.harm is not None:
+            found["harm"] = partial(plots.harm, self.harm)
         if self.stability is not None:
             found["agreement"] = partial(plots.jaccard, self.stability)
             found["consensus"] = partial(plots.consensus, self.stability)

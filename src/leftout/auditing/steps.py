@@ -14,6 +14,7 @@ from sklearn.base import clone
 from leftout import explain
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
+from leftout.auditing.harm import Costs, costs, harm_findings
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
@@ -49,8 +50,10 @@ _PERMUTATIONS = 199
 # What people read while they wait, and the share of the time, more or less.
 READ, _COMPARE, _TRUST = "reading and encoding", "comparing algorithms", "is it real"
 _NAME = "which groups have a name"
-_EXPLAIN, _MEND = "who are they", "what can be done"
-STAGES = {READ: 2.0, _COMPARE: 6.0, _TRUST: 65.0, _NAME: 16.0, _EXPLAIN: 10.0, _MEND: 1.0}
+_EXPLAIN, _MEND, _COST = "who are they", "what can be done", "what does it cost them"
+STAGES = {
+    READ: 2.0, _COMPARE: 6.0, _TRUST: 63.0, _NAME: 16.0, _EXPLAIN: 10.0, _MEND: 1.0, _COST: 2.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class Work:
             other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
             mended = self._mended(found, begin(_MEND))
+        paid = self._paid(found, begin(_COST))
         return Audit(
             partition=found,
             trust=evidence,
@@ -125,9 +129,11 @@ class Work:
             mitigation=mended,
             named=named,
             known=known,
+            harm=paid.harm,
             findings=[
                 *findings(found, evidence, stability, told, mended, self.intake),
                 *group_findings(named, known, self.intake),
+                *harm_findings(*paid, self.intake),
                 *table_findings(self.intake, other, repeats),
             ],
             intake=self.intake,
@@ -364,6 +370,15 @@ class Work:
         # in this order, the rest comes first as everywhere
         sides = np.where(found.left_out_.mask, "the left-out group", "rest")
         return mitigate(self.X, sides, found.n_components_, progress=report)
+
+    def _paid(self, found: MaxDisparityPartition, report: Report) -> Costs:
+        """What predictions from components cost group and rest, on rows that were held out."""
+        if self.intake.target is None or self.settings.preset is not None:
+            return Costs()
+        return costs(
+            self.intake.X, found, self.intake, random_state=self.settings.random_state,
+            n_jobs=self.search.n_jobs, progress=report,
+        )  # fmt: skip
 
 
 def _components(posed: Posed, asked: int | float) -> int:

@@ -1,6 +1,6 @@
 """The verdict of an audit in a sentence, and the whole in a paragraph."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from leftout.auditing.findings import FOUND, NOT_APPLICABLE, NOT_FOUND, Finding
 from leftout.evidence.trusting import Trust
@@ -17,7 +17,9 @@ _SAID = {
     "K001": {FOUND},
     "T001": {FOUND},
     "T002": {FOUND},
+    "P001": {FOUND},
     "M001": {FOUND},
+    "P002": {FOUND},
 }
 
 
@@ -42,11 +44,17 @@ def headline(group: LeftOut, trust: Trust | None, sampled: bool = False) -> str:
     return f"{text}, but on rows the search had not seen it is no more than chance."
 
 
-def paragraph(headline: str, findings: Sequence[Finding]) -> str:
-    """What was found, in the order in which people ask: the headline, then details of findings."""
+def paragraph(
+    headline: str, findings: Sequence[Finding], shorter: Mapping[str, str] | None = None
+) -> str:
+    """What was found, in the order in which people ask: the headline, then details of findings.
+
+    Some have ``shorter`` words for it, by their codes; what two of them share is said once.
+    """
+    short = shorter or {}
     by_code = {finding.code: finding for finding in findings}
     said = [
-        by_code[code].detail
+        short.get(code, by_code[code].detail)
         for code, answers in _SAID.items()
         if code in by_code
         and (
@@ -55,4 +63,4 @@ def paragraph(headline: str, findings: Sequence[Finding]) -> str:
             else by_code[code].status in answers
         )
     ]
-    return " ".join([headline, *said])
+    return " ".join([headline, *dict.fromkeys(said)])

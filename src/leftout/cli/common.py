@@ -68,6 +68,18 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "permutations": ("--permutations", {
         "default": 199, "type": click.IntRange(0),
         "help": "Random groups of the same sizes to compare with."}),
+    "prediction": ("--prediction", {
+        "metavar": "COL",
+        "help": "Column with a prediction that is there already: kept out, and compared."}),
+    "folds": ("--folds", {
+        "default": 5, "type": click.IntRange(2), "help": "Folds that rows are held out in."}),
+    "repeats": ("--repeats", {
+        "default": 3, "type": click.IntRange(1), "help": "Times that rows are dealt anew."}),
+    "by_dimension": ("--across", {
+        "is_flag": True, "help": "Also errors by the number of components."}),
+    "outcome": ("--target", {
+        "required": True, "metavar": "COL[=VALUE]",
+        "help": "What is predicted, and its value that counts."}),
     "size": ("--size", {
         "default": "evidence", "metavar": "N|5%|evidence",
         "help": "Size of the left-out group, or the one with the most evidence."}),

@@ -146,21 +146,24 @@ def _files(
 
     contents: dict[str, str | bytes] = {
         "groups.json": json.dumps(data, indent=1) + "\n",
-        "named.csv": _csv(named.table),
+        "named.csv": as_csv(named.table),
     }
     if known is not None:
         lines = known.by_group.reset_index(drop=True)
         lines.insert(0, "group", [group.text for group in known.groups])
         lines["left_out"] = [group.left_out for group in known.groups]
-        contents["known.csv"] = _csv(lines)
+        contents["known.csv"] = as_csv(lines)
     return contents
 
 
-def _csv(table: pd.DataFrame) -> str:
-    """A table of groups; a name that a spreadsheet would take for a formula has an apostrophe."""
-    first = table.columns[:1].tolist()
+def as_csv(table: pd.DataFrame, column: str | None = None) -> str:
+    """A table of groups; a name that a spreadsheet would take for a formula has an apostrophe.
+
+    Names are in the first column, or the one named.
+    """
+    names = table.columns[:1].tolist() if column is None else [column]
     guarded = {
         name: [f"'{text}" if text.startswith(_FORMULA) else text for text in table[name]]
-        for name in first
+        for name in names
     }
     return table.assign(**guarded).to_csv(index=False, lineterminator="\n")

@@ -12,6 +12,7 @@ from leftout.cli.audit import audit, demo
 from leftout.cli.common import as_option
 from leftout.cli.fair import fair
 from leftout.cli.groups import groups
+from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
 
 
@@ -42,5 +43,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, groups, fair, reproduce):
+for command in (audit, demo, groups, fair, harm, reproduce):
     main.add_command(command)

@@ -4,15 +4,16 @@ Names and values come from tables that anybody may have made: they are printed a
 markup or as commands to the terminal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from leftout.auditing.result import Audit
+from leftout.cli.lines import say as _say
+from leftout.cli.lines import show as _show
+from leftout.cli.lines import show_costs
 from leftout.core.ranks import told_p
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
@@ -23,7 +24,7 @@ from leftout.wording import ROUNDING, counted, listed, number, points, shown
 
 _LINES, _RULES, _GROUPS = 8, 5, 20
 # Names of groups have this much room at least, on a terminal that is not narrow.
-_NAMES, _NARROW = 18, 80
+_NAMES = 18
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
@@ -50,6 +51,8 @@ def show_audit(console: Console, found: Audit) -> None:
         _show_named(console, found.named, SIX)
     if found.known is not None:
         _show_known(console, found.known)
+    if found.harm is not None:
+        show_costs(console, found.harm)
     _show_table(console, found)
     for note in found.notes:
         _say(console, "\nNote: ", note)
@@ -318,24 +321,3 @@ def _p(value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _say(console: Console, heading: str, text: str) -> None:
-    console.print(Text.assemble((heading, "bold"), text), highlight=False)
-
-
-def _show(
-    console: Console,
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    least: int | None = None,
-) -> None:
-    """A table, whose first column has some room at ``least``."""
-    table = Table(title=Text(title), title_justify="left")
-    least = least if console.width >= _NARROW else None
-    for place, head in enumerate(heads):
-        table.add_column(Text(shown(head)), min_width=None if place else least)
-    for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
-    console.print(table)

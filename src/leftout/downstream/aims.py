@@ -70,9 +70,16 @@ class Aim:
         return (5 * ranks // len(ranks)).astype(np.intp)
 
 
+def target_of(y: Any) -> Column:
+    """What is to be predicted as a column, whatever it came as."""
+    if isinstance(y, Column):
+        return y
+    return column_of(y, getattr(y, "name", None) or "target")
+
+
 def aim_of(y: Any, positive: Any, folds: int) -> tuple[Aim, NDArray[np.bool_]]:
     """What is predicted where it is known, and which rows these are."""
-    target = column_of(y, getattr(y, "name", None) or "target")
+    target = target_of(y)
     if target.missing.all():
         raise Refusal(
             f"The target {target.name!r} is missing in all {len(target):,} rows, so "

@@ -193,18 +193,48 @@ class Harm(Shown, Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {**super().to_dict(), "told": plain([self.told_cost, self.told_return])}
+        return {
+            **super().to_dict(),
+            "told": plain([self.told_cost, self.told_return]),
+            "told_short": self.told_short,
+            "told_measured": self.told_measured,
+            "told_base": self.told_base,
+        }
+
+    @property
+    def told_short(self) -> str:
+        """The errors of both sides from all three kinds of features, in one sentence."""
+        first, second, third = (" and ".join(self._both(variant)) for variant in VARIANTS)
+        what = "the average error" if self.kind == "number" else "the share of wrong predictions"
+        return (
+            f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
+            f"{first} from all columns, {second} from {counted(self.n_components, 'component')} of "
+            f"the shared PCA, and {third} from as many of Fair PCA."
+        )
 
     @property
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
-        cost = self.cost()
         (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
-        extra, more = _upward(cost.extra_cost), "more" if cost.extra_cost.value >= 0 else "less"
         return (
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
-            f"{c} and {d}. That costs {self._group} {self.figure(cost.cost.value, ' points')}, "
+            f"{c} and {d}. That costs {self._paid()}"
+        )
+
+    @property
+    def told_measured(self) -> str:
+        """What the shared PCA costs the two sides, without the errors that it comes from."""
+        return (
+            f"Where {self.target} is predicted from {counted(self.n_components, 'component')} "
+            f"instead of all columns, that costs {self._paid()}"
+        )
+
+    def _paid(self) -> str:
+        cost = self.cost()
+        extra, more = _upward(cost.extra_cost), "more" if cost.extra_cost.value >= 0 else "less"
+        return (
+            f"{self._group} {self.figure(cost.cost.value, ' points')}, "
             f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
             f"{self.around(extra)} {more}. {self._verdict()}"
         )
@@ -229,13 +259,15 @@ class Harm(Shown, Told):
         )
         if self.gives_back:
             return (
-                f"{text} It gives {self._group} something back, and {self._rest} does not "
-                "clearly pay for it."
+                f"{text} It gives {self._group} something back, at no clear expense of "
+                f"{self._rest}."
             )
         if self.rest_return.clear < 0:
-            return text + f" For that, {self._rest} clearly pays."
+            return text + f" That is at the expense of {self._rest}."
         if self.fair_return.clear < 0:
             return text + f" With it {self._group} is worse off."
+        if self.fair_return.clear > 0:
+            return f"{text} That is too little to matter."
         return text + f" That it gives {self._group} something back is not shown."
 
     def _moved(self, each: Interval, what: str) -> str:
@@ -251,7 +283,7 @@ class Harm(Shown, Told):
         )
         if self.new_rows:
             text += "Groups, too, are those of rows that the search had not seen. "
-        text += f"{self.told_cost} {self.told_return}{self._others()} {self._base()}"
+        text += f"{self.told_cost} {self.told_return}{self._others()} {self.told_base}"
         if self.missing:
             is_or_are = "is" if self.missing == 1 else "are"
             text += f" {counted(self.missing, 'row')} without a target {is_or_are} left out."
@@ -265,7 +297,9 @@ class Harm(Shown, Told):
         ]
         return f" The extra cost is {listed(each)}." if each else ""
 
-    def _base(self) -> str:
+    @property
+    def told_base(self) -> str:
+        """The rate or mean of the target on both sides, which alone is no harm."""
         name = "mean" if self.kind == "number" else "base_rate"
         a, b = (self.at(side, VARIANTS[0], name).value for side in (self.group, self.rest))
         return (

@@ -96,6 +96,22 @@ def _known(data: Data) -> str:
     )
 
 
+def _harm(data: Data) -> str:
+    found = data["harm"]
+    lines = [line for line in found["figures"] if line["model"] == found["models"][0]]
+    each = [
+        f"{line['side']}, {line['variant']}: {_error(line['measures']['error']['value'], found)}"
+        for line in lines
+    ]
+    return f"Three points a side, with intervals: errors of predictions. {'; '.join(each)}."
+
+
+def _error(value: float, found: Data) -> str:
+    if found["kind"] == "number":
+        return number(value, found["scale"])
+    return f"{100 * value:.1f} %"
+
+
 ALTERNATIVES: dict[str, Callable[[Data], str]] = {
     "scree": _scree,
     "profile": _profile,
@@ -105,5 +121,6 @@ ALTERNATIVES: dict[str, Callable[[Data], str]] = {
     "scores": _scores,
     "alignment": _alignment,
     "known": _known,
+    "harm": _harm,
     "mitigation": _mitigation,
 }

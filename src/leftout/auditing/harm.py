@@ -1,0 +1,90 @@
+"""What being left out costs where somebody predicts from the components: measured, and coded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from leftout.asking import asking
+from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
+from leftout.checks import Refusal
+from leftout.core.losses import Array
+from leftout.downstream.costs import harm
+from leftout.downstream.result import Harm
+from leftout.running import Report, collected_notes
+from leftout.search.partition import MaxDisparityPartition
+from leftout.tables.intake import Intake
+from leftout.wording import listed, unambiguous
+
+# With more features, models are fitted once; with very many, they take longer than the search.
+_ONCE, _MOST = 200, 1_000
+_REPEATS = 3
+
+
+class Costs(NamedTuple):
+    """What was measured, or why it was not."""
+
+    harm: Harm | None = None
+    why: str = ""
+
+
+def costs(
+    X: Array,
+    found: MaxDisparityPartition,
+    intake: Intake,
+    *,
+    random_state: Any,
+    n_jobs: int | None,
+    progress: Report,
+) -> Costs:
+    """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest."""
+    inside = intake.encoder.target_encoded_
+    if inside:
+        return Costs(
+            why=f"{listed([unambiguous(name) for name in inside])} became the target's mean, so "
+            f"predictions would have seen it. Audit with {asking('encoding', 'free')}."
+        )
+    if X.shape[1] > _MOST:
+        return Costs(
+            why=f"The table has {X.shape[1]:,} features; models are fitted on up to {_MOST:,}. "
+            f"Leave columns out ({asking('drop')}), or call leftout.harm."
+        )
+    try:
+        with collected_notes():  # how many rows were predicted, the result says itself
+            return Costs(
+                harm(
+                    X,
+                    intake.target,
+                    found.left_out_.mask,
+                    found.n_components_,
+                    positive=intake.positive,
+                    models="logistic",
+                    repeats=1 if X.shape[1] > _ONCE else _REPEATS,
+                    random_state=random_state,
+                    n_jobs=n_jobs,
+                    progress=progress,
+                )
+            )
+    except Refusal as error:
+        return Costs(why=str(error))
+
+
+def harm_findings(found: Harm | None, why: str, intake: Intake) -> list[Finding]:
+    """Does the shared PCA cost the group more than the rest, and does Fair PCA give it back?"""
+    questions = {
+        "P001": "PCA costs the group more than the rest",
+        "P002": "Fair PCA gives it back without costing the rest",
+    }
+    if found is not None:
+        answers = ((found.costs_more, found.told_cost), (found.gives_back, found.told_return))
+        return [
+            Finding(code, answer(yes), title, detail)
+            for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)
+        ]
+    status, detail = NOT_RUN, why
+    if intake.target is None:
+        detail = f"No target was given. Name one: {asking('target', 'COLUMN')}."
+        status = NOT_APPLICABLE
+    elif not why:
+        detail = "The paper's preset predicts nothing. Audit without it."
+        status = NOT_APPLICABLE
+    return [Finding(code, status, title, detail) for code, title in questions.items()]

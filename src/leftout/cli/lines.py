@@ -1,0 +1,97 @@
+"""Short tables on a terminal, and that of what components cost a model."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leftout.core.interval import Interval
+from leftout.downstream.aims import VARIANTS
+from leftout.downstream.comparing import Compared
+from leftout.downstream.result import Harm
+from leftout.wording import shown
+
+# Names in the first column need room, where there is some.
+_NARROW = 80
+
+
+def show_harm(console: Console, found: Harm, compared: Compared | None) -> None:
+    """What components cost a model, for one command: in words, then as tables."""
+    say(console, "What it costs.", f" {shown(found.summary())}\n")
+    show_costs(console, found)
+    if found.by_dimension:
+        heads = ["components"]
+        for variant in VARIANTS[1:]:
+            heads += [f"{variant}, {side}" for side in (found.group, found.rest)]
+        rows = [
+            (str(line.n_components), *(found.figure(value) for value in values))
+            for line in found.by_dimension
+            for values in [(line.pca_group, line.pca_rest, line.fair_group, line.fair_rest)]
+        ]
+        show(console, "\nErrors by number of components", heads, rows)
+    if compared is not None:
+        say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
+        rows = [
+            (side, f"{compared.sizes[side]:,}", _within(compared, measures["error"], " %"))
+            for side, measures in compared.measures.items()
+        ]
+        show(console, "Its errors", ("side", "rows", "error (95 % interval)"), rows)
+
+
+def show_costs(console: Console, found: Harm) -> None:
+    """Errors of each side from each kind of features, and what PCA costs and Fair PCA returns."""
+    unit = "" if found.kind == "number" else ", points"
+    heads = ("side", "rows", *VARIANTS, f"PCA costs{unit}", f"Fair PCA returns{unit}")
+    rows = []
+    for side, rows_of, cost, back in _sides(found):
+        errors = (found.figure(found.at(side, variant).value) for variant in VARIANTS)
+        paid = (_within(found, each, "") for each in (cost, back))
+        rows.append((side, f"{rows_of:,.0f}", *errors, *paid))
+    what = "average errors" if found.kind == "number" else "wrong predictions"
+    title = (
+        f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
+        "(95 % intervals)"
+    )
+    show(console, title, heads, rows, 12)
+
+
+def _sides(found: Harm) -> Iterable[tuple[str, float, Interval, Interval]]:
+    """Every side, its rows, what the shared PCA costs it and what Fair PCA gives it back."""
+    lead = found.cost()
+    known = {c.side: c for c in found.costs if (c.model, c.measure) == (lead.model, lead.measure)}
+    seen = {line.side: line.rows for line in found.figures if line.model == lead.model}
+    for side, rows in seen.items():
+        if side in known:
+            yield side, rows, known[side].cost, known[side].fair_return
+        else:
+            yield side, rows, lead.rest_cost, lead.rest_return
+
+
+def _within(found: Harm | Compared, each: Interval, unit: str) -> str:
+    value, low, high = each
+    if low != low:
+        return found.figure(value, unit)
+    return f"{found.figure(value, unit)} ({found.figure(low, '')} to {found.figure(high, '')})"
+
+
+def say(console: Console, heading: str, text: str) -> None:
+    """A heading in bold and a text, which is never markup."""
+    console.print(Text.assemble((heading, "bold"), text), highlight=False)
+
+
+def show(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    least: int | None = None,
+) -> None:
+    """A table, whose first column has some room at ``least``."""
+    table = Table(title=Text(title), title_justify="left")
+    least = least if console.width >= _NARROW else None
+    for place, head in enumerate(heads):
+        table.add_column(Text(shown(head)), min_width=None if place else least)
+    for row in rows:
+        table.add_row(*(Text(shown(cell)) for cell in row))
+    console.print(table)
