@@ -666,7 +666,12 @@ def cost(model="logistic", side="left-out group", extra=None, back=None, rest_ba
         Interval(0.12, 0.097, 0.147), Interval(0.01, -0.003, 0.023),
         extra or Interval(0.11, 0.081, 0.139), back, rest_back, Interval(0.09, 0.067, 0.117),
     ]  # fmt: skip
-    return Cost(model, side, "error", *(Interval(*(unit * v for v in one)) for one in each))
+    return Cost(model, side, "error", *(_scaled(one, unit) for one in each))
+
+
+def _scaled(one, unit):
+    ends = sorted((unit * one.low, unit * one.high))
+    return Interval(unit * one.value, *ends)
 
 
 def harm(kind="two classes", **changed):
@@ -695,7 +700,13 @@ def harm(kind="two classes", **changed):
             for side, rows in (("left-out group", 1_247.0), ("rest", 8_723.0))
             for place, variant in enumerate(VARIANTS)
         ],
-        "costs": [cost("ridge" if number else "logistic", unit=100.0 if number else 1.0, **costs)],
+        "costs": [
+            cost("ridge" if number else "logistic", unit=100.0 if number else 1.0, **costs),
+            replace(
+                cost("ridge" if number else "logistic", unit=-0.5),
+                measure="r2" if number else "auc",
+            ),
+        ],
         "by_dimension": [],
     }
     return Harm(**settled | changed)

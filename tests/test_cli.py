@@ -498,18 +498,16 @@ def test_harm_writes_what_it_says(people, tmp_path):
     assert data["files"] == [str(out / f"harm.{end}") for end in ("json", "csv", "png")]
     written = json.loads((out / "harm.json").read_text())
     assert written == {key: data[key] for key in data if key != "files"}
+    sides = options.groups(table, ["side"])
     seen = table.drop(columns=["paid", "side", "guess"])
     encoder = leftout.TableEncoder(drop=["born", "one", "age"])
-    found = leftout.harm(
-        seen, table["paid"], table["side"], 2, encoder=encoder, positive="yes", repeats=1
-    )
+    found = leftout.harm(seen, table["paid"], sides, 2, encoder=encoder, positive="yes", repeats=1)
     assert data["harm"] == json.loads(json.dumps(found.to_dict()))
-    compared = leftout.compare_prediction(
-        table["guess"], table["paid"], table["side"], positive="yes"
-    )
+    compared = leftout.compare_prediction(table["guess"], table["paid"], sides, positive="yes")
     assert data["compared"] == json.loads(json.dumps(compared.to_dict()))
     lines = pd.read_csv(out / "harm.csv")
-    assert len(lines) == 2 * 2 * 3 and set(lines["side"]) == {"'=SUM(1)'", "b"}
+    assert len(lines) == 2 * 2 * 3 and set(lines["side"]) == set(found.table["side"])
+    assert data["groups_col"] == ["side"] and data["prediction"] == "guess"
 
 
 @pytest.mark.parametrize(

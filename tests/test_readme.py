@@ -42,8 +42,9 @@ def test_every_example_is_run_below():
         "README.md": 1,
         "docs/audit.md": 1,
         "docs/explain.md": 2,
-        "docs/fair.md": 2,
+        "docs/fair.md": 3,
         "docs/groups.md": 1,
+        "docs/harm.md": 1,
         "docs/python.md": 1,
         "docs/trust.md": 1,
     }
@@ -123,6 +124,24 @@ def test_fair_example(lines_of):
 
 def test_fair_pipeline_example(lines_of):
     assert lines_of("docs/fair.md", 1) == []
+
+
+def test_fair_search_example(lines_of):
+    best, labels = lines_of("docs/fair.md", 2)
+    assert best.split()[0] in ("2", "4", "6") and 0.5 < float(best.split()[1]) <= 1.0
+    assert re.fullmatch(r"\[[01]( [01]){4}\]", labels)
+
+
+def test_harm_example(lines_of):
+    lines = lines_of("docs/harm.md")
+    assert lines[0].startswith("1,989 rows, approve = 1 predicted by logistic, each row while")
+    assert lines[-2] == "True True" and lines[-1].startswith("approve = 1: the share of wrong")
+
+
+def test_options_of_harm_are_known_to_its_page():
+    page = PAGES["docs/harm.md"]
+    for name in ("--target", "--groups-col", "--prediction", "--across"):
+        assert name in page
 
 
 def test_commands_exist():

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
 from leftout.checks import Refusal
-from leftout.core.losses import Array
 from leftout.downstream.costs import harm
 from leftout.downstream.result import Harm
 from leftout.running import Report, collected_notes
@@ -28,7 +27,6 @@ class Costs(NamedTuple):
 
 
 def costs(
-    X: Array,
     found: MaxDisparityPartition,
     intake: Intake,
     *,
@@ -37,7 +35,7 @@ def costs(
     progress: Report,
 ) -> Costs:
     """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest."""
-    inside = intake.encoder.target_encoded_
+    X, inside = intake.X, intake.encoder.target_encoded_
     if inside:
         return Costs(
             why=f"{listed([unambiguous(name) for name in inside])} became the target's mean, so "

@@ -375,10 +375,8 @@ class Work:
         """What predictions from components cost group and rest, on rows that were held out."""
         if self.intake.target is None or self.settings.preset is not None:
             return Costs()
-        return costs(
-            self.intake.X, found, self.intake, random_state=self.settings.random_state,
-            n_jobs=self.search.n_jobs, progress=report,
-        )  # fmt: skip
+        seed, n_jobs = self.settings.random_state, self.search.n_jobs
+        return costs(found, self.intake, random_state=seed, n_jobs=n_jobs, progress=report)
 
 
 def _components(posed: Posed, asked: int | float) -> int:
