@@ -83,7 +83,8 @@ class Compared(Shown, Told):
         text = (
             f"{self.target}: the {what} is {self.figure(a['error'].value)} for "
             f"{side_called(self.group)} ({counted(self.sizes[self.group], 'row')}) and "
-            f"{self.figure(b['error'].value)} for {side_called(self.rest)} ({counted(self.sizes[self.rest], 'row')}), a difference of "
+            f"{self.figure(b['error'].value)} for {side_called(self.rest)} "
+            f"({counted(self.sizes[self.rest], 'row')}), a difference of "
             f"{self.around(self.gap)}. The target itself is at {self.figure(a[base].value)} and "
             f"{self.figure(b[base].value)}, the predictions at "
             f"{self.figure(a['mean_prediction'].value)} and "

@@ -13,7 +13,7 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_count, check_whole, generator, is_int
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.downstream.aims import GROUP, REST, VARIANTS, Aim, Sides, aim_of, check_sides, sides_of
+from leftout.downstream.aims import GROUP, REST, VARIANTS, Sides, aim_of, check_sides, sides_of
 from leftout.downstream.measures import drawn, interval, lines, members
 from leftout.downstream.models import models_of
 from leftout.downstream.predictions import Predicted, Task, across, predictions
@@ -187,22 +187,29 @@ def _posed(
             f"Raise {asking('max_rows')} for more.",
             stacklevel=3,
         )
-    table, place = rows_taken(table, chosen), place[chosen]
+    table, place, given = rows_taken(table, chosen), place[chosen], np.asarray(y)[chosen]
     if groups is not None:
         check_sides(aim, names, place)
-    whole = table if encoder is None else _encoded(encoder, table, aim)
+    whole = table if encoder is None else _encoded(encoder, table, given)
     n_groups = len(names) if groups is not None else 1
     told = measure(whole, place, n_groups, n_components, "excess", "global")
     first = 0 if marked else int(told.losses().argmax())
     task = Task(
-        table, aim, place, len(told.V), models_of(models, aim.classes is None), encoder, search
+        table,
+        given,
+        aim,
+        place,
+        len(told.V),
+        models_of(models, aim.classes is None),
+        encoder,
+        search,
     )
     return task, Sides(names, place, first), (missing, set_aside)
 
 
-def _encoded(encoder: Any, table: Any, aim: Aim) -> Array:
+def _encoded(encoder: Any, table: Any, y: Any) -> Array:
     """The whole table as numbers: only the number of components and who is first come from it."""
-    return check_matrix(clone(encoder).fit_transform(table, aim.values))
+    return check_matrix(clone(encoder).fit_transform(table, y))
 
 
 @dataclass(frozen=True)
@@ -285,14 +292,10 @@ def _drawn(
 def _by_dimension(
     task: Task, sides: Sides, folds: int, rng: np.random.Generator, n_jobs: int | None, steps: Steps
 ) -> list[AtDimension]:
-    n = (
-        task.X.shape[1]
-        if task.encoder is None
-        else _encoded(task.encoder, task.X, task.aim).shape[1]
-    )
+    n = task.X.shape[1] if task.encoder is None else _encoded(task.encoder, task.X, task.y).shape[1]
     most = max(n - 1, 1)
-    spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS)
-    numbers = sorted(set(np.round(spaced).astype(int).tolist()))
+    spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
+    numbers = sorted({*np.round(spaced).astype(int).tolist(), task.n_components})
     guesses, place = across(task, numbers, folds, rng, n_jobs, steps)
     y, group = task.aim.values, place == sides.first
     wrong = np.abs(guesses - y) if task.aim.classes is None else guesses != y

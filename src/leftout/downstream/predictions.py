@@ -31,6 +31,7 @@ class Task:
     """A table, what to predict, and the groups, or the search that finds them."""
 
     X: Any
+    y: NDArray[Any]  # the target as it came, for an encoder that reads it
     aim: Aim
     place: Rows  # each row's group
     n_components: int
@@ -44,7 +45,7 @@ class Task:
         if self.encoder is None:
             return learnt, new
         encoder = clone(self.encoder)
-        learnt = encoder.fit_transform(learnt, self.aim.values[train])
+        learnt = encoder.fit_transform(learnt, self.y[train])
         return check_matrix(learnt, min_features=1), check_matrix(
             encoder.transform(new), min_features=1
         )
