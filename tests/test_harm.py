@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -28,10 +29,12 @@ from leftout import (
     plots,
 )
 from leftout.checks import generator
+from leftout.core.interval import Interval
 from leftout.datasets import make_planted
 from leftout.downstream.aims import VARIANTS, aim_of
 from leftout.downstream.measures import interval, summed
 from leftout.downstream.predictions import deal
+from leftout.downstream.result import AtDimension
 from leftout.running import collected_notes
 
 GROUP, REST = "left-out group", "rest"
@@ -112,6 +115,43 @@ def test_words_say_which_side():
     assert turned.costs_more and turned.extra_cost.value == 0.6 - 0.25
     assert "35.0 points (95 % interval" in turned.told_cost
     assert "more. The components cost the left-out group more than the rest." in turned.told_cost
+
+
+def told(extra, back, rest):
+    """A result of known costs: intervals of the extra cost and of both returns."""
+    X, y, group = by_hand()
+    found = harm(X, y, group, 1, models=Sees(), repeats=1, bootstrap=0)
+    costs = replace(found.cost(), extra_cost=extra, fair_return=back, rest_return=rest)
+    return replace(found, costs=[costs])
+
+
+def test_answers_need_what_is_clear_and_enough():
+    none, clear, small = (
+        Interval(0.1, -0.1, 0.3),
+        Interval(0.1, 0.02, 0.2),
+        Interval(0.009, 0.001, 0.02),
+    )
+    worse = Interval(-0.1, -0.2, -0.02)
+    asked = {each: told(each, each, none) for each in (none, clear, small, worse)}
+    assert [one.costs_more for one in asked.values()] == [False, True, False, False]
+    assert [one.gives_back for one in asked.values()] == [False, True, False, False]
+    for each, words in {
+        none: "The interval holds zero",
+        clear: "The components cost the left-out group more than the rest.",
+        small: "That is too little to matter.",
+        worse: "They cost the rest more than the left-out group.",
+    }.items():
+        assert words in asked[each].told_cost
+    assert told(clear, clear, clear).gives_back and not told(clear, clear, worse).gives_back
+    paid = told(clear, clear, worse).told_return
+    assert (
+        "takes 10.0 points (95 % interval 2.0 to 20.0) off the error of the left-out group and "
+        "adds 10.0 points (95 % interval 2.0 to 20.0) to that of the rest. For that, the rest "
+        "clearly pays." in paid
+    )
+    assert "does not clearly pay for it" in told(clear, clear, none).told_return
+    assert "something back is not shown" in told(clear, none, none).told_return
+    assert "With it the left-out group is worse off." in told(clear, worse, none).told_return
 
 
 def plain_loop(X, y, group, d, folds, repeats, model):
@@ -558,8 +598,12 @@ def test_the_figure_has_three_points_a_side():
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [
         "all columns", "shared PCA, 1", "Fair PCA, 1",
     ]  # fmt: skip
-    other = plots.harm_by_dimension(found, Drawing().subplots())
+    lines = [AtDimension(1, 0.5, 0.25, 0.375, 0.125), AtDimension(3, 0.75, 0.625, 0.0625, 1.0)]
+    other = plots.harm_by_dimension(replace(found, by_dimension=lines), Drawing().subplots())
     drawn = {line.get_label(): line.get_ydata() for line in other.lines}
-    assert set(drawn[f"{GROUP}: shared PCA"]) == {25.0} and set(drawn["rest: Fair PCA"]) == {60.0}
+    assert list(drawn[f"{GROUP}: shared PCA"]) == [50.0, 75.0]
+    assert list(drawn["rest: shared PCA"]) == [25.0, 62.5]
+    assert list(drawn[f"{GROUP}: Fair PCA"]) == [37.5, 6.25]
+    assert list(drawn["rest: Fair PCA"]) == [12.5, 100.0]
     with pytest.raises(Refusal, match="by_dimension=True"):
         plots.harm_by_dimension(harm(X, y, group, 1, models=Sees(), repeats=1))
