@@ -107,10 +107,10 @@ def random_groups():
     )
 
 
-def planted_table(seed):
+def planted_table(seed, strength=1.0):
     """A table whose outcome depends on a direction that only the planted rows have."""
     rng = np.random.default_rng([18, seed])
-    X, group = make_planted(1_000, 20, 4, 150, random_state=rng)
+    X, group = make_planted(1_000, 20, 4, 150, strength, random_state=rng)
     own = np.linalg.svd(X[group == 1] - X[group == 1].mean(axis=0))[2][:4]
     along = X @ (own.T @ rng.standard_normal(4))
     chance = 1.0 / (1.0 + np.exp(-4.0 * along / along[group == 1].std()))
@@ -118,20 +118,31 @@ def planted_table(seed):
 
 
 def planted():
-    """How often harm that was planted is found, and Fair PCA said to give it back."""
-    found = []
-    for seed in range(PLANTED):
-        X, y, group = planted_table(seed)
-        found.append(harm(X, y, group, 4, models="logistic", random_state=seed))
-    more = np.mean([one.costs_more for one in found])
-    back = np.mean([one.gives_back for one in found])
-    yield (
-        f"planted harm, {PLANTED} tables of 1,000 rows, 150 in the group: PCA costs it more",
-        "at least 95 %",
-        f"{100 * more:.0f} %",
-        more >= 0.95,
-    )
-    yield ("the same: Fair PCA gives it back", "at least 90 %", f"{100 * back:.0f} %", back >= 0.9)
+    """How often harm that was planted is found, and Fair PCA said to give it back.
+
+    Of the group's four directions Fair PCA keeps about two at strength 1 and three at strength 2;
+    the outcome depends on one direction among them, so what it can give back differs.
+    """
+    for strength in (1.0, 2.0):
+        found = []
+        for seed in range(PLANTED):
+            X, y, group = planted_table(seed, strength)
+            found.append(harm(X, y, group, 4, models="logistic", random_state=seed))
+        more = np.mean([one.costs_more for one in found])
+        back = np.mean([one.gives_back for one in found])
+        yield (
+            f"planted harm of strength {strength:g}, {PLANTED} tables of 1,000 rows, 150 in the "
+            "group: PCA costs it more",
+            "at least 95 %",
+            f"{100 * more:.0f} %",
+            more >= 0.95,
+        )
+        yield (
+            "the same: Fair PCA gives it back",
+            "at least 90 %",
+            f"{100 * back:.0f} %",
+            back >= 0.9,
+        )
 
 
 def fits():

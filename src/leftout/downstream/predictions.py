@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_limits
 
 from leftout.core.losses import Array
 from leftout.downstream.aims import VARIANTS, Aim
@@ -137,6 +138,8 @@ class _Part:
     sure: NDArray[np.bool_]
 
 
+# the trees of a fold are too small to share among threads, which would wait by spinning
+@threadpool_limits.wrap(limits=1, user_api="openmp")
 def _fold(task: Task, repeat: int, fold: Rows, k: int) -> _Part:
     """One fold: both PCAs once, then every model on all columns and on either's components."""
     train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
@@ -203,6 +206,7 @@ def across(
     return guesses, place
 
 
+@threadpool_limits.wrap(limits=1, user_api="openmp")
 def _numbers(task: Task, numbers: list[int], fold: Rows, k: int) -> tuple[Rows, Array, Rows]:
     train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
     learnt, new = task.matrices(train, test)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
 LEAST = 0.01
+_TOO_LITTLE = " That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
 
@@ -245,7 +246,7 @@ class Harm(Shown, Told):
         if self.extra_cost.clear < 0:
             return f"They cost {self._rest} more than {self._group}."
         if self.extra_cost.clear > 0:
-            return "That is too little to matter."
+            return _TOO_LITTLE.strip()
         return "The interval holds zero: that they cost one side more is not shown."
 
     @property
@@ -262,13 +263,14 @@ class Harm(Shown, Told):
                 f"{text} It gives {self._group} something back, at no clear expense of "
                 f"{self._rest}."
             )
-        if self.rest_return.clear < 0:
-            return text + f" That is at the expense of {self._rest}."
         if self.fair_return.clear < 0:
             return text + f" With it {self._group} is worse off."
         if self.fair_return.clear > 0:
-            return f"{text} That is too little to matter."
-        return text + f" That it gives {self._group} something back is not shown."
+            pays = self.rest_return.clear < 0
+            return text + (f" That is at the expense of {self._rest}." if pays else _TOO_LITTLE)
+        shown = f" That it gives {self._group} something back is not shown"
+        pays = f", and is at the expense of {self._rest}" if self.rest_return.clear < 0 else ""
+        return f"{text}{shown}{pays}."
 
     def _moved(self, each: Interval, what: str) -> str:
         told = self.around(_upward(each))
