@@ -149,10 +149,10 @@ def test_answers_need_what_is_clear_and_enough():
         "adds 10.0 points (95 % interval 2.0 to 20.0) to that of the rest. For that, the rest "
         "clearly pays." in paid
     )
-    assert "does not clearly pay for it" in told(clear, clear, none).told_return
+    assert "at no clear expense of the rest." in told(clear, clear, none).told_return
     assert "something back is not shown." in told(clear, none, none).told_return
     assert told(clear, small, none).told_return.endswith("That is too little to matter.")
-    assert "is not shown, and the rest clearly pays." in told(clear, none, worse).told_return
+    assert "is not shown, and is at the expense of the rest." in told(clear, none, worse).told_return
     assert "With it the left-out group is worse off." in told(clear, worse, none).told_return
 
 

@@ -266,8 +266,8 @@ class Harm(Shown, Told):
         if self.fair_return.clear < 0:
             return text + f" With it {self._group} is worse off."
         if self.fair_return.clear > 0:
-            pays = self.rest_return.clear < 0
-            return text + (f" That is at the expense of {self._rest}." if pays else _TOO_LITTLE)
+            paid = self.rest_return.clear < 0
+            return text + (f" That is at the expense of {self._rest}." if paid else _TOO_LITTLE)
         shown = f" That it gives {self._group} something back is not shown"
         pays = f", and is at the expense of {self._rest}" if self.rest_return.clear < 0 else ""
         return f"{text}{shown}{pays}."
