@@ -146,13 +146,15 @@ def test_answers_need_what_is_clear_and_enough():
     paid = told(clear, clear, worse).told_return
     assert (
         "takes 10.0 points (95 % interval 2.0 to 20.0) off the error of the left-out group and "
-        "adds 10.0 points (95 % interval 2.0 to 20.0) to that of the rest. For that, the rest "
-        "clearly pays." in paid
+        "adds 10.0 points (95 % interval 2.0 to 20.0) to that of the rest. That is at the "
+        "expense of the rest." in paid
     )
     assert "at no clear expense of the rest." in told(clear, clear, none).told_return
     assert "something back is not shown." in told(clear, none, none).told_return
     assert told(clear, small, none).told_return.endswith("That is too little to matter.")
-    assert "is not shown, and is at the expense of the rest." in told(clear, none, worse).told_return
+    assert (
+        "is not shown, and is at the expense of the rest." in told(clear, none, worse).told_return
+    )
     assert "With it the left-out group is worse off." in told(clear, worse, none).told_return
 
 
