@@ -21,6 +21,7 @@ from leftout.downstream.predictions import taken as rows_taken
 from leftout.downstream.result import COMPARED, AtDimension, Cost, Figure, Harm
 from leftout.running import Report, Steps, note, one_thread
 from leftout.search.known import measure
+from leftout.tables.columns import Column
 from leftout.tables.frames import as_frame
 from leftout.tables.matrix import check_matrix
 
@@ -187,7 +188,8 @@ def _posed(
             f"Raise {asking('max_rows')} for more.",
             stacklevel=3,
         )
-    table, place, given = rows_taken(table, chosen), place[chosen], np.asarray(y)[chosen]
+    table, place = rows_taken(table, chosen), place[chosen]
+    given = np.asarray(y.values if isinstance(y, Column) else y)[chosen]
     if groups is not None:
         check_sides(aim, names, place)
     whole = table if encoder is None else _encoded(encoder, table, given)
