@@ -109,14 +109,14 @@ def test_names_and_known_groups_are_those_of_their_functions(found, table):
 
 def test_what_components_cost_is_measured(table):
     asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
-    found = audit(table, target="paid", **asked)
+    found = audit(table, target="paid", positive="no", **asked)
     data = json.loads(found.json())
     valid(data)
     mask, intake = found.partition.left_out_.mask, found.intake
     paid = table["paid"].to_numpy()
-    alone = leftout.harm(intake.X, paid, mask, 3, positive="yes", models="logistic")
+    alone = leftout.harm(intake.X, paid, mask, 3, positive="no", models="logistic")
     assert found.harm.figures == alone.figures and data["harm"]["costs"] == plain(alone.costs)
-    assert found.harm.target == "paid = yes" and found.harm.sizes == {
+    assert found.harm.target == "paid = no" and found.harm.sizes == {
         "left-out group": 60, "rest": 200,
     }  # fmt: skip
     assert 'id="harm"' in found.html() and "that costs the left-out group" in found.html()

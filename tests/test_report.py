@@ -67,7 +67,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     figures = tab.locator("figure svg")
-    assert figures.count() == 9
+    assert figures.count() == 10
     for place in range(figures.count()):
         box = figures.nth(place).bounding_box()
         assert box["width"] > 250 and box["height"] > 150
