@@ -162,7 +162,8 @@ def test_order_and_alternatives(page):
     assert outline.titles[1:] == [
         "Findings", "Who they are", "Groups with a name", "Known groups", "Is it real?",
         "How the algorithms compare", "What drives it", "Rules", "What it costs them",
-        "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this", "Glossary",
+        "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
+        "Glossary",
     ]  # fmt: skip
 
 
