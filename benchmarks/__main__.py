@@ -28,6 +28,7 @@ from benchmarks import (  # noqa: E402
     audit,
     explain,
     fair,
+    harm,
     known,
     names,
     naming,
@@ -509,6 +510,26 @@ def names_noise():
 @case
 def names_command():
     yield from naming.command()
+
+
+@case
+def harm_demo():
+    yield from harm.demo()
+
+
+@case
+def harm_random_groups():
+    yield from harm.random_groups()
+
+
+@case
+def harm_planted():
+    yield from harm.planted()
+
+
+@case
+def harm_fits():
+    yield from harm.fits()
 
 
 @case
