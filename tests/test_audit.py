@@ -367,7 +367,7 @@ def test_progress_moves_forward_to_the_end(table):
     stages = list(dict.fromkeys(step[0].split(":")[0] for step in seen))
     assert stages == [
         "reading and encoding", "comparing algorithms", "is it real", "which groups have a name",
-        "who are they", "what can be done", "done",
+        "who are they", "what can be done", "what does it cost them", "done",
     ]  # fmt: skip
 
 

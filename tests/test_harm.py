@@ -311,7 +311,10 @@ def test_tables_of_any_kind(kind):
         library = pytest.importorskip(kind)
         table = (library.Table if kind == "pyarrow" else library).from_pandas(table)
     found = harm(table, table["y"], group.tolist(), 2, encoder=encoder, **options).to_dict()
-    assert {**found, "target": ""} == {**wanted, "target": ""}
+    called = ("target", *(key for key in wanted if key.startswith("told")))  # some have no name
+    for key in called:
+        wanted[key] = found[key] = ""
+    assert found == wanted
     numbers = table.select([f"c{j}" for j in range(8)]) if kind != "pandas" else table.iloc[:, :8]
     again = harm(numbers, table["y"], group.astype(bool), 2, **options)
     assert again.extra_cost == plain.extra_cost

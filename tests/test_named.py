@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import naive
 import tolerances
 from leftout import Refusal, datasets, group_losses, named_groups
-from leftout.core.boxes import ceilings, cell_moments, total_losses
 from leftout.search.naming import Question, Search
 from leftout.search.pose import pose
 from leftout.search.rows import Rows
@@ -149,32 +148,6 @@ def test_losses_are_those_of_the_group(seed, d):
         columns = {column.name: column for column in columns_of(table)}
         rows = np.logical_and.reduce([c.holds(columns[c.column]) for c in group.conditions])
         np.testing.assert_array_equal(rows, group.mask)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 9), st.data())
-def test_no_box_loses_more_than_its_ceiling(seed, n, data):
-    d = data.draw(st.integers(1, n - 1))
-    rng = np.random.default_rng(seed)
-    scale = rng.gamma(0.5, 1.0, n)
-    Z = rng.normal(size=(50, n)) @ (rng.normal(size=(n, n)) * scale)
-    packed = cell_moments(rng.integers(-1, 4, 50), 4, np.ascontiguousarray(Z))
-    exact, most = total_losses(packed, n, d), ceilings(packed, n, d)
-    assert (exact <= most + 1e-9 * (Z**2).sum()).all()
-
-
-def test_a_ceiling_is_exact_where_axes_are_its_own():
-    packed = np.array([[5.0, 0.0, 1.0, 0.0, 0.0, 3.0]])  # the diagonal 5, 1, 3
-    assert ceilings(packed, 3, 2)[0] == total_losses(packed, 3, 2)[0] == 2.0
-
-
-def test_cells_add_up_to_what_rows_give():
-    rng = np.random.default_rng(0)
-    Z, codes = rng.normal(size=(30, 4)), rng.integers(-1, 3, 30)
-    packed = cell_moments(codes, 3, Z)
-    for cell in range(3):
-        S = Z[codes == cell].T @ Z[codes == cell]
-        np.testing.assert_allclose(packed[cell], S[np.tril_indices(4)], rtol=1e-12, atol=1e-12)
 
 
 def planted(seed, share, m=2000):

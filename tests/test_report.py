@@ -82,7 +82,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
-    assert len(links) == 12 and set(links) <= set(ids)
+    assert len(links) == 13 and set(links) <= set(ids)
 
 
 def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
