@@ -22,6 +22,8 @@ away from it bounds the group's total ``excess`` loss. So does the sum of the ot
 residuals: the better of the two counts.
 """
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,11 +79,19 @@ def ceilings(packed: Array, n: int, d: int) -> Array:
     return result
 
 
+@cache
+def _triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of a packed triangle, and where its diagonal is."""
+    return *np.tril_indices(n), np.cumsum(np.arange(1, n + 1)) - 1
+
+
 def total_losses(packed: Array, n: int, d: int) -> Array:
     """Total ``excess`` loss of each box, from its packed moments."""
-    rows, columns = np.tril_indices(n)
-    kept = packed[:, rows == columns][:, :d].sum(axis=1)
     result = np.empty(len(packed))
+    if not len(packed):
+        return result
+    rows, columns, diagonal = _triangle(n)
+    kept = packed[:, diagonal[:d]].sum(axis=1)
     step = max(1, _BATCH // n**2)
     for start in range(0, len(packed), step):
         part = packed[start : start + step]

@@ -93,6 +93,8 @@ class Search:
         self.rows, self.axes, self.asked = rows, axes, asked
         self.residuals = rows.residuals
         self.potential = [self._potential(axis) for axis in axes]
+        self.bins: dict[int, Array] = {}
+        self.whole = _whole(rows.eigenvalues)
 
     @property
     def m(self) -> int:
@@ -223,7 +225,7 @@ class Search:
         boxes = int(allowed.sum())
         if not len(chosen):
             return Look([], boxes, float(len(block.Z)))
-        packed = _boxes(cell_moments(block.cells, n_cells, block.Z), axes)[chosen]
+        packed = _boxes(self._cells(block, n_cells), axes)[chosen]
         passed = scale[chosen] * ceilings(packed, n, d) > floor
         chosen, packed = chosen[passed], packed[passed]
         cost = len(block.Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
@@ -231,7 +233,7 @@ class Search:
         losses = total_losses(packed, n, d) / k
         passed = k**a * losses > floor
         chosen, k, losses, packed = chosen[passed], k[passed], losses[passed], packed[passed]
-        rest = total_losses(_whole(self.rows.eigenvalues) - packed, n, d) / (self.m - k)
+        rest = total_losses(self.whole - packed, n, d) / (self.m - k)
         worth = k**a * (losses - rest)
         spans = np.unravel_index(chosen, tuple(len(axis.spans) for axis in axes))
         names = [
@@ -240,6 +242,30 @@ class Search:
             if w > floor
         ]
         return Look(names, boxes, cost)
+
+    def _cells(self, block: Block, n_cells: int) -> Array:
+        """Packed moments of a block's cells.
+
+        Of all rows, the largest cell in each bin of the first column is what the others leave.
+        """
+        if len(block.Z) < self.m or len(block.axes) == 1:
+            return cell_moments(block.cells, n_cells, block.Z)
+        bins = block.axes[0].n_bins
+        counts = np.bincount(block.cells, minlength=n_cells).reshape(bins, -1)
+        first, largest = np.arange(bins), counts.argmax(axis=1)
+        spared = np.zeros(n_cells, dtype=bool)
+        spared[first * counts.shape[1] + largest] = True
+        cells = np.where(spared[block.cells], -1, block.cells)
+        packed = cell_moments(cells, n_cells, block.Z).reshape(*counts.shape, -1)
+        packed[first, largest] = self._bins(block.place[0]) - packed.sum(axis=1)
+        return packed.reshape(n_cells, -1)
+
+    def _bins(self, axis: int) -> Array:
+        """Packed moments of the bins of one column."""
+        if axis not in self.bins:
+            codes, bins = self.axes[axis].codes, self.axes[axis].n_bins
+            self.bins[axis] = cell_moments(codes, bins, self.rows.Z)
+        return self.bins[axis]
 
     def worth(self, axes: Place, spans: Place) -> float:
         """What a name is worth, also where the search did not find it."""
