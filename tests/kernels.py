@@ -33,6 +33,11 @@ TESTS = (
     "fair_pca",
     "mitigation",
     "evidence",
+    "boxes",
+    "named",
+    "known_groups",
+    "cross_fitting",
+    "weighing",
 )
 
 ROOT = Path(__file__).resolve().parents[1]

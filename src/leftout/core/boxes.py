@@ -85,13 +85,21 @@ def _triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.in
     return *np.tril_indices(n), np.cumsum(np.arange(1, n + 1)) - 1
 
 
+def diagonal(values: Array) -> Array:
+    """A diagonal matrix, packed."""
+    n = len(values)
+    packed = np.zeros(n * (n + 1) // 2)
+    packed[_triangle(n)[2]] = values
+    return packed
+
+
 def total_losses(packed: Array, n: int, d: int) -> Array:
     """Total ``excess`` loss of each box, from its packed moments."""
     result = np.empty(len(packed))
     if not len(packed):
         return result
-    rows, columns, diagonal = _triangle(n)
-    kept = packed[:, diagonal[:d]].sum(axis=1)
+    rows, columns, own = _triangle(n)
+    kept = packed[:, own[:d]].sum(axis=1)
     step = max(1, _BATCH // n**2)
     for start in range(0, len(packed), step):
         part = packed[start : start + step]

@@ -220,7 +220,7 @@ def weighing_of(
     for group in () if every is None else every.groups:
         if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
             extra[:, parts[key]] = group.mask[rows]
-    d = (named or every).n_components  # type: ignore[union-attr]  # there is one of them
+    d = next(found.n_components for found in (named, every) if found is not None)
     return Weighing(
         X=X[rows],
         extra=extra,

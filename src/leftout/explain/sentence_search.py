@@ -26,8 +26,8 @@ from leftout.explain.bits import Bits, meet, of_mask
 from leftout.explain.items import Items, largest
 from leftout.explain.sentence import Sentence, joined
 from leftout.tables.columns import Column, columns_of
-from leftout.tables.conditions import Condition, Mask
-from leftout.tables.cuts import FINE, Cut, cut
+from leftout.tables.conditions import Mask
+from leftout.tables.cuts import FINE, Cut, Span, cut
 
 Array = NDArray[np.float64]
 
@@ -96,28 +96,14 @@ def describe(
     return replace(found[best][1], shorter=tuple(sentence for _, sentence in found[:best]))
 
 
-class _Span(NamedTuple):
-    """Bins of a column that one condition covers."""
-
-    start: int
-    stop: int
-    all_but: bool = False  # every bin but this one
-
-    def is_range(self, cut: Cut) -> bool:
-        return cut.column.categories is None and not self.all_but and self.stop <= cut.n_known
-
-    def condition(self, cut: Cut) -> Condition:
-        return cut.other_than(self.start) if self.all_but else cut.condition(self.start, self.stop)
-
-
 class _Plan(NamedTuple):
     """A description under construction: places of columns, spans of their bins, words between."""
 
     columns: tuple[int, ...]
-    spans: tuple[_Span, ...]
+    spans: tuple[Span, ...]
     words: tuple[str, ...] = ()
 
-    def then(self, word: str, column: int, span: _Span) -> _Plan:
+    def then(self, word: str, column: int, span: Span) -> _Plan:
         return _Plan((*self.columns, column), (*self.spans, span), (*self.words, word))
 
 
@@ -132,7 +118,7 @@ class _Pool(NamedTuple):
     """
 
     cut: Cut
-    spans: list[_Span]
+    spans: list[Span]
     A: Array
     items: NDArray[np.intp]
     cost: Array
@@ -260,7 +246,7 @@ class _Search:
                     found.append((float(score[row, best]), longer))
         return found
 
-    def _spent(self, spans: Collection[_Span], cuts: Collection[Cut]) -> float:
+    def _spent(self, spans: Collection[Span], cuts: Collection[Cut]) -> float:
         """What the conditions of a description cost."""
         each = (_cost(s.start, s.stop, s.all_but, c) for s, c in zip(spans, cuts, strict=True))
         return self.gain * (len(spans) - 1 + sum(each))
@@ -283,7 +269,7 @@ class _Search:
                 fine = self.fine[place]
                 ends = coarse.firsts[span.start], coarse.lasts[span.stop - 1]
                 start, last = np.searchsorted(fine.firsts, ends)
-                coarse, span = fine, _Span(int(start), int(last) + 1)
+                coarse, span = fine, Span(int(start), int(last) + 1)
             cuts.append(coarse)
             spans.append(span)
         masks = [_rows(c, span) for c, span in zip(cuts, spans, strict=True)]
@@ -307,8 +293,8 @@ class _Search:
         return sentence.f1 - self._spent(spans, cuts), sentence
 
     def _best_range(
-        self, c: Cut, span: _Span, place: int, masks: list[Mask], words: tuple[str, ...]
-    ) -> _Span:
+        self, c: Cut, span: Span, place: int, masks: list[Mask], words: tuple[str, ...]
+    ) -> Span:
         """One bound at a time; only rows that the condition decides matter."""
         with_it, without = (
             joined([*masks[:place], np.full(len(c.codes), truth), *masks[place + 1 :]], words)
@@ -332,7 +318,7 @@ class _Search:
         start = int(starts[np.argmax(score(starts, stop))])
         stops = np.arange(start + 1, c.n_known + 1)
         stop = int(stops[np.argmax(score(start, stops))])
-        return max(span, _Span(start, stop), key=lambda s: float(score(s.start, s.stop)))
+        return max(span, Span(start, stop), key=lambda s: float(score(s.start, s.stop)))
 
 
 def _cost(start: Any, stop: Any, all_but: bool, c: Cut) -> Any:
@@ -347,9 +333,8 @@ def _leading(found: list[_Scored]) -> list[_Plan]:
     return [found[place][1] for place in order]
 
 
-def _rows(c: Cut, span: _Span) -> Mask:
-    rows = (c.codes >= span.start) & (c.codes < span.stop)
-    return ~rows if span.all_but else rows
+def _rows(c: Cut, span: Span) -> Mask:
+    return span.holds(c.n_bins)[c.codes]
 
 
 def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
@@ -361,23 +346,23 @@ def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
     return np.union1d(largest(inside, _CATEGORIES), missing)
 
 
-def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[_Span]:
+def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[Span]:
     """Simple ones first: of equals, the first is taken."""
     if c.column.categories is None:
         n = c.n_known
         ranges = [(i, j) for i in range(n) for j in range(i + 1, n + 1) if j - i < n]
-        yield from (_Span(*r) for r in sorted(ranges, key=lambda r: 0 < r[0] and r[1] < n))
+        yield from (Span(*r) for r in sorted(ranges, key=lambda r: 0 < r[0] and r[1] < n))
         if c.has_missing:
-            yield _Span(n, n + 1)
+            yield Span(n, n + 1)
             if n:
-                yield _Span(n, n + 1, all_but=True)
+                yield Span(n, n + 1, all_but=True)
         return
-    yield from (_Span(code, code + 1) for code in kept.tolist())
+    yield from (Span(code, code + 1) for code in kept.tolist())
     if c.n_bins > 2:
-        yield from (_Span(code, code + 1, all_but=True) for code in kept.tolist())
+        yield from (Span(code, code + 1, all_but=True) for code in kept.tolist())
 
 
-def _membership(spans: list[_Span], kept: NDArray[np.intp]) -> Array:
+def _membership(spans: list[Span], kept: NDArray[np.intp]) -> Array:
     start, stop, all_but = np.array(spans).T
     inside = (kept >= start[:, None]) & (kept < stop[:, None])
     return np.column_stack([all_but, inside * np.where(all_but, -1.0, 1.0)[:, None]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +11,12 @@ from numpy.typing import NDArray
 from leftout.core.losses import Array
 from leftout.tables.columns import Column
 from leftout.tables.conditions import Condition, Mask
-from leftout.tables.cuts import Cut, cut
+from leftout.tables.cuts import Cut, Span, cut
 
 # Intervals that a column of numbers is cut into.
 BINS = 4
 # How hard a condition is to read: of names for the same rows, the easiest counts.
 _EASE = {"=": 0, "missing": 0, "range": 1, "!=": 2, "known": 2}
-
-
-class Span(NamedTuple):
-    """Bins of a cut that one condition covers."""
-
-    start: int
-    stop: int
-    all_but: bool = False  # every bin but this one
-
-    def holds(self, n_bins: int) -> Mask:
-        """For which bins."""
-        places = np.arange(n_bins)
-        return ((places >= self.start) & (places < self.stop)) != self.all_but
 
 
 @dataclass(frozen=True)
@@ -67,10 +53,7 @@ class Axis:
         return self.sums.shape[1]
 
     def condition(self, place: int) -> Condition:
-        span = self.spans[place]
-        if span.all_but:
-            return self.cut.other_than(span.start)
-        return self.cut.condition(span.start, span.stop)
+        return self.spans[place].condition(self.cut)
 
     @cached_property
     def ease(self) -> list[float]:

@@ -127,7 +127,7 @@ def named_groups(
     check_rows(table, X, len(columns[0]))
     roles = assign(columns, target, drop=drop)
     columns = [column for column in columns if column.name not in roles.aside]
-    outcome = Compared.of(roles.target, positive)
+    outcome = Target.of(roles.target, positive)
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
@@ -156,14 +156,14 @@ def named_groups(
 
 
 @dataclass(frozen=True)
-class Compared:
+class Target:
     """A target, and which of its values counts."""
 
     target: Column
     positive: Any
 
     @classmethod
-    def of(cls, target: Column | None, positive: Any) -> Compared | None:
+    def of(cls, target: Column | None, positive: Any) -> Target | None:
         """Of several values the most frequent counts, if nobody says which."""
         if target is None:
             if positive is not None:
@@ -187,9 +187,7 @@ class Measuring:
     folds: int
     rng: np.random.Generator
 
-    def groups(
-        self, search: Search, lines: list[Line], outcome: Compared | None
-    ) -> list[NamedGroup]:
+    def groups(self, search: Search, lines: list[Line], outcome: Target | None) -> list[NamedGroup]:
         if not lines:
             return []
         masks = [line.mask for line in lines]

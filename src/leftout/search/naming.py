@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.boxes import ceilings, cell_moments, total_losses
+from leftout.core.boxes import ceilings, cell_moments, diagonal, total_losses
 from leftout.core.losses import Array
 from leftout.running import Steps, in_turn
 from leftout.search.axes import Axis
@@ -94,7 +94,7 @@ class Search:
         self.residuals = rows.residuals
         self.potential = [self._potential(axis) for axis in axes]
         self.bins: dict[int, Array] = {}
-        self.whole = _whole(rows.eigenvalues)
+        self.whole = diagonal(rows.eigenvalues)  # the table's moments
 
     @property
     def m(self) -> int:
@@ -316,11 +316,3 @@ def _boxes(cells: NDArray[Any], axes: Sequence[Axis]) -> Array:
     for place, axis in enumerate(axes):
         values = np.moveaxis(np.tensordot(axis.sums, values, axes=(1, place)), 0, place)
     return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
-
-
-def _whole(eigenvalues: Array) -> Array:
-    """The whole table's moments, packed: a diagonal matrix."""
-    n = len(eigenvalues)
-    packed = np.zeros(n * (n + 1) // 2)
-    packed[np.cumsum(np.arange(1, n + 1)) - 1] = eigenvalues
-    return packed

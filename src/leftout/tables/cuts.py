@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,25 @@ class Cut:
     def _threshold(self, code: int) -> float:
         low, high = float(self.lasts[code - 1]), float(self.firsts[code])
         return between_dates(low, high) if self.column.dates else between(low, high)
+
+
+class Span(NamedTuple):
+    """Bins of a cut that one condition covers."""
+
+    start: int
+    stop: int
+    all_but: bool = False  # every bin but this one
+
+    def holds(self, n_bins: int) -> Mask:
+        """For which bins."""
+        places = np.arange(n_bins)
+        return ((places >= self.start) & (places < self.stop)) != self.all_but
+
+    def is_range(self, cut: Cut) -> bool:
+        return cut.column.categories is None and not self.all_but and self.stop <= cut.n_known
+
+    def condition(self, cut: Cut) -> Condition:
+        return cut.other_than(self.start) if self.all_but else cut.condition(self.start, self.stop)
 
 
 def between(low: float, high: float) -> float:
