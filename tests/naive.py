@@ -287,3 +287,15 @@ def telling(ranked, shorter, top, new=0.5, least=1 / 3, gain=1.05):
         lines.append((marginal[place], kept[place][1]))
         covered |= kept[place][1]
     return lines
+
+
+def means_apart(values, mask, draws, rng):
+    """Means in a group, in its rest, and their difference: of all rows, then of rows drawn anew."""
+    every = [np.arange(len(values))]
+    every += [rng.integers(len(values), size=len(values)) for _ in range(draws)]
+    found = []
+    for rows in every:
+        group = [values[row] for row in rows if mask[row]]
+        rest = [values[row] for row in rows if not mask[row]]
+        found.append((np.mean(group), np.mean(rest), np.mean(group) - np.mean(rest)))
+    return np.array(found)

@@ -25,6 +25,14 @@ VARIANTS = ("all columns", "shared PCA", "Fair PCA")
 GROUP, REST, OTHERS = "left-out group", "rest", "all others"
 
 
+class TooRare(Refusal):
+    """A class has too few rows; ``found`` says so without advice, which depends on who asks."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(f"{found} Join it with another class, or lower {asking('folds')}.")
+
+
 @dataclass(frozen=True)
 class Aim:
     """What is predicted, for the rows where it is known.
@@ -124,10 +132,10 @@ def _check_classes(aim: Aim, folds: int) -> None:
     counts = np.bincount(aim.values, minlength=len(aim.classes))
     if counts.min() < folds:
         rare = aim.classes[int(counts.argmin())]
-        raise Refusal(
+        raise TooRare(
             f"{counted(int(counts.min()), 'row')} with a known target "
             f"{'has' if counts.min() == 1 else 'have'} the class {unambiguous(rare)}; every one of "
-            f"{folds} folds needs one. Join it with another class, or lower {asking('folds')}."
+            f"{folds} folds needs one."
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,18 @@ from numpy.typing import ArrayLike
 from leftout.checks import Refusal, check_whole, generator
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.downstream.aims import Aim, Sides, aim_of, check_sides, side_called, sides_of
+from leftout.downstream.aims import (
+    Aim,
+    Sides,
+    aim_of,
+    check_sides,
+    side_called,
+    sides_of,
+    target_of,
+)
 from leftout.downstream.measures import drawn, interval, lines, members
-from leftout.downstream.result import Shown
+from leftout.downstream.others import OtherGap, beside, check_also
+from leftout.downstream.result import LEAST, TOO_LITTLE, Shown
 from leftout.files import Told
 from leftout.tables.columns import Column, column_of
 from leftout.tables.targets import levels_of, value_of
@@ -42,9 +52,13 @@ class Compared(Shown, Told):
         Of each side, each measure and its interval.
     gaps : dict
         Of each group, each measure minus that of all other rows.
+    prediction : str
+        What the prediction is called.
+    others : list of OtherGap
+        Errors of more groups, where some were named.
     """
 
-    also = ("gap",)
+    also = ("gap", "errs_more")
 
     target: str
     kind: str
@@ -56,11 +70,18 @@ class Compared(Shown, Told):
     sizes: dict[str, int]
     measures: dict[str, dict[str, Interval]]
     gaps: dict[str, dict[str, Interval]]
+    prediction: str = "prediction"
+    others: list[OtherGap] = field(default_factory=list)
 
     @property
     def gap(self) -> Interval:
         """The error of the group minus that of the rest."""
         return self.gaps[self.group]["error"]
+
+    @property
+    def errs_more(self) -> bool:
+        """Whether it errs clearly more on the group than on the rest, and enough to matter."""
+        return self.gap.clear > 0 and self.gap.value >= LEAST * self.scale
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -75,17 +96,26 @@ class Compared(Shown, Told):
             rows.append(row)
         return pd.DataFrame(rows)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {**super().to_dict(), "told": self.told, "told_base": self.told_base}
+
     def summary(self) -> str:
         """What was found, in a few sentences."""
+        return f"{self._errors} {self.told_base}"
+
+    @property
+    def told(self) -> str:
+        """The errors on both sides, and whether it errs more on one of them."""
+        return f"{self._errors} {self._verdict}"
+
+    @property
+    def told_base(self) -> str:
+        """Target and predictions on both sides, and which rows are left out."""
         a, b = (self.measures[side] for side in (self.group, self.rest))
         base = "mean" if self.kind == "number" else "base_rate"
-        what = "average error" if self.kind == "number" else "share of wrong predictions"
         text = (
-            f"{self.target}: the {what} is {self.figure(a['error'].value)} for "
-            f"{side_called(self.group)} ({counted(self.sizes[self.group], 'row')}) and "
-            f"{self.figure(b['error'].value)} for {side_called(self.rest)} "
-            f"({counted(self.sizes[self.rest], 'row')}), a difference of "
-            f"{self.around(self.gap)}. The target itself is at {self.figure(a[base].value)} and "
+            f"The target itself is at {self.figure(a[base].value)} and "
             f"{self.figure(b[base].value)}, the predictions at "
             f"{self.figure(a['mean_prediction'].value)} and "
             f"{self.figure(b['mean_prediction'].value)}."
@@ -94,6 +124,28 @@ class Compared(Shown, Told):
             text += f" {counted(self.missing, 'row')} without target or prediction are left out."
         return text
 
+    @property
+    def _errors(self) -> str:
+        a, b = (self.measures[side]["error"].value for side in (self.group, self.rest))
+        what = "average error" if self.kind == "number" else "share of wrong predictions"
+        return (
+            f"{self.target}: the {what} is {self.figure(a)} for {side_called(self.group)} "
+            f"({counted(self.sizes[self.group], 'row')}) and {self.figure(b)} for "
+            f"{side_called(self.rest)} ({counted(self.sizes[self.rest], 'row')}), a difference of "
+            f"{self.around(self.gap)}."
+        )
+
+    @property
+    def _verdict(self) -> str:
+        group, rest = side_called(self.group), side_called(self.rest)
+        if self.errs_more:
+            return f"It errs more on {group} than on {rest}."
+        if self.gap.clear < 0:
+            return f"It errs more on {rest} than on {group}."
+        if self.gap.clear > 0:
+            return TOO_LITTLE
+        return "The interval holds zero: that it errs more on one side is not shown."
+
 
 def compare_prediction(
     prediction: Any,
@@ -101,6 +153,7 @@ def compare_prediction(
     groups: ArrayLike,
     *,
     positive: Any = None,
+    also: Mapping[str, ArrayLike] | None = None,
     bootstrap: int = 999,
     random_state: Any = 0,
 ) -> Compared:
@@ -114,11 +167,14 @@ def compare_prediction(
         What was predicted.
     groups, positive, bootstrap, random_state
         As in :func:`leftout.harm`.
+    also : mapping of names to masks of shape (m,), optional
+        More groups, each beside all other rows.
 
     Returns
     -------
     Compared
-        ``table``, ``gap``, ``gaps``, ``measures``, ``summary()``, ``to_dict()``.
+        ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``others``, ``summary()``,
+        ``to_dict()``.
 
     Examples
     --------
@@ -130,21 +186,25 @@ def compare_prediction(
     (0.5, 1)
     """
     check_whole("bootstrap", bootstrap)
-    target, given = column_of(y, getattr(y, "name", None) or "target"), column_of(prediction)
+    target = target_of(y)
+    given = prediction if isinstance(prediction, Column) else column_of(prediction)
     if len(given) != len(target):
         raise Refusal(
             f"Found {counted(len(given), 'prediction')} for {counted(len(target), 'row')}; one for "
             "each row is needed, in the same order."
         )
     names, place, marked = sides_of(groups, len(target))
-    aim, known = aim_of(y, positive, 1)
+    more = check_also(also, len(target))
+    aim, known = aim_of(target, positive, 1)
     there = ~given.missing[known]
     rows = np.flatnonzero(known)[there]
     aim, place = aim.take(np.flatnonzero(there)), place[rows]
     check_sides(aim, names, place, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), target, aim)
     columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
-    measures, sizes = drawn(aim, columns, place, bootstrap, generator(random_state))
+    rng = generator(random_state)
+    measures, sizes = drawn(aim, columns, place, bootstrap, rng)
+    wrong = np.abs(guesses - aim.values) if chances is None else guesses != aim.values
     if not probabilities:
         measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
     first = 0 if marked else int(np.argmin(sizes[: len(names)]))
@@ -171,7 +231,12 @@ def compare_prediction(
             }
             for s, side in enumerate(names)
         },
-    )
+        prediction=given.name,
+        others=beside(
+            OtherGap, aim, wrong.astype(np.float64), {name: m[rows] for name, m in more.items()},
+            bootstrap, rng, varied=False,
+        ),
+    )  # fmt: skip
 
 
 def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None, bool]:

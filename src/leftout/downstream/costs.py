@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from leftout.asking import asking
@@ -14,8 +15,9 @@ from leftout.checks import Refusal, check_count, check_whole, generator, is_int
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
 from leftout.downstream.aims import GROUP, REST, VARIANTS, Sides, aim_of, check_sides, sides_of
-from leftout.downstream.measures import drawn, interval, lines, members
+from leftout.downstream.measures import Mask, drawn, interval, lines, members
 from leftout.downstream.models import models_of
+from leftout.downstream.others import OtherCost, beside, check_also
 from leftout.downstream.predictions import Predicted, Task, across, predictions
 from leftout.downstream.predictions import taken as rows_taken
 from leftout.downstream.result import COMPARED, AtDimension, Cost, Figure, Harm
@@ -44,6 +46,7 @@ def harm(
     folds: int = 5,
     repeats: int = 3,
     by_dimension: bool = False,
+    also: Mapping[str, ArrayLike] | None = None,
     bootstrap: int = 999,
     max_rows: int | None = _ROWS,
     random_state: Any = 0,
@@ -84,6 +87,9 @@ def harm(
         Folds have their share of each class and group; each repeat has others.
     by_dimension : bool, default=False
         Also errors with up to 12 numbers of components, of the leading model, once.
+    also : mapping of names to masks of shape (m,), optional
+        More groups, each beside all other rows: what the shared PCA costs them follows from the
+        same predictions of the leading model. (Fair PCA is that of ``groups``.)
     bootstrap : int, default=999
         Draws of rows, within each group, for the intervals.
     max_rows : int or None, default=10000
@@ -97,7 +103,7 @@ def harm(
     -------
     Harm
         ``table``, ``extra_cost``, ``fair_return``, ``rest_return``, ``costs_more``,
-        ``gives_back``, ``costs``, ``by_dimension``, ``summary()``, ``to_dict()``.
+        ``gives_back``, ``costs``, ``by_dimension``, ``others``, ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -114,15 +120,17 @@ def harm(
     _check(folds, repeats, bootstrap, max_rows, groups, search)
     rng = generator(random_state)
     steps = Steps(folds * (repeats + by_dimension), progress)
-    task, sides, counts = _posed(
+    task, sides, chosen, counts = _posed(
         X, y, groups, n_components, search, encoder, positive, models, folds, max_rows, rng
     )
+    more = {name: mask[chosen] for name, mask in check_also(also, sum(counts)).items()}
     with one_thread():
         found = predictions(task, folds, repeats, rng, n_jobs, steps)
         for place in found.place if search is not None else ():
             check_sides(task.aim, sides.names, place)
         told = _drawn(task, sides, found, bootstrap, rng)
         dimensions = _by_dimension(task, sides, folds, rng, n_jobs, steps) if by_dimension else []
+        others = _others(task, found, more, bootstrap, rng)
     names, aim = [model.name for model in task.models], task.aim
     return Harm(
         target=aim.text,
@@ -131,8 +139,8 @@ def harm(
         rest=sides.rests[sides.first],
         sizes=dict(zip(sides.names, told.rows.tolist(), strict=False)),
         n_rows=len(aim.values),
-        missing=counts[0],
-        set_aside=counts[1],
+        missing=counts[1],
+        set_aside=counts[2],
         n_components=task.n_components,
         folds=folds,
         repeats=repeats,
@@ -142,6 +150,7 @@ def harm(
         figures=told.figures(names, sides),
         costs=told.costs(names, sides),
         by_dimension=dimensions,
+        others=others,
     )
 
 
@@ -165,7 +174,7 @@ def _check(
 def _posed(
     X: Any, y: Any, groups: Any, n_components: Any, search: Any, encoder: Any, positive: Any,
     models: Any, folds: int, max_rows: int | None, rng: np.random.Generator,
-) -> tuple[Task, Sides, tuple[int, int]]:  # fmt: skip
+) -> tuple[Task, Sides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
     """Everything checked, rows chosen, and the number of components and the group settled."""
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
@@ -206,7 +215,8 @@ def _posed(
         encoder,
         search,
     )
-    return task, Sides(names, place, first), (missing, set_aside)
+    counts = len(chosen), missing, set_aside
+    return task, Sides(names, place, first), chosen, counts
 
 
 def _encoded(encoder: Any, table: Any, y: Any) -> Array:
@@ -291,6 +301,22 @@ def _drawn(
     return _Drawn(measures, rows[0, 0])
 
 
+def _others(
+    task: Task, found: Predicted, masks: dict[str, Mask], bootstrap: int, rng: np.random.Generator
+) -> list[OtherCost]:
+    """What the shared PCA costs more groups in errors of the leading model."""
+    if not masks:
+        return []
+    wrong = _wrong(task, found.guesses[0]).mean(axis=1)
+    return beside(OtherCost, task.aim, wrong[1] - wrong[0], masks, bootstrap, rng, varied=True)
+
+
+def _wrong(task: Task, guesses: Array) -> Array:
+    """Errors of guesses, whose last axis are rows."""
+    y = task.aim.values
+    return np.abs(guesses - y) if task.aim.classes is None else (guesses != y).astype(np.float64)
+
+
 def _by_dimension(
     task: Task, sides: Sides, folds: int, rng: np.random.Generator, n_jobs: int | None, steps: Steps
 ) -> list[AtDimension]:
@@ -299,8 +325,7 @@ def _by_dimension(
     spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
     numbers = sorted({*np.round(spaced).astype(int).tolist(), task.n_components})
     guesses, place = across(task, numbers, folds, rng, n_jobs, steps)
-    y, group = task.aim.values, place == sides.first
-    wrong = np.abs(guesses - y) if task.aim.classes is None else guesses != y
+    wrong, group = _wrong(task, guesses), place == sides.first
     return [
         AtDimension(d, *(float(each[v, side].mean()) for v in (0, 1) for side in (group, ~group)))
         for d, each in zip(numbers, wrong, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS, side_called
+from leftout.downstream.others import OtherCost
 from leftout.files import Told, plain
 from leftout.wording import counted, listed, number
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
 LEAST = 0.01
-_TOO_LITTLE = " That is too little to matter."
+TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
 
@@ -111,6 +112,8 @@ class Harm(Shown, Told):
     figures : list of Figure
     costs : list of Cost
     by_dimension : list of AtDimension
+    others : list of OtherCost
+        What the shared PCA costs more groups, where some were named.
     """
 
     also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
@@ -132,6 +135,7 @@ class Harm(Shown, Told):
     figures: list[Figure]
     costs: list[Cost]
     by_dimension: list[AtDimension]
+    others: list[OtherCost] = field(default_factory=list)
 
     def cost(
         self, measure: str = "error", model: str | None = None, side: str | None = None
@@ -246,7 +250,7 @@ class Harm(Shown, Told):
         if self.extra_cost.clear < 0:
             return f"They cost {self._rest} more than {self._group}."
         if self.extra_cost.clear > 0:
-            return _TOO_LITTLE.strip()
+            return TOO_LITTLE
         return "The interval holds zero: that they cost one side more is not shown."
 
     @property
@@ -267,7 +271,9 @@ class Harm(Shown, Told):
             return text + f" With it {self._group} is worse off."
         if self.fair_return.clear > 0:
             paid = self.rest_return.clear < 0
-            return text + (f" That is at the expense of {self._rest}." if paid else _TOO_LITTLE)
+            return text + (
+                f" That is at the expense of {self._rest}." if paid else f" {TOO_LITTLE}"
+            )
         shown = f" That it gives {self._group} something back is not shown"
         pays = f", and is at the expense of {self._rest}" if self.rest_return.clear < 0 else ""
         return f"{text}{shown}{pays}."
