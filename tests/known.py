@@ -16,6 +16,7 @@ from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
+from leftout.auditing.prediction import prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
@@ -23,6 +24,7 @@ from leftout.core.distinct import Distinct
 from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS
 from leftout.downstream.comparing import Compared as Predicted
+from leftout.downstream.others import OtherCost, OtherGap
 from leftout.downstream.result import AtDimension, Cost, Figure, Harm
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.profiles import Chance, Profile
@@ -491,6 +493,7 @@ def intake(**changed):
         "searched": [],
         "target": SimpleNamespace(name="paid"),
         "positive": "yes",
+        "prediction": None,
         "sensitive": ["sex"],
         "dropped": {"nr": "counts", "note": "words", "years": "a copy of age"},
         "facts": facts(),
@@ -674,9 +677,17 @@ def _scaled(one, unit):
     return Interval(unit * one.value, *ends)
 
 
+# what the shared PCA costs another group, its rest, and the difference
+OTHERS = (
+    Interval(0.073, 0.051, 0.097), Interval(0.021, 0.013, 0.031), Interval(0.052, 0.027, 0.079),
+)  # fmt: skip
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
+
+
 def harm(kind="two classes", **changed):
     """Predictions of paid: the shared PCA costs the group clearly more, Fair PCA gives back."""
     number = kind == "number"
+    unit = 100.0 if number else 1.0
     costs = {name: changed.pop(name, None) for name in ("extra", "back", "rest_back")}
     settled = {
         "target": "income" if number else "paid = yes",
@@ -708,24 +719,57 @@ def harm(kind="two classes", **changed):
             ),
         ],
         "by_dimension": [],
+        "others": [
+            OtherCost("town = Ashford", 2_347, *(_scaled(each, unit) for each in OTHERS)),
+            OtherCost(
+                "sex = f and 1980 <= born < 1990",
+                13,
+                *[UNKNOWN] * 3,
+                "13 rows in it; 20 are needed",
+            ),
+        ],
     }
     return Harm(**settled | changed)
 
 
-def compared():
+def compared(gap=None, kind="two classes"):
     """A prediction that is there: worse for the group."""
+    number = kind == "number"
+    unit, base = (100.0, "mean") if number else (1.0, "base_rate")
     sides = {"left-out group": 0.217, "rest": 0.113}
+
+    def lines(*each):
+        return (_scaled(one, unit) for one in each)
+
     return Predicted(
-        target="paid = yes", kind="two classes", group="left-out group", rest="rest", scale=1.0,
-        probabilities=True, missing=12, sizes={"left-out group": 1_237, "rest": 8_713},
+        target="income" if number else "paid = yes",
+        kind=kind,
+        group="left-out group",
+        rest="rest",
+        scale=41.0 if number else 1.0,
+        probabilities=not number,
+        missing=12,
+        sizes={"left-out group": 1_237, "rest": 8_713},
         measures={
             side: {
-                "error": around(error), "base_rate": around(RATES[side]),
-                "mean_prediction": around(RATES[side] - error / 5),
+                "error": _scaled(around(error), unit), base: _scaled(around(RATES[side]), unit),
+                "mean_prediction": _scaled(around(RATES[side] - error / 5), unit),
             }
             for side, error in sides.items()
         },
-        gaps={"left-out group": {"error": Interval(0.104, 0.071, 0.137)}},
+        gaps={"left-out group": {"error": _scaled(gap or Interval(0.104, 0.071, 0.137), unit)}},
+        prediction="score",
+        others=[
+            OtherGap(
+                "town = Ashford", 2_297,
+                *lines(around(0.193), around(0.107, 0.003), Interval(0.086, 0.047, 0.127)),
+            ),
+            OtherGap("sex = f", 14, *[UNKNOWN] * 3, "14 rows in it; 20 are needed"),
+            OtherGap(
+                "sex = m", 7_981,
+                *lines(around(0.119), around(0.163), Interval(-0.044, -0.083, -0.011)),
+            ),
+        ],
     )  # fmt: skip
 
 
@@ -748,6 +792,7 @@ def audit(**changed):
         "named": named(),
         "known": known_groups(),
         "harm": harm(),
+        "prediction": compared(),
         "intake": intake(),
         "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
         "repeats": repeats(),
@@ -756,9 +801,10 @@ def audit(**changed):
         "scree": np.array([0.41, 0.22, 0.12, 0.09, 0.08, 0.05, 0.03]),
         "scores": np.round(np.linspace(-1.0, 1.0, REST + GROUP), 6),
         "settings": Settings(
-            target="paid", positive="yes", sensitive=["sex"], drop=["nr", "id"], n_components=3,
-            min_group_size=0.05, runs=6, chance=39, random_state=4, rows=1, sample=10_010,
-            missing="review=999", dictionary="about/people-words.csv", encoding="target",
+            target="paid", positive="yes", prediction="score", sensitive=["sex"],
+            drop=["nr", "id"], n_components=3, min_group_size=0.05, runs=6, chance=39,
+            random_state=4, rows=1, sample=10_010, missing="review=999",
+            dictionary="about/people-words.csv", encoding="target",
             numeric=["age"], command="leftout audit people.csv --target paid=yes --sensitive sex",
         ),
         "notes": ["10,010 of the table's 20,020 rows were drawn."],
@@ -768,6 +814,7 @@ def audit(**changed):
     told = findings(*(settled[name] for name in asked), settled["intake"])
     groups = group_findings(settled["named"], settled["known"], settled["intake"])
     paid = harm_findings(settled["harm"], "", settled["intake"])
+    paid.append(prediction_finding(settled["prediction"], ""))
     read = (settled[name] for name in ("intake", "other_reading", "repeats"))
     return Audit(findings=[*told, *groups, *paid, *table_findings(*read)], **settled)
 
@@ -781,6 +828,7 @@ def bare():
         named=None,
         known=None,
         harm=None,
+        prediction=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
             rules=rules().take(np.arange(0)), notes=[], what_if=[replace(once, shuffled=np.nan)],

@@ -12,6 +12,7 @@ import known
 from leftout.auditing.findings import STATUSES, Finding, findings
 from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
+from leftout.auditing.prediction import prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.core.interval import Interval
@@ -119,6 +120,10 @@ def paid(extra=None, back=None, rest_back=None, **changed):
 
 def unpaid(why="A side has too few rows. Take larger ones."):
     return {"harm": None, "why": why}
+
+
+def guessed(gap):
+    return {"prediction": known.compared(gap)}
 
 
 def in_columns(**changed):
@@ -249,6 +254,12 @@ CASES = [
     ("P002", NOT_RUN, "refused", unpaid()),
     ("P002", NOT_APPLICABLE, "no target", unpaid("") | taken(target=None, leaks=[])),
     ("P002", NOT_APPLICABLE, "the paper's preset", unpaid("")),
+    ("P003", YES, "one point, clearly", guessed(Interval(0.01, 1e-9, 0.02))),
+    ("P003", NO, "less than a point, clearly", guessed(Interval(0.0099, 1e-9, 0.02))),
+    ("P003", NO, "the interval begins at zero", guessed(Interval(0.1, 0.0, 0.2))),
+    ("P003", NO, "it errs more on the rest", guessed(Interval(-0.05, -0.08, -0.02))),
+    ("P003", NOT_RUN, "refused", {"prediction": None, "unread": "It holds maybe. Pass classes."}),
+    ("P003", NOT_APPLICABLE, "none was given", {"prediction": None}),
     ("A002", YES, "two proxies", {}),
     ("A002", NO, "no proxy", taken(proxies=[])),
     ("A002", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
@@ -260,11 +271,12 @@ def answers(**changed):
     names = ("partition", "trust", "stability", "explanation", "mitigation", "intake")
     groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats")
     parts = {name: getattr(found, name) for name in {*names, *groups, *read}}
-    parts |= {"harm": found.harm, "why": ""} | changed
+    parts |= {"harm": found.harm, "why": "", "prediction": found.prediction, "unread": ""} | changed
     every = [
         *findings(*(parts[name] for name in names)),
         *group_findings(*(parts[name] for name in groups)),
         *harm_findings(*(parts[name] for name in ("harm", "why", "intake"))),
+        prediction_finding(parts["prediction"], parts["unread"]),
         *table_findings(*(parts[name] for name in read)),
     ]
     return {each.code: each for each in every}

@@ -142,6 +142,178 @@ def test_costs_that_cannot_be_measured_end_nothing(table):
             assert answers[code].status == status and said in answers[code].detail
 
 
+def test_what_components_cost_other_groups(table):
+    asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0, "sensitive": ["sex"]}
+    found = audit(table, target="paid", **asked)
+    names = [group.condition for group in found.named.groups[:6]]
+    assert names and len(found.known.ranked) == 2
+    masks = {group.condition: group.mask for group in found.named.groups[:6]}
+    masks |= {f"sex = {sex}": (table["sex"] == sex).to_numpy() for sex in "fm"}
+    mask, paid = found.partition.left_out_.mask, table["paid"].to_numpy()
+    alone = leftout.harm(found.intake.X, paid, mask, 3, models="logistic", also=masks)
+    told = {line.text: line for line in found.harm.others}
+    assert told == {line.text: line for line in alone.others} and len(told) == len(names) + 2
+    assert list(told)[: len(names)] == names
+    assert told["sex = f"].rows == (table["sex"] == "f").sum()
+    f, m = told["sex = f"], told["sex = m"]
+    assert f.cost.value == pytest.approx(m.rest_cost.value)
+    assert f.extra_cost.value == pytest.approx(-m.extra_cost.value)
+    page = found.html()
+    assert "Costs of more groups" in page and "The prediction that is there</h3>" not in page
+    valid(json.loads(found.json()))
+
+
+def guessed(table, rows=None):
+    """The table with a model's answers, wrong in every third of some rows, here those of a town."""
+    rows = (table["town"] == "Beeley").to_numpy() if rows is None else rows
+    turned = rows & (np.arange(len(table)) % 3 == 0)
+    other = np.where(table["paid"] == "yes", "no", "yes")
+    return table.assign(model=np.where(turned, other, table["paid"])), turned
+
+
+QUICK = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
+
+
+def test_a_prediction_is_kept_out_and_compared(table):
+    without = audit(table, target="paid", sensitive=["sex"], **QUICK)
+    more, wrong = guessed(table, without.partition.left_out_.mask)
+    found = audit(more, target="paid", prediction="model", sensitive=["sex"], **QUICK)
+    assert np.array_equal(found.partition.labels_, without.partition.labels_)
+    assert np.array_equal(found.intake.X, without.intake.X)
+    assert [line.role for line in found.columns if line.name == "model"] == ["prediction"]
+    assert "model" not in [column.name for column in found.intake.columns]
+    assert "model" not in [line.column for line in found.explanation.alignment]
+    mask, told = found.partition.left_out_.mask, found.prediction
+    for side, rows in (("left-out group", mask), ("rest", ~mask)):
+        assert told.sizes[side] == rows.sum()
+        assert told.measures[side]["error"].value == pytest.approx(wrong[rows].mean())
+    assert told.gap.value == pytest.approx(wrong[mask].mean() - wrong[~mask].mean())
+    assert told.target == "paid = yes" and told.prediction == "model"
+    lines = {line.text: line for line in told.others}
+    f = (table["sex"] == "f").to_numpy()
+    assert lines["sex = f"].error.value == pytest.approx(wrong[f].mean())
+    assert lines["sex = f"].rest_error.value == pytest.approx(wrong[~f].mean())
+    for group in found.named.groups[:6]:
+        assert lines[group.condition].error.value == pytest.approx(wrong[group.mask].mean())
+        assert lines[group.condition].rows == group.size
+    answers = {finding.code: finding for finding in found.findings}
+    assert answers["P003"].status == "found" and answers["P003"].detail == told.told
+    data = json.loads(found.json())
+    valid(data)
+    assert data["prediction"] == plain(told) and data["settings"]["prediction"] == "model"
+    assert found.harm.others and "The prediction that is there</h3>" in found.html()
+
+
+def test_a_prediction_that_came_beside_the_table(table):
+    more, wrong = guessed(table)
+    named = audit(more, target="paid", prediction="model", **QUICK)
+    for given in (more["model"], more["model"].to_numpy(), pl.Series("model", more["model"])):
+        for seen in (table, more):  # an equal column of the table is the prediction, too
+            found = audit(seen, target="paid", prediction=given, **QUICK)
+            assert "model" not in found.encoder.sources_
+            assert found.prediction.measures == named.prediction.measures
+    part = audit(
+        more, target="paid", prediction=more["model"], sample=150, **QUICK | {"group_size": 40}
+    )
+    rows, mask = part.intake.rows, part.partition.left_out_.mask
+    assert part.prediction.measures["rest"]["error"].value == pytest.approx(
+        wrong[rows[~mask]].mean()
+    )
+    perfect = audit(table, target="paid", prediction=table["paid"].to_numpy(), **QUICK)
+    assert perfect.prediction.gap.value == 0.0
+    roles = {line.name: line.role for line in perfect.columns}
+    assert roles["paid"] == "target" and "prediction" not in roles.values()
+
+
+def test_probabilities_and_numbers_are_predictions(table):
+    rng = np.random.default_rng(0)
+    chance = np.where(table["paid"] == "yes", 0.7, 0.2) + rng.random(260) / 4
+    found = audit(table.assign(p=chance), target="paid", positive="yes", prediction="p", **QUICK)
+    mask = found.partition.left_out_.mask
+    wrong = (chance > 0.5) != (table["paid"] == "yes")
+    assert found.prediction.probabilities
+    assert found.prediction.measures["rest"]["error"].value == pytest.approx(wrong[~mask].mean())
+    numbers = table.assign(income=rng.gamma(2, 2, 260), guess=rng.gamma(2, 2, 260))
+    found = audit(numbers, target="income", prediction="guess", **QUICK)
+    mask, off = found.partition.left_out_.mask, (numbers["guess"] - numbers["income"]).abs()
+    error = found.prediction.measures["left-out group"]["error"].value
+    assert found.prediction.kind == "number" and error == pytest.approx(off[mask].mean())
+
+
+@pytest.mark.parametrize("positive", ["0", "1"])
+def test_a_prediction_in_the_words_of_the_target(table, positive):
+    """Codes that a dictionary has labels for, in the target's column, mean the same in both."""
+    more, wrong = guessed(table)
+    coded = more.assign(**{name: (more[name] == "yes").astype(int) for name in ("paid", "model")})
+    words = [{"column": "paid", "label": "was paid", "values": "0=not at all; 1=all of it"}]
+    found = audit(
+        coded, target="paid", positive=positive, prediction="model", dictionary=words, **QUICK
+    )
+    mask, told = found.partition.left_out_.mask, found.prediction
+    counts = {"0": "not at all", "1": "all of it"}[positive]
+    assert told.target == f"was paid = {counts}" and not told.probabilities
+    assert told.measures["left-out group"]["error"].value == pytest.approx(wrong[mask].mean())
+    rate = (coded["model"][mask] == int(positive)).mean()
+    assert told.measures["left-out group"]["mean_prediction"].value == pytest.approx(rate)
+
+
+def test_predictions_that_cannot_be_compared_end_nothing(table):
+    more, _ = guessed(table)
+    few = more["model"].where(np.arange(260) % 5 == 0)
+    for model, said in (
+        (few, "20 are needed on each side"),
+        (
+            more["model"].where(np.arange(260) != 7, "maybe"),
+            "maybe, which is no class of the target",
+        ),
+        (more["model"].where(np.arange(260) < 0), "known target"),
+    ):
+        found = audit(more.assign(model=model), target="paid", prediction="model", **QUICK)
+        valid(json.loads(found.json()))
+        (answer,) = (finding for finding in found.findings if finding.code == "P003")
+        assert found.prediction is None and answer.status == "not run" and said in answer.detail
+        assert found.harm is not None and "The prediction that is there</h3>" not in found.html()
+    found = audit(more.drop(columns="model"), target="paid", **QUICK)
+    (answer,) = (finding for finding in found.findings if finding.code == "P003")
+    assert answer.status == "not applicable" and "prediction='COLUMN'" in answer.detail
+
+
+def test_a_prediction_needs_a_target_and_one_part(table):
+    more, _ = guessed(table)
+    for given, said in (
+        ({}, r"prediction is given, but not what it predicts. Name that .*target='COLUMN'"),
+        ({"target": "model"}, "'model' is the prediction, and is the target, dropped or sensitive"),
+        ({"target": "paid", "drop": ["model"]}, "'model' is the prediction, and is the target"),
+        ({"target": "paid", "sensitive": ["model"]}, "'model' is the prediction, and is the"),
+        ({"target": "paid", "prediction": "modle"}, "modle"),
+        ({"target": "paid", "prediction": [1, 0]}, "The prediction has 2 values for 260 rows"),
+    ):
+        with pytest.raises(leftout.Refusal, match=said):
+            audit(more, **{"prediction": "model"} | given, **QUICK)
+
+
+def test_a_section_on_the_prediction_alone(table):
+    more, _ = guessed(table)
+    found = audit(more, target="paid", prediction="model", encoding="target", **QUICK)
+    page = found.html()
+    assert found.harm is None and found.prediction is not None
+    assert 'id="harm"' in page and 'href="#harm"' in page
+    assert page.count("<section") == page.count("</section>")
+
+
+def test_advice_is_what_an_audit_can_take(table):
+    rare = table.assign(paid=np.where(table["nr"] < 3, "late", table["paid"]))
+    found = audit(rare, target="paid", positive="late", **QUICK)
+    (answer,) = (finding for finding in found.findings if finding.code == "P001")
+    assert answer.status == "not run" and "3 rows with a known target have the class late" in (
+        answer.detail
+    )
+    assert (
+        answer.detail.endswith("Join it with another class, or choose another target (target).")
+        and "folds needs one" in answer.detail
+    )
+
+
 def test_sensitive_columns_without_groups_end_nothing(table):
     asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
     plain = table.drop(columns=["paid", "nr"]).assign(one="x")

@@ -88,6 +88,11 @@ OPTIONS = {
     "a target that is dropped": (["--target", "t", "--drop", "t"], "is the target, and is dropped"),
     "an unknown column to drop": (["--drop", "a,q"], "--drop names the column 'q'"),
     "all columns dropped": (["--drop", "a,b,c,d,t,one"], "No column is left to search"),
+    "an unknown prediction": (["--target", "t", "--prediction", "p"], "--prediction names the"),
+    "a prediction of nothing": (["--prediction", "a"], "--prediction is given, but not what it"),
+    "a prediction that is dropped": (
+        ["--target", "t", "--prediction", "a", "--drop", "a"], "'a' is the prediction, and is the",
+    ),
     "an unknown sensitive column": (["--sensitive", "age"], "--sensitive names the column 'age'"),
     "an unknown categorical column": (["--categorical", "D"], "Did you mean 'd'"),
     "too many components": (["--dims", "99"], "--dims 99 is out of range"),

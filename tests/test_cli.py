@@ -194,6 +194,7 @@ ASKED = [
     ("--categorical code,a", {"categorical": ["code", "a"]}),
     ("--drop b,c", {"drop": ["b", "c"]}),
     ("--sensitive side,c", {"sensitive": ["side", "c"]}),
+    ("--target side --prediction c", {"target": "side", "prediction": "c"}),
     ("--numeric a,c", {"numeric": ["a", "c"]}),
     ("--missing 7,c=8 --missing b=9", {"missing": "7,c=8,b=9"}),
     ("--dictionary about.csv", {"dictionary": "about.csv"}),
@@ -228,7 +229,7 @@ def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, aske
     assert (source.name, jobs) == ("t.csv", 3)
 
 
-@pytest.mark.parametrize(("words", "asked"), [*ASKED[15:17], *ASKED[19:21], *ASKED[23:]])
+@pytest.mark.parametrize(("words", "asked"), [*ASKED[16:18], *ASKED[20:22], *ASKED[24:]])
 def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, words, asked):
     given = caught(monkeypatch, "leftout.auditing.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2

@@ -62,7 +62,8 @@ def versionless(text):
 def predicted():
     """An audit in which numbers are predicted, and a side pays for the other."""
     rest = Interval(-0.02, -0.03, -0.01)
-    return known.audit(harm=known.harm("number", rest_back=rest, set_aside=0, missing=1, repeats=1))
+    paid = known.harm("number", rest_back=rest, set_aside=0, missing=1, repeats=1)
+    return known.audit(harm=paid, prediction=known.compared(kind="number"))
 
 
 FOUND = {"full": known.audit, "bare": known.bare}
@@ -446,6 +447,12 @@ def sentences():
         yield f"harm, {name}", found.summary()
         yield f"harm, {name}, short", f"{found.told_short} | {found.told_measured}"
     yield "compared", known.compared().summary()
+    for name, gap in {
+        "more": None, "less": Interval(-0.05, -0.08, -0.02), "little": Interval(0.009, 0.001, 0.02),
+        "not shown": Interval(0.1, 0.0, 0.2),
+    }.items():  # fmt: skip
+        yield f"compared, {name}", known.compared(gap).told
+    yield "compared, numbers", known.compared(kind="number").told
     yield "audit", str(known.audit())
     yield "audit, repr", repr(known.audit())
     yield "audit, bare", known.bare().summary()

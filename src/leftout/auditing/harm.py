@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
+from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
+from leftout.downstream.aims import TooRare
 from leftout.downstream.costs import harm
 from leftout.downstream.result import Harm
 from leftout.running import Report, collected_notes
+from leftout.search.groups import KnownGroups
+from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
+from leftout.tables.conditions import Mask
 from leftout.tables.intake import Intake
 from leftout.wording import listed, unambiguous
 
 # With more features, models are fitted once; with very many, they take longer than the search.
 _ONCE, _MOST = 200, 1_000
 _REPEATS = 3
+# Known groups whose costs are told, of the first.
+_KNOWN = 10
 
 
 class Costs(NamedTuple):
@@ -26,15 +34,30 @@ class Costs(NamedTuple):
     why: str = ""
 
 
+def more_groups(
+    named: NamedGroups | None, known: KnownGroups | None, most: int = _KNOWN
+) -> dict[str, Mask]:
+    """The first six groups with a name and the first known ones, and which rows they have."""
+    groups = {} if named is None else {each.condition: each.mask for each in named.groups[:SIX]}
+    if known is not None:
+        groups |= {each.text: each.mask for each in islice(known.ranked, most)}
+    return groups
+
+
 def costs(
     found: MaxDisparityPartition,
     intake: Intake,
-    *,
-    random_state: Any,
+    also: dict[str, Mask],
+    settings: Settings,
     n_jobs: int | None,
     progress: Report,
 ) -> Costs:
-    """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest."""
+    """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest.
+
+    What the shared PCA costs groups that are to be compared ``also`` follows from that.
+    """
+    if intake.target is None or settings.preset is not None:
+        return Costs()
     X, inside = intake.X, intake.encoder.target_encoded_
     if inside:
         return Costs(
@@ -56,12 +79,18 @@ def costs(
                     found.n_components_,
                     positive=intake.positive,
                     models="logistic",
+                    also=also,
                     repeats=1 if X.shape[1] > _ONCE else _REPEATS,
-                    random_state=random_state,
+                    random_state=settings.random_state,
                     n_jobs=n_jobs,
                     progress=progress,
                 )
             )
+    except TooRare as error:  # an audit has no number of folds to lower
+        return Costs(
+            why=f"{error.found} Join it with another class, or choose another target "
+            f"({asking('target')})."
+        )
     except Refusal as error:
         return Costs(why=str(error))
 

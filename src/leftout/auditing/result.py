@@ -21,6 +21,7 @@ from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
 from leftout.auditing.verdict import headline, paragraph
 from leftout.core.losses import Array
+from leftout.downstream.comparing import Compared as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability
@@ -37,7 +38,7 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "1.4"
 # Shares of the variance to list, and groups to draw.
 _SCREE, _DRAWN = 50, 14
 
@@ -74,6 +75,8 @@ class Audit:
         The groups of the sensitive columns; None without such.
     harm : Harm or None
         What PCA costs a model that predicts the target, on both sides; None if not measured.
+    prediction : leftout.downstream.comparing.Compared or None
+        How a prediction that is there errs on both sides, and on groups (``others``).
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -104,6 +107,7 @@ class Audit:
     named: NamedGroups | None
     known: KnownGroups | None
     harm: Harm | None
+    prediction: ComparedPrediction | None
     findings: list[Finding]
     intake: Intake
     other_reading: OtherReading | None
@@ -226,7 +230,8 @@ class Audit:
             "stability": None if self.stability is None else self.stability.to_dict(),
             "explanation": told.to_dict(),
             **self._groups(),
-            "harm": None if self.harm is None else self.harm.to_dict(),
+            "harm": self.harm,
+            "prediction": self.prediction,
             "mitigation": self.mitigation.to_dict(),
             "findings": self.findings,
             "notes": self.notes,

@@ -19,6 +19,7 @@ def audit(
     *,
     target: Any = None,
     positive: Any = None,
+    prediction: Any = None,
     categorical: Iterable[Any] | None = None,
     numeric: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
@@ -49,6 +50,9 @@ def audit(
         An outcome to compare between the group and the rest. The search never sees it.
     positive : value or None
         The target's value whose rate counts.
+    prediction : name of a column, or array of shape (m,)
+        What a model that is there predicts for the target: classes, probabilities of ``positive``
+        or numbers. It is not searched; its errors are compared between groups.
     categorical : names of columns of numbers that are codes, or of text to keep
     numeric : names of columns to read as numbers, whatever they look like
     drop : names of columns to leave out
@@ -98,11 +102,11 @@ def audit(
     ('C001', 'found')
     """
     settings = Settings(
-        target=target, positive=positive, categorical=categorical, numeric=numeric, drop=drop,
-        sensitive=sensitive, missing=missing, dictionary=dictionary, encoding=encoding,
-        n_components=n_components, min_group_size=min_group_size, group_size=group_size,
-        n_groups=n_groups, runs=runs, chance=chance, preset=preset, sample=sample,
-        random_state=random_state, rows=rows,
+        target=target, positive=positive, prediction=prediction, categorical=categorical,
+        numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
+        encoding=encoding, n_components=n_components, min_group_size=min_group_size,
+        group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, preset=preset,
+        sample=sample, random_state=random_state, rows=rows,
     )  # fmt: skip
     return run(table, settings, n_jobs=n_jobs, progress=progress)
 

@@ -29,6 +29,7 @@ class Settings:
 
     target: Any = None
     positive: Any = None
+    prediction: Any = None
     categorical: Iterable[Any] | None = None
     numeric: Iterable[Any] | None = None
     drop: Iterable[Any] | None = None
@@ -57,6 +58,11 @@ class Settings:
         for name in ("runs", "chance", "rows"):
             check_whole(name, getattr(self, name))
         asked = self.asked()
+        if self.prediction is not None and self.target is None:
+            raise Refusal(
+                f"{asking('prediction')} is given, but not what it predicts. Name that column, "
+                f"too ({asking('target', 'COLUMN')}), or leave the prediction out."
+            )
         if self.preset is None:
             if self.encoding == "target" and self.target is None:
                 raise Refusal(
@@ -99,9 +105,11 @@ class Settings:
             data["dictionary"] = "given"
         elif self.dictionary is not None:
             data["dictionary"] = os.path.basename(self.dictionary)
-        if self.target is not None and np.ndim(self.target):
-            data["target"] = getattr(self.target, "name", None) or "target"
-        data["target"] = None if self.target is None else str(data["target"])
+        for name in ("target", "prediction"):
+            given = data[name]
+            if given is not None and np.ndim(given):
+                data[name] = getattr(given, "name", None) or name
+            data[name] = None if given is None else str(data[name])
         seed = self.random_state
         data["random_state"] = seed if seed is None or isinstance(seed, int) else repr(seed)
         return data

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from leftout import explain
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import Costs, costs, harm_findings
+from leftout.auditing.harm import costs, harm_findings, more_groups
+from leftout.auditing.prediction import MOST_KNOWN, judged, prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
@@ -75,10 +76,11 @@ class Work:
         of_sample, of_trust = generator(settings.random_state).spawn(2)
         intake = take_in(
             source, target=settings.target, positive=settings.positive,
-            categorical=settings.categorical, numeric=settings.numeric, drop=settings.drop,
-            sensitive=settings.sensitive, missing=settings.missing, dictionary=settings.dictionary,
-            encoding=settings.encoding, sample=settings.sample, smooth=settings.smooth,
-            once=settings.preset is None, rng=of_sample,
+            prediction=settings.prediction, categorical=settings.categorical,
+            numeric=settings.numeric, drop=settings.drop, sensitive=settings.sensitive,
+            missing=settings.missing, dictionary=settings.dictionary, encoding=settings.encoding,
+            sample=settings.sample, smooth=settings.smooth, once=settings.preset is None,
+            rng=of_sample,
         )  # fmt: skip
         search = MaxDisparityPartition(
             settings.n_components, min_group_size=settings.min_group_size,
@@ -119,7 +121,10 @@ class Work:
             other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
             mended = self._mended(found, begin(_MEND))
-        paid = self._paid(found, begin(_COST))
+        also, n_jobs = more_groups(named, known), self.search.n_jobs
+        paid = costs(found, self.intake, also, self.settings, n_jobs, begin(_COST))
+        also = more_groups(named, known, MOST_KNOWN)
+        guessed = judged(found, self.intake, also, self.settings.random_state)
         return Audit(
             partition=found,
             trust=evidence,
@@ -130,10 +135,12 @@ class Work:
             named=named,
             known=known,
             harm=paid.harm,
+            prediction=guessed.compared,
             findings=[
                 *findings(found, evidence, stability, told, mended, self.intake),
                 *group_findings(named, known, self.intake),
                 *harm_findings(*paid, self.intake),
+                prediction_finding(*guessed),
                 *table_findings(self.intake, other, repeats),
             ],
             intake=self.intake,
@@ -370,13 +377,6 @@ class Work:
         # in this order, the rest comes first as everywhere
         sides = np.where(found.left_out_.mask, "the left-out group", "rest")
         return mitigate(self.X, sides, found.n_components_, progress=report)
-
-    def _paid(self, found: MaxDisparityPartition, report: Report) -> Costs:
-        """What predictions from components cost group and rest, on rows that were held out."""
-        if self.intake.target is None or self.settings.preset is not None:
-            return Costs()
-        seed, n_jobs = self.settings.random_state, self.search.n_jobs
-        return costs(found, self.intake, random_state=seed, n_jobs=n_jobs, progress=report)
 
 
 def _components(posed: Posed, asked: int | float) -> int:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "sheet", "target", "categorical", "numeric", "drop", "sensitive", "missing",
-    "dictionary", "encoding", "dims", "min_size", "size", "groups", "runs", "chance", "sample",
-    "preset", "out", "seed", "jobs", "rows", "as_json", "quiet",
+    "table", "sheet", "target", "prediction", "categorical", "numeric", "drop", "sensitive",
+    "missing", "dictionary", "encoding", "dims", "min_size", "size", "groups", "runs", "chance",
+    "sample", "preset", "out", "seed", "jobs", "rows", "as_json", "quiet",
 )  # fmt: skip
 def audit(
     table: str,
@@ -51,6 +51,7 @@ def audit(
         column, positive = options.target(given["target"], source.table)
         for name in ("categorical", "numeric", "drop", "sensitive"):
             asked[name] = options.names(given[name], source.table, name)
+        asked["prediction"] = options.column(given["prediction"], source.table, "prediction")
         settings = Settings(target=column, positive=positive, command=own_words(), **asked)
         found = run(source, settings, n_jobs=jobs, progress=report)
     _deliver(found, folder, as_json)

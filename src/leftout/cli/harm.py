@@ -75,15 +75,13 @@ class _Asked:
     def __init__(self, raw: pd.DataFrame, given: dict[str, Any]) -> None:
         from leftout.checks import Refusal
         from leftout.cli import options
-        from leftout.tables.columns import find
         from leftout.tables.encoder import TableEncoder
 
         self.n_components = options.dimensions(given["dims"])
         self.target, self.positive = options.target(given["outcome"], raw)
         self.by = options.names(given["groups_col"], raw, "groups_col")
-        asked = given["prediction"]
-        self.prediction = None if asked is None else find(list(raw.columns), asked, "prediction")
-        aside = [self.target, *self.by, *([] if asked is None else [self.prediction])]
+        self.prediction = options.column(given["prediction"], raw, "prediction")
+        aside = [self.target, *self.by, *([] if self.prediction is None else [self.prediction])]
         if len(set(aside)) < len(aside):
             raise Refusal(
                 "One column cannot be target, group and prediction at once. Name another for "

@@ -10,7 +10,7 @@ from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS
 from leftout.downstream.comparing import Compared
 from leftout.downstream.result import Harm
-from leftout.wording import shown
+from leftout.wording import shown, unambiguous
 
 # Names in the first column need room, where there is some.
 _NARROW = 80
@@ -37,6 +37,27 @@ def show_harm(console: Console, found: Harm, compared: Compared | None) -> None:
             for side, measures in compared.measures.items()
         ]
         show(console, "Its errors", ("side", "rows", "error (95 % interval)"), rows)
+
+
+def show_prediction(console: Console, found: Compared, most: int) -> None:
+    """Errors of a prediction on the group and on more groups, each beside its rest."""
+    first, rest = (found.measures[side]["error"] for side in (found.group, found.rest))
+    each = [(found.group, found.sizes[found.group], first, rest, found.gap)]
+    told = [line for line in found.others if not line.why]
+    each += [(line.text, line.rows, line.error, line.rest_error, line.gap) for line in told[:most]]
+    rows = [
+        (
+            text, f"{n:,}", found.figure(error.value), found.figure(other.value),
+            _within(found, gap, ""),
+        )
+        for text, n, error, other, gap in each
+    ]  # fmt: skip
+    unit = "" if found.kind == "number" else ", points"
+    name = unambiguous(found.prediction)
+    title = f"\nThe prediction that is there: errors of {name} (95 % intervals)"
+    show(console, title, ("group", "rows", "error", "its rest", f"difference{unit}"), rows, 18)
+    if len(told) > most:
+        say(console, "", f"The first {most} of {len(told):,} other groups; the report has all.")
 
 
 def show_costs(console: Console, found: Harm) -> None:

@@ -83,6 +83,11 @@ def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
     return find(list(table.columns), text[:place], "target"), text[place + 1 :]
 
 
+def column(text: str | None, table: pd.DataFrame, option: str) -> Any:
+    """A column by its name; None where none is named."""
+    return None if text is None else find(list(table.columns), text, option)
+
+
 def numbers(text: str) -> list[int] | None:
     """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
     if text in ("auto", "none"):

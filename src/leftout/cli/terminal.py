@@ -13,7 +13,7 @@ from rich.console import Console
 from leftout.auditing.result import Audit
 from leftout.cli.lines import say as _say
 from leftout.cli.lines import show as _show
-from leftout.cli.lines import show_costs
+from leftout.cli.lines import show_costs, show_prediction
 from leftout.core.ranks import told_p
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
@@ -53,6 +53,8 @@ def show_audit(console: Console, found: Audit) -> None:
         _show_known(console, found.known)
     if found.harm is not None:
         show_costs(console, found.harm)
+    if found.prediction is not None:
+        show_prediction(console, found.prediction, _LINES)
     _show_table(console, found)
     for note in found.notes:
         _say(console, "\nNote: ", note)

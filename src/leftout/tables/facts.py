@@ -23,7 +23,7 @@ class ColumnFacts(Told):
         In the table.
     label : str
         What the report calls it.
-    role : {"searched", "left out", "target", "sensitive", "dropped"}
+    role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
     kind : str
         One of :data:`leftout.tables.judging.kinds.KINDS`.
     why : str
@@ -99,5 +99,8 @@ def facts(
 
 
 def _part(name: str, roles: Roles) -> str:
-    parts = {"target": roles.targets, "sensitive": roles.sensitive, "dropped": roles.dropped}
+    parts = {
+        "target": roles.targets, "prediction": roles.predictions, "sensitive": roles.sensitive,
+        "dropped": roles.dropped,
+    }  # fmt: skip
     return next((part for part, names in parts.items() if name in names), "searched")

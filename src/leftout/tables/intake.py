@@ -54,6 +54,8 @@ class Intake:
     target : Column or None
     positive : value or None
         The target's value whose rate counts.
+    prediction : Column or None
+        What somebody predicted for the target; not searched, and not among ``columns``.
     sensitive : list of str
         Columns kept out of the search.
     dropped : dict
@@ -80,6 +82,7 @@ class Intake:
     searched: list[Column]
     target: Column | None
     positive: Any
+    prediction: Column | None
     sensitive: list[str]
     dropped: dict[str, str]
     facts: list[ColumnFacts]
@@ -142,6 +145,7 @@ def take_in(
     *,
     target: Any = None,
     positive: Any = None,
+    prediction: Any = None,
     categorical: Iterable[Any] | None = None,
     numeric: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
@@ -173,7 +177,7 @@ def take_in(
             "the others."
         )
     table, rows = source.table, np.arange(n_rows)
-    outcome = outcome_of(raw, target)
+    outcome, guess = outcome_of(raw, target), outcome_of(raw, prediction, "prediction")
     if sample is not None:
         strata = _strata(outcome if encoding == "target" else None, n_rows)
         rows = _sampled(strata, sample, rng)
@@ -181,12 +185,14 @@ def take_in(
         table = _rows(table, rows)
         raw = declared.columns(table, unread=drop)
         outcome = None if outcome is None else outcome.take(rows)
+        guess = None if guess is None else guess.take(rows)
     if len(rows) < FEWEST_ROWS:
         raise Refusal(
             f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
             f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
-    roles = assign(raw, target if is_name(target) else outcome, sensitive, drop)
+    asked = (target if is_name(target) else outcome, prediction if is_name(prediction) else guess)
+    roles = assign(raw, asked[0], sensitive, drop, asked[1])
     columns, judged = declared.judged(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
@@ -224,7 +230,8 @@ def take_in(
         )
     dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
     dropped |= {line.column: f"a copy of {unambiguous(line.of)}" for line in repeated}
-    known = [column for column in columns if column.name not in roles.targets | set(dropped)]
+    unknown = {*roles.targets, *roles.predictions, *dropped}
+    known = [column for column in columns if column.name not in unknown]
     hidden = [column for column in columns if column.name in roles.sensitive]
     may_mean = [
         suspect
@@ -241,6 +248,7 @@ def take_in(
         searched=searched,
         target=outcome,
         positive=positive,
+        prediction=_prediction(columns, roles, labels),
         sensitive=roles.sensitive,
         dropped=dropped,
         facts=facts(called, columns, kinds, roles, repeated, encoder),
@@ -280,6 +288,23 @@ def _outcome(columns: list[Column], roles: Roles) -> Column | None:
     outcome = clean(roles.target)
     others = [column.name for column in columns if column.name not in roles.targets]
     return replace(outcome, name=unique([*others, outcome.name])[-1])
+
+
+def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
+    """The prediction as it was meant: classes in the same words as the target's."""
+    if roles.prediction is None:
+        return None
+    if len(roles.predictions) == 1:
+        found = next(column for column in columns if column.name in roles.predictions)
+    else:
+        found = clean(roles.prediction)
+    if found.categories is not None:
+        values, places = list(found.categories), found.values
+    else:
+        values, places = [found.show(v) for v in found.tabulated[0].tolist()], found.tabulated[2]
+    if not values or any(value not in labels for value in values):
+        return found
+    return Column(found.name, places, tuple(labels[value] for value in values))
 
 
 def proportional(
