@@ -174,6 +174,52 @@ def holm(p_values):
     return corrected
 
 
+def standardised(a, b):
+    """Difference of two means over the root of the mean of the variances."""
+    gap, spread = np.mean(a) - np.mean(b), np.sqrt((np.var(a) + np.var(b)) / 2)
+    return gap / spread if spread > 0 else np.copysign(np.inf, gap) if gap else 0.0
+
+
+def wilson(hits, n, z=1.959963984540054):
+    """A share and its 95 % interval: the shares that it is not z standard errors away from."""
+    p, scale = hits / n, 1 + z**2 / n
+    middle = (p + z**2 / (2 * n)) / scale
+    half = z / scale * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return p, middle - half, middle + half
+
+
+def newcombe(a, b):
+    """The difference of two shares, with the interval that theirs give it."""
+    gap = a[0] - b[0]
+    below = np.sqrt((a[0] - a[1]) ** 2 + (b[2] - b[0]) ** 2)
+    above = np.sqrt((a[2] - a[0]) ** 2 + (b[0] - b[1]) ** 2)
+    return gap, gap - below, gap + above
+
+
+def adding(rules, group, limit):
+    """Places of the rules to list: each time the first that adds half of its members or more.
+
+    ``rules`` are, by falling lift, lists of the rows for which each condition holds.
+    """
+    chosen = []
+    sure = [group[np.logical_and.reduce(rule)].mean() for rule in rules]
+    halves = [max(group[rows].mean() for rows in rule) for rule in rules]
+    while len(chosen) < limit:
+        covered = np.zeros(len(group), dtype=bool)
+        for place in chosen:
+            covered |= np.logical_and.reduce(rules[place])
+        for place, rule in enumerate(rules):
+            members = np.logical_and.reduce(rule) & group
+            new = np.sum(members & ~covered) / np.sum(members)
+            surer = len(rule) == 1 or sure[place] >= halves[place] + 0.1 - 1e-9
+            if place not in chosen and surer and new >= 0.5:
+                chosen.append(place)
+                break
+        else:
+            break
+    return chosen
+
+
 def averages(M, labels, centering="global"):
     """Each group's average second moments, as PCA sees the rows."""
     X = seen_by_pca(M, centering)

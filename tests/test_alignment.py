@@ -12,6 +12,8 @@ from scipy import stats
 import naive
 from leftout import MaxDisparityPartition, datasets, explain
 from leftout.explain.alignment import holm
+from leftout.search.outcome import without_outcome
+from leftout.tables.columns import column_of
 from test_items import raw_tables
 
 
@@ -28,9 +30,15 @@ def test_numbers_are_those_of_scipy(table, seed):
             assert line.difference == pytest.approx(gap, rel=1e-9, nan_ok=True) or len(a) == 1
             assert line.ks == pytest.approx(stats.ks_2samp(a, b, method="asymp").statistic)
         else:
+            inside = group
             if line.kind == "missing":
                 cells = cells.isna()
-            counts = pd.crosstab(cells.astype(object).where(cells.notna(), "?"), group)
+                known = [each for each in lines if each.column == line.column and each != line]
+                assert line.known_differ == any(naive_matters(table, group, k) for k in known)
+            else:
+                cells, inside = cells.dropna(), group[cells.notna()]
+                assert naive_matters(table, group, line) == line.matters
+            counts = pd.crosstab(cells.astype(object), inside)
             v = stats.contingency.association(counts.to_numpy(), method="cramer")
             assert line.cramers_v == pytest.approx(v, abs=1e-12)
     strengths = [line.strength for line in lines]
@@ -39,8 +47,20 @@ def test_numbers_are_those_of_scipy(table, seed):
     assert [line.corrected for line in lines] == pytest.approx(want)
     first = table.columns[0]
     for line in explain.align(table, group, sensitive=[first]):
-        if line.column == first and line.kind == "category":
+        if line.column == first and not table[first].isna().any():
             assert line.corrected == line.p_value  # a test among tests alone
+
+
+def naive_matters(table, group, line):
+    """Whether means, distributions or the share of any value are far enough apart."""
+    known = table[line.column].notna()
+    a, b = table[line.column][known & group], table[line.column][known & ~group]
+    sides = [(a == value, b == value) for value in table[line.column].dropna().unique()]
+    apart = [abs(x.mean() - y.mean()) for x, y in sides]
+    if line.kind == "number":
+        sides, apart = [(a, b)], [stats.ks_2samp(a, b, method="asymp").statistic]
+    sizes = [abs(naive.standardised(x, y)) for x, y in sides]
+    return max(apart) >= 0.03 - 1e-9 or max(sizes) >= 0.1 - 1e-9
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -60,7 +80,9 @@ def test_strength_is_one_scale_for_all_kinds():
     # a third value makes it a number; it is rare
     values = np.where(np.arange(500) == 7, 2.0, yes)
     as_number = explain.align(pd.DataFrame({"v": values}), group)[0]
-    assert as_number.kind == "number" and str(as_number) == "v higher on average"
+    assert as_number.kind == "number" and as_number.difference > 0.1
+    by = naive.standardised(values[group], values[~group])
+    assert str(as_number) == f"v higher on average, by {by:.2f} standard deviations"
     assert as_number.strength == pytest.approx(as_text.strength, abs=0.02)
     assert as_number.means == pytest.approx((values[group].mean(), values[~group].mean()))
 
@@ -250,6 +272,81 @@ def test_means_categories_and_positive_values():
     ):
         with pytest.raises(ValueError, match=words):
             explain.compare_outcome(target, group, **options)
+
+
+def test_missing_cells_make_a_difference_under_their_own_name():
+    """34 of 100 rows of the group have no town, 20 of 400 of the rest; known ones are alike."""
+    group = np.arange(500) < 100
+    town = np.where(np.arange(500) % 2, "a", "b").astype(object)
+    town[:34], town[100:120] = None, None
+    pay = np.where(np.isin(np.arange(500), [*range(34), *range(100, 120)]), np.nan, 1.0)
+    pay[40:60], pay[200:300] = 3.0, 2.0
+    lines = {
+        (a.column, a.kind): a for a in explain.align(pd.DataFrame({"t": town, "p": pay}), group)
+    }
+    known, gaps = lines["t", "category"], lines["t", "missing"]
+    assert (known.left_out_share, known.rest_share) == (0.5, 0.5) and not known.matters
+    assert (gaps.left_out_share, gaps.rest_share) == (0.34, 0.05) and gaps.matters
+    assert gaps.standardised == pytest.approx(0.29 / np.sqrt((0.34 * 0.66 + 0.05 * 0.95) / 2))
+    assert str(gaps) == (
+        "t is missing: 34 % of the group, 5 % of the rest; its known values hardly differ"
+    )
+    assert lines["p", "missing"].known_differ and lines["p", "number"].matters
+    assert str(lines["p", "missing"]) == "p is missing: 34 % of the group, 5 % of the rest"
+
+
+def test_the_value_named_is_the_one_that_differs():
+    """The group has 12 values a little more often, and one far less; or a rare one."""
+    counts = np.array([[8] * 12 + [4], [70] * 12 + [160]])
+    codes = [str(c) for side in counts for c, n in enumerate(side) for _ in range(n)]
+    group = np.repeat([True, False], counts.sum(axis=1))
+    line = explain.align(pd.DataFrame({"v": codes}), group)[0]
+    assert (line.contrast, line.left_out_share, line.rest_share) == ("12", 0.04, 0.16)
+    counts = np.array([[510, 12, 478], [5_000, 5, 4_995]])
+    codes = [str(c) for side in counts for c, n in enumerate(side) for _ in range(n)]
+    group = np.repeat([True, False], counts.sum(axis=1))
+    line = explain.align(pd.DataFrame({"v": codes}), group)[0]
+    assert (line.contrast, line.left_out_share, line.rest_share) == ("1", 0.012, 0.0005)
+
+
+@pytest.mark.parametrize("kind", ["rate", "category", "mean"])
+def test_rows_without_an_outcome_are_compared_too(kind):
+    rng = np.random.default_rng(3)
+    group = np.arange(700) < 120
+    gone = rng.random(700) < np.where(group, 0.2, 0.1)
+    values = {
+        "rate": np.where(gone, np.nan, rng.integers(0, 2, 700)),
+        "category": np.where(gone, None, rng.choice(list("abc"), 700)),
+        "mean": np.where(gone, rng.choice([np.nan, np.inf], 700), rng.standard_normal(700)),
+    }[kind]
+    column = column_of(values, "y")
+    found = without_outcome(column, group)
+    hits = [gone[side].sum() for side in (group, ~group)]
+    a, b = naive.wilson(hits[0], 120), naive.wilson(hits[1], 580)
+    assert hits[0] / 120 != hits[1] / 580
+    assert found.left_out == pytest.approx(a) and found.rest == pytest.approx(b)
+    assert found.gap == pytest.approx(naive.newcombe(a, b))
+    assert found.difference == pytest.approx(naive.standardised(gone[group], gone[~group]))
+    first = explain.compare_outcome(values, group)[0]
+    assert found.missing == first.missing == gone.sum() and found.notable
+    assert str(found).startswith(f"y is missing: {100 * a[0]:.1f} % of the group, ")
+    assert without_outcome(column_of(values[~gone], "y"), group[~gone]) is None
+
+
+def test_differences_of_outcomes_are_standardised():
+    rng = np.random.default_rng(4)
+    group = np.arange(300) < 90
+    pay = rng.standard_normal(300) + 0.3 * group
+    (found,) = explain.compare_outcome(pay, group)
+    assert found.difference == pytest.approx(naive.standardised(pay[group], pay[~group]))
+    (found,) = explain.compare_outcome(pay > 0, group)
+    assert found.difference == pytest.approx(naive.standardised(pay[group] > 0, pay[~group] > 0))
+    many = np.arange(200_000) % 10 == 0
+    for share, sign in ((0.02, 0), (0.04, -1)):  # both are clear
+        rates = np.arange(200_000) // 10 % 100 < np.where(many, 50 - 100 * share, 50)
+        (found,) = explain.compare_outcome(rates, many)
+        assert found.gap.value == pytest.approx(-share)
+        assert found.gap.clear == -1 and found.differs == sign
 
 
 def test_typical_values():

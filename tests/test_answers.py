@@ -61,14 +61,47 @@ def hidden(*corrected):
     return told(alignment=[known.hidden(p, f"h{i}") for i, p in enumerate(corrected)])
 
 
-def gap(value, low, high):
-    return told(outcome=[known.outcome((value, low, high))])
+def shares(left_out, rest, corrected=0.01, **changed):
+    """One hidden column, a category with these shares."""
+    line = known.hidden(corrected, left_out_share=left_out, rest_share=rest, **changed)
+    return told(alignment=[line])
 
 
-def free(gap, overlap, ours=(-0.46, -0.49, -0.42)):
-    other = known.outcome(gap, encoding="target-free", overlap=overlap)
+def lacking(left_out, rest, known_differ):
+    line = {"kind": "missing", "contrast": "missing", "known_differ": known_differ}
+    return shares(left_out, rest, **line)
+
+
+def apart(difference, ks):
+    """Two hidden columns, numbers of which the second differs less."""
+    numbers = {"kind": "number", "contrast": None, "left_out_share": None, "rest_share": None}
+    lines = [
+        known.hidden(0.01, f"n{i}", difference=size, ks=ks / (1 + i), **numbers)
+        for i, size in enumerate((difference, difference / 2))
+    ]
+    return told(alignment=lines)
+
+
+def gap(value, low, high, **changed):
+    return told(outcome=[known.outcome((value, low, high), **changed)])
+
+
+def average(difference):
+    """A mean that is clearly lower."""
+    return told(outcome=[replace(known.mean_outcome(), difference=difference)])
+
+
+def unanswered(value, **changed):
+    """Rows of the group lack an outcome more often by so much, and nothing is known of how much."""
+    return told(no_outcome=known.no_outcome((value, value - 0.1, value + 0.1)), **changed)
+
+
+def free(gap, overlap, ours=(-0.46, -0.49, -0.42), sizes=(-1.03, -1.03)):
+    """The gap without the target, and ours; and how large they are in standard deviations."""
+    other = known.outcome(gap, encoding="target-free", overlap=overlap, difference=sizes[0])
     crossed = known.outcome((0.9, 0.8, 1.0), encoding="cross-fitted", overlap=0.99)
-    return told(outcome=[known.outcome(ours)], other_outcomes=[crossed, other])
+    ours = known.outcome(ours, difference=sizes[1])
+    return told(outcome=[ours], other_outcomes=[crossed, other])
 
 
 CROSSED = told(other_outcomes=[known.outcome(encoding="cross-fitted", overlap=0.9)])
@@ -178,6 +211,18 @@ CASES = [
     ("A001", NO, "p is above the level", hidden(0.0501, 0.2)),
     ("A001", YES, "many are alike", hidden(0.01, 0.02, 0.03, 0.04, 0.045, 0.2)),
     ("A001", NO, "many are not", hidden(0.1, 0.2, 0.3, 0.4)),
+    ("A001", YES, "3 points", shares(0.80, 0.77)),
+    ("A001", NO, "less than 3 points", shares(0.7999, 0.77)),
+    ("A001", YES, "3 points less", shares(0.77, 0.80)),
+    ("A001", YES, "few points of something rare", shares(0.013, 0.003)),
+    ("A001", NO, "hardly any points of something rare", shares(0.0127, 0.0043)),
+    ("A001", YES, "a tenth of a standard deviation", apart(-0.1, 0.02)),
+    ("A001", NO, "less than that", apart(-0.0999, 0.0299)),
+    ("A001", YES, "distributed otherwise", apart(0.0999, 0.03)),
+    ("A001", NO, "large, and not clear", shares(0.87, 0.13, 0.0501)),
+    ("A001", YES, "only missing cells differ", lacking(0.34, 0.05, False)),
+    ("A001", YES, "missing cells differ, too", lacking(0.34, 0.05, True)),
+    ("A001", NO, "hardly any cells are missing", lacking(0.013, 0.007, False)),
     ("A001", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
     ("A001", YES, "nothing searched tells of them", taken(proxies=[])),
     ("A001", NOT_APPLICABLE, "none varies", told(alignment=known.alignment()[:4])),
@@ -186,13 +231,25 @@ CASES = [
     ("O001", YES, "the interval ends below zero", gap(-0.1, -0.2, -1e-9)),
     ("O001", NO, "the interval ends at zero", gap(-0.1, -0.2, 0.0)),
     ("O001", NOT_RUN, "too few rows", gap(0.1, math.nan, math.nan)),
-    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], other_outcomes=[])),
+    ("O001", YES, "3 points", gap(-0.03, -0.04, -0.02, difference=-0.07)),
+    ("O001", NO, "less than 3 points", gap(-0.0299, -0.04, -0.02, difference=-0.07)),
+    ("O001", YES, "something rare", gap(0.01, 0.005, 0.015, difference=0.1)),
+    ("O001", YES, "a tenth of a standard deviation", average(-0.1)),
+    ("O001", NO, "less than that", average(-0.0999)),
+    ("O001", YES, "more than 3 points lack an outcome", unanswered(0.0301)),
+    ("O001", YES, "3 points lack an outcome", unanswered(0.03)),
+    ("O001", YES, "more than 3 points of the rest do", unanswered(-0.0301)),
+    ("O001", YES, "all have an outcome", told(no_outcome=None)),
+    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], other_outcomes=[], no_outcome=None)),
     ("O002", YES, "the gap remains", free((-0.2, -0.3, -0.1), 0.5)),
     ("O002", NO, "the gap is not clear", free((-0.2, -0.3, 0.1), 0.6)),
     ("O002", NO, "the gap is reversed", free((0.2, 0.1, 0.3), 0.6)),
     ("O002", YES, "another group", free((-0.2, -0.3, -0.1), 0.4999)),
     ("O002", YES, "both above zero", free((0.2, 0.1, 0.3), 0.6, (0.3, 0.2, 0.4))),
     ("O002", NOT_APPLICABLE, "no gap to begin with", free((0.2, 0.1, 0.3), 0.6, (0.0, -0.1, 0.1))),
+    ("O002", NOT_APPLICABLE, "a small gap to begin with",
+     free((0.2, 0.1, 0.3), 0.6, (0.02, 0.01, 0.03), (1.03, 0.05))),
+    ("O002", NO, "what remains is small", free((-0.02, -0.03, -0.01), 0.6, sizes=(-0.05, -1.03))),
     ("O002", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
     ("O002", NOT_APPLICABLE, "only cross-fitted", CROSSED),
     ("S003", YES, "half is shared", free((-0.2, -0.3, -0.1), 0.5)),

@@ -35,6 +35,23 @@ def test_long_sets_cross_the_stretches():
     assert np.array_equal(bits.meet(packed, packed), A.astype(int) @ A.T.astype(int))
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 150), st.integers(1, 6))
+def test_sets_that_add_have_half_of_their_rows_new(seed, m, limit):
+    rng = np.random.default_rng(seed)
+    A, inside = rng.random((5, m)) < 0.5, rng.random(m) < 0.5
+    packed = np.concatenate([bits.of_mask(row) for row in A])
+    first, second = rng.integers(0, 5, (2, 12))
+    sets = A[first] & A[second] & inside
+    chosen = bits.adding(
+        packed, first, second, sets.sum(axis=1), bits.of_mask(inside)[0].copy(), limit
+    )
+    want = np.zeros(12, dtype=bool)
+    for k, rows in enumerate(sets):
+        before = sets[want].any(axis=0)
+        want[k] = want.sum() < limit and np.sum(rows & ~before) >= np.sum(rows & before)
+    assert np.array_equal(chosen, want)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150))
 def test_repeats_are_equal_intersections(seed, m):
     rng = np.random.default_rng(seed)

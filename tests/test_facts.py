@@ -211,6 +211,13 @@ def test_rules_and_sentence_are_counted(data, raw, labels):
         close(rule["confidence"], side[covered].mean())
         close(rule["lift"], side[covered].mean() / side.mean())
         assert rule["lift"] >= 1.0
+    group, listed = labels == 1, told["leading_rules"]
+    covered = np.zeros(len(raw), dtype=bool)
+    for rule in listed:
+        rows = np.logical_and.reduce([holds(each, raw) for each in rule["if"]]) & group
+        assert 2 * (rows & ~covered).sum() >= rows.sum() == rule["count"] > 0
+        covered |= rows
+    assert 0 < len(listed) <= 8 and listed[0]["lift"] == max(rule["lift"] for rule in listed)
     sentence, group = told["sentence"], labels == 1
     first, *others = (holds(each, raw).to_numpy() for each in sentence["conditions"])
     covered = first
@@ -266,11 +273,13 @@ def test_columns_are_compared_side_by_side(data, raw, labels):
             assert (line["difference"] > 0) == (sides[0].mean() > sides[1].mean())
             continue
         value = line["contrast"]
-        has = [side.isna() if line["kind"] == "missing" else side == value for side in sides]
+        has = [side.isna() for side in sides]
+        if line["kind"] == "category":
+            has = [side.dropna() == value for side in sides]
         shares = [line["left_out_share"], line["rest_share"]]
         close(shares, [each.mean() for each in has])
         if line["kind"] == "category":
-            assert value == max(set(raw[line["column"]]), key=lambda v: gain(sides, v))
+            assert value == max(set(raw[line["column"]].dropna()), key=lambda v: gain(sides, v))
     for line in told["typical"]:
         for key, side in by_side.items():
             column = side[line["column"]]
@@ -284,7 +293,7 @@ def test_columns_are_compared_side_by_side(data, raw, labels):
 
 
 def gain(sides, value):
-    return (sides[0] == value).mean() - (sides[1] == value).mean()
+    return (sides[0].dropna() == value).mean() - (sides[1].dropna() == value).mean()
 
 
 def wilson(hits, n, z=1.959963984540054):
@@ -306,6 +315,13 @@ def test_the_outcome_is_the_tables(data, raw, labels):
     gap = [a - b, a - b - np.hypot(a - a_low, b_high - b), a - b + np.hypot(a_high - a, b - b_low)]
     close([outcome["gap"][key] for key in ("value", "low", "high")], gap, 1e-6)
     assert outcome["missing"] == raw["paid"].isna().sum() > 0
+    gone, lacking = raw["paid"].isna(), data["explanation"]["no_outcome"]
+    sides = [naive.wilson(gone[labels == k].sum(), (labels == k).sum()) for k in SIDES.values()]
+    for key, want in zip(
+        ("left_out", "rest", "gap"), (*sides, naive.newcombe(*sides)), strict=True
+    ):
+        close([lacking[key][end] for end in ("value", "low", "high")], want, 1e-6)
+    assert (lacking["kind"], lacking["missing"]) == ("missing", gone.sum())
     encodings = [line["encoding"] for line in data["explanation"]["outcome"]]
     assert encodings == [None, "cross-fitted", "target-free"]
 

@@ -30,6 +30,7 @@ from leftout.report.alternatives import ALTERNATIVES
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.verdicts import Against, Line, Ours, judge
+from leftout.tables.conditions import Condition
 
 READ = Path(__file__).parent / "read"
 
@@ -66,6 +67,7 @@ def predicted():
     return known.audit(harm=paid, prediction=known.compared(kind="number"))
 
 
+GAPS = Condition("income", "missing", "income is missing")
 FOUND = {"full": known.audit, "bare": known.bare}
 
 
@@ -358,6 +360,21 @@ def sentences():
     many = known.explanation(outcome=outcomes, alignment=hidden)
     yield "explanation, many", many.summary()
     yield "explanation, repr", repr(many)
+    hardly = [known.hidden(0.01, left_out_share=0.55), known.hidden(0.2, "faith")]
+    little = replace(known.alignment()[0], left_out_share=0.147)
+    alike = [little, *known.alignment()[7:9], *hardly]
+    none = known.explanation(alignment=alike, no_outcome=None)
+    yield "explanation, small differences", none.summary()
+    names = ["town", "age", "income"]
+    conditions = (*known.sentence().conditions, GAPS)
+    for name, parts in (("one", (0.184, 0.41, -0.01)), ("two", (-0.1, 0.764, -0.08))):
+        sentence = known.sentence(conditions=conditions, joined=("or", "or"))
+        told = known.explanation(
+            sentence=sentence, features=names, sources=names, disparity_by_feature=np.array(parts)
+        )
+        yield f"sentence, {name} off", told.told_sentence
+        poor = replace(told, sentence=replace(sentence, count=600))
+        yield f"sentence, {name} off, no description", poor.told_sentence
     yield "sentence", known.sentence().told
     yield "sentence, no description", known.sentence(count=600).told
     conditions = known.sentence().conditions
@@ -366,6 +383,7 @@ def sentences():
     unknown = Interval(math.nan, math.nan, math.nan)
     lonely = Interval(0.25, math.nan, math.nan)
     for name, outcome in {
+        "missing": known.no_outcome(),
         "rate": known.outcome(),
         "positive gap": known.outcome((0.46, 0.42, 0.49)),
         "mean": known.mean_outcome(),
@@ -373,7 +391,10 @@ def sentences():
         "few": known.outcome(lonely),
     }.items():
         yield f"outcome, {name}", f"{outcome}; {outcome.shown}; {outcome.sides()}"
-    for line in known.alignment()[:6]:
+    even = replace(known.alignment()[1], difference=0.04, ks=0.227)
+    last = replace(known.alignment()[6], difference=0.04, ks=0.227)
+    full = replace(known.alignment()[2], known_differ=True)
+    for line in (*known.alignment()[:7], even, last, full):
         yield "alignment", line.tested
     yield "rules", str(known.rules())
     two, three = known.mitigation(), known.three_groups()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlxtend.frequent_patterns import apriori, association_rules
 
+import naive
 import paper_data
 from leftout import explain
 from leftout.explain.items import Items
@@ -126,6 +127,42 @@ def test_pruned_rules_are_what_is_left_of_all(table, seed):
     single = {(r.group, rows(r).tobytes()) for r in kept if len(r.antecedents) == 1}
     for rule, key in zip(pruned, seen, strict=True):
         assert len(rule.antecedents) == 1 or key not in single
+
+
+@settings(max_examples=60)
+@given(raw_tables(least=8), st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
+def test_listed_rules_are_those_that_add(table, seed, limit, prune):
+    labels = np.random.default_rng(seed).permutation(np.arange(len(table)) % 3 == 0)
+    found = explain.find_rules(table, labels, min_support=0.02, prune=prune)
+    columns = {c.name: c for c in columns_of(table)}
+    of_group = list(found.of(1))
+    rows = [[c.holds(columns[c.column]) for c in rule.antecedents] for rule in of_group]
+    want = [of_group[place] for place in naive.adding(rows, labels, limit)]
+    got = found.that_add(labels, limit)
+    assert list(got) == want and list(got.that_add(labels, limit)) == want
+
+
+def test_a_list_of_rules_does_not_say_one_thing_over_and_over():
+    """Of 100 rows 40 are left out: 27 of 30 from abroad, whatever else they are, 10 of 20 late."""
+    abroad, late, old = (np.zeros(100, dtype=bool) for _ in range(3))
+    abroad[:30], late[30:50], old[:14], old[33:50] = True, True, True, True
+    labels = np.zeros(100, dtype=bool)
+    labels[:27] = labels[33:43] = labels[97:] = True
+    table = pd.DataFrame({"abroad": abroad, "late": late, "old": old})
+    found = explain.find_rules(table, labels)
+    assert [(rule.text, rule.count, rule.covered) for rule in found.of(1)] == [
+        ("abroad = True and old = True", 14, 14),  # 10 points surer than abroad alone
+        ("abroad = True", 27, 30),  # 13 of its 27 are new
+        ("old = True", 24, 31),
+        ("late = True", 10, 20),
+    ]
+    listed = [(rule.text, rule.count, rule.covered) for rule in found.that_add(labels)]
+    assert listed == [("abroad = True and old = True", 14, 14), ("late = True", 10, 20)]
+    assert [r.text for r in found.that_add(labels, 1)] == ["abroad = True and old = True"]
+    with pytest.raises(ValueError, match="limit=0 is not a count"):
+        found.that_add(labels, 0)
+    with pytest.raises(ValueError, match="one label per row"):
+        found.that_add(labels[:5])
 
 
 def test_rules_fall_in_lift_and_meet_the_floors():

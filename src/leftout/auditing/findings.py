@@ -8,10 +8,12 @@ the report, the terminal and every ``summary()`` say the same.
 from dataclasses import dataclass
 
 from leftout.asking import asking
-from leftout.core.ranks import LEVEL, can_tell
+from leftout.core.effects import told_small
+from leftout.core.ranks import can_tell
 from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
 from leftout.evidence.trusting import FEWEST_TABLES, Trust
 from leftout.explain import Explanation, Outcome
+from leftout.explain.alignment import claims, told_claims
 from leftout.fair.mitigation import Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
@@ -143,15 +145,13 @@ def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -
     if not lines:
         detail = "No sensitive column varies, so there was nothing to compare with."
         return Finding(code, NOT_APPLICABLE, title, detail)
-    alike = [line for line in lines if line.corrected <= LEVEL]
-    listed = leading([line.tested for line in alike or lines], "; ")
+    alike = claims(lines)
     known = [line for line in proxies if line.of in {one.column for one in alike or lines}]
     stand = leading([f"{unambiguous(p.column)} for {unambiguous(p.of)}" for p in known])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
-    if alike:
-        return Finding(code, FOUND, title, f"{listed}.{seen}")
-    seen = seen or " Columns that were searched may stand for them."
-    return Finding(code, NOT_FOUND, title, f"At p <= {LEVEL}, corrected: none. {listed}.{seen}")
+    if not alike:
+        seen = seen or " Columns that were searched may stand for them."
+    return Finding(code, answer(bool(alike)), title, f"{told_claims(lines)}{seen}")
 
 
 def _outcome(told: Explanation) -> Finding:
@@ -160,9 +160,12 @@ def _outcome(told: Explanation) -> Finding:
         detail = f"No target was given. Name one: {asking('target', 'COLUMN')}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     first = told.outcome[0]
+    lacking = f" {told.told_no_outcome}".rstrip()
     if first.gap.low != first.gap.low:
-        return Finding(code, NOT_RUN, title, f"Too few rows with a known target: {first}.")
-    return Finding(code, answer(first.gap.clear != 0), title, f"{first}.")
+        detail = f"Too few rows with a known target: {first}.{lacking}"
+        return Finding(code, NOT_RUN, title, detail)
+    small = f" {told_small()}" if first.gap.clear and not first.differs else ""
+    return Finding(code, answer(first.differs != 0), title, f"{first}.{small}{lacking}")
 
 
 _NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
@@ -173,9 +176,10 @@ def _encodings(told: Explanation) -> Finding:
     free = _target_free(told)
     if free is None:
         return Finding(code, NOT_APPLICABLE, title, _NO_TARGET_INSIDE)
-    ours, other = told.outcome[0].gap.clear, free.gap.clear
+    ours, other = told.outcome[0].differs, free.differs
     if not ours:
-        detail = f"There is no clear gap to begin with (O001). Without the target: {free}."
+        size = "large" if told.outcome[0].gap.clear else "clear"
+        detail = f"There is no {size} gap to begin with (O001). Without the target: {free}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
     if (free.overlap or 0.0) < SAME:

@@ -22,7 +22,7 @@ from leftout.search.names import SIX, NamedGroup, NamedGroups
 from leftout.tables.encoding import ColumnEncoding
 from leftout.wording import ROUNDING, counted, listed, number, points, shown
 
-_LINES, _RULES, _GROUPS = 8, 5, 20
+_LINES, _GROUPS = 8, 20
 # Names of groups have this much room at least, on a terminal that is not narrow.
 _NAMES = 18
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
@@ -42,7 +42,8 @@ def show_audit(console: Console, found: Audit) -> None:
             ("variance its own PCA would keep", group.retained_own, _percent),
         )
     ]
-    sides += [(f"{one.text} (not searched)", *one.sides()) for one in told.outcome[:1]]
+    outcomes = [*told.outcome[:1], *([told.no_outcome] if told.no_outcome else [])]
+    sides += [(f"{one.text} (not searched)", *one.sides()) for one in outcomes]
     _show(console, "The two sides", ("", "left-out group", "rest"), sides)
     answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
     _show(console, "\nFindings", ("code", "question", "answer"), answers)
@@ -123,7 +124,7 @@ def _show_rules(console: Console, told: Explanation) -> None:
             rule.text, f"{rule.covered:,}", f"{rule.count:,} ({100 * rule.confidence:.0f} %)",
             f"{rule.lift:.1f}",
         )
-        for rule in told.rules.of(1)[:_RULES]
+        for rule in told.leading_rules
     ]  # fmt: skip
     if rows:
         title = "\nRules: who is left out far more often than others"

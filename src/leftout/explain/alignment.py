@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
-from leftout.core.ranks import told_p
+from leftout.core.effects import matters, of_shares, over_spread, told_small
+from leftout.core.ranks import LEVEL, told_p
 from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.conditions import Mask
 from leftout.tables.cuts import cut
-from leftout.wording import date, lapse, number, unambiguous
+from leftout.wording import date, lapse, leading, number, unambiguous
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -30,18 +31,24 @@ _SMALL = 100
 class Alignment(Told):
     """How far one column agrees with the left-out group.
 
+    A column's known values have one line, and whether it has a value at all has another, so that
+    missing cells never make a difference under another name.
+
     Attributes
     ----------
     column : str
     kind : {"category", "number", "missing"}
-        ``"missing"``: whether a column of numbers has a value at all.
+        ``"missing"``: whether a column has a value at all.
     strength : float
         From 0 to 1, on one scale for all kinds: Cramer's V of the group and the column, numbers cut
         into at most ten intervals, less what chance gives. Lines are sorted by it.
     contrast : str or None
-        Of categories: the value whose share differs most between the sides.
+        Of categories: the value whose share is higher by most in the left-out group; where that is
+        not enough for a claim, the one that is furthest apart.
     left_out_share, rest_share : float or None
-        That value's shares.
+        That value's shares of the rows with a value.
+    known_differ : bool or None
+        Of missing values: whether the column's known values differ enough for a claim, too.
     means, spreads : pair of float or None
         Of numbers: the means of the left-out group and of the rest, and their standard deviations.
     dates : bool
@@ -62,7 +69,7 @@ class Alignment(Told):
         p-value is not a test; the p-values of columns kept out of the search are.
     """
 
-    also = ("text", "shown")
+    also = ("text", "shown", "matters")
 
     column: str
     kind: str
@@ -76,6 +83,7 @@ class Alignment(Told):
     contrast: str | None = None
     left_out_share: float | None = None
     rest_share: float | None = None
+    known_differ: bool | None = None
     means: tuple[float, float] | None = None
     spreads: tuple[float, float] | None = None
     dates: bool = False
@@ -99,23 +107,65 @@ class Alignment(Told):
         """The same, by the side."""
         return dict(zip(("left_out", "rest"), self.sides(), strict=True))
 
+    @property
+    def standardised(self) -> float:
+        """The standardised difference: of the means, or of the shares of a value."""
+        if self.kind == "number":
+            return self.difference or 0.0
+        return of_shares(self.left_out_share or 0.0, self.rest_share or 0.0)
+
+    @property
+    def matters(self) -> bool:
+        """Whether the difference is large enough for a claim.
+
+        Numbers that are alike on average may be spread otherwise: the largest gap between their
+        distributions is a difference of shares.
+        """
+        points = (self.left_out_share or 0.0) - (self.rest_share or 0.0)
+        return matters(self.standardised, self.ks if self.kind == "number" else points)
+
     def __str__(self) -> str:
+        if self.kind == "number":
+            return f"{self.text} {self._about_numbers()}"
+        a, b = self.left_out_share or 0.0, self.rest_share or 0.0
+        digits = 0 if matters(None, a - b) else 1  # so that few points show
+        shares = [f"{100 * share:.{digits}f} %" for share in (a, b)]
+        if self.kind == "category":
+            return f"{self.text} = {self.contrast}: {' against '.join(shares)}"
+        alone = "; its known values hardly differ" if self.known_differ is False else ""
+        return f"{self.text}: {shares[0]} of the group, {shares[1]} of the rest{alone}"
+
+    def _about_numbers(self) -> str:
+        if self.matters and not matters(self.difference):
+            apart = f"up to {100 * (self.ks or 0.0):.0f} points apart"
+            return f"nearly the same on average, but distributed otherwise, {apart}"
         if self.dates and self.means is not None:
             gap = self.means[0] - self.means[1]
-            return f"{self.text} {lapse(gap)} {'later' if gap > 0 else 'earlier'} on average"
-        if self.difference is not None:
-            return f"{self.text} {'higher' if self.difference > 0 else 'lower'} on average"
-        shares = (
-            f"{100 * (self.left_out_share or 0):.0f} % against {100 * (self.rest_share or 0):.0f} %"
-        )
-        if self.kind == "missing":
-            return f"{self.text}: {shares}"
-        return f"{self.text} = {self.contrast}: {shares}"
+            return f"{lapse(gap)} {'later' if gap > 0 else 'earlier'} on average"
+        size = abs(self.standardised)
+        by = f", by {size:.2f} standard deviations" if np.isfinite(size) else ""
+        return f"{'higher' if self.standardised > 0 else 'lower'} on average{by}"
 
     @property
     def tested(self) -> str:
         """The same, with what tells whether it is more than accident."""
         return f"{self} (strength {self.strength:.2f}, {told_p(self.corrected)} corrected)"
+
+
+def claims(lines: list[Alignment]) -> list[Alignment]:
+    """The lines whose difference is clear, and large enough to be told."""
+    return [line for line in lines if line.corrected <= LEVEL and line.matters]
+
+
+def told_claims(lines: list[Alignment]) -> str:
+    """What columns differ in; or, where they hardly do, that."""
+    if claims(lines):
+        return f"{leading([line.tested for line in claims(lines)], '; ')}."
+    clear = [line for line in lines if line.corrected <= LEVEL]
+    if clear:
+        return told_small(max(clear, key=lambda line: abs(line.standardised)).tested)
+    named = leading([line.tested for line in lines], "; ")
+    return f"At p <= {LEVEL}, corrected: none. {named}."
 
 
 def align(
@@ -166,14 +216,21 @@ def align(
 
 def _lines(column: Column, group: Mask) -> Iterator[Alignment]:
     """A column's lines, not yet corrected; none where it never changes."""
-    if column.categories is not None:
-        names = ["(missing)", *map(column.show, range(len(column.categories)))]
-        yield from _category(column.name, "category", column.values + 1, names, group)
-        return
-    yield from _number(column, group)
+    known = list(_number(column, group) if column.categories is None else _values(column, group))
+    yield from known
     if column.missing.any():
-        codes = column.missing.astype(np.intp)
-        yield from _category(column.name, "missing", codes, ["known", "missing"], group)
+        codes, names = column.missing.astype(np.intp), ["known", "missing"]
+        for line in _category(column.name, "missing", codes, names, group):
+            yield replace(line, known_differ=any(each.matters for each in known))
+
+
+def _values(column: Column, group: Mask) -> Iterator[Alignment]:
+    """The line of the values that are known."""
+    known = ~column.missing
+    if not (group[known].any() and (~group)[known].any()):
+        return
+    names = [column.show(code) for code in range(len(column.categories or ()))]
+    yield from _category(column.name, "category", column.values[known], names, group[known])
 
 
 def _category(
@@ -181,7 +238,7 @@ def _category(
 ) -> Iterator[Alignment]:
     counts = _counts(codes, group, len(names))
     shares = counts / counts.sum(axis=1, keepdims=True)
-    most = int(np.argmax(shares[1] - shares[0])) if kind == "category" else 1
+    most = _contrast(shares) if kind == "category" else 1
     counts = counts[:, counts.any(axis=0)]
     if counts.shape[1] < 2:
         return
@@ -196,6 +253,22 @@ def _category(
         left_out_share=float(shares[1, most]),
         rest_share=float(shares[0, most]),
     )
+
+
+def _contrast(shares: NDArray[np.float64]) -> int:
+    """The value to name: the one that the group has more often by most, if that is much.
+
+    Else the group may have something less often, or a rare value many times as often.
+    """
+    gaps = shares[1] - shares[0]
+    most = int(np.argmax(gaps))
+    if matters(of_shares(*shares[::-1, most]), gaps[most]):
+        return most
+    apart = [abs(of_shares(a, b)) for b, a in shares.T]
+    for far in (int(np.argmax(np.abs(gaps))), int(np.argmax(apart))):
+        if matters(apart[far], gaps[far]):
+            return far
+    return most
 
 
 def _counts(codes: NDArray[Any], group: Mask, n: int) -> NDArray[np.int64]:
@@ -221,8 +294,6 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
     scale = max(float(np.abs(side / 2 - middle / 2).max()) for side in (a, b))
     a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
     spreads = (float(2.0 * scale * a.std()), float(2.0 * scale * b.std()))
-    spread = np.sqrt((a.var() + b.var()) / 2.0)
-    gap = a.mean() - b.mean()
     bins = cut(column, _BINS)
     # infinite values are in bins of their own, or not
     counts = _counts(bins.codes[known], group[known], bins.n_known)
@@ -232,7 +303,7 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
         kind="number",
         strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
         p_value=float(min(1.0, max(0.0, test.pvalue))),
-        difference=float(gap / spread) if spread > 0.0 else float(np.copysign(np.inf, gap)),
+        difference=over_spread(a.mean() - b.mean(), a.var(), b.var()),
         ks=float(test.statistic),
         means=means,
         spreads=spreads if means is not None else None,

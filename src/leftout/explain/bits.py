@@ -74,6 +74,37 @@ def meet(A: Bits, B: Bits, upper: bool = False) -> NDArray[np.int64]:
     return counts
 
 
+@kernel
+def adding(
+    bits: Bits,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    count: NDArray[np.int64],
+    new: Bits,
+    limit: int,
+) -> NDArray[np.bool_]:
+    """Which intersections ``first & second``, in turn, add half of their ``count`` rows or more.
+
+    ``new`` are the rows, one set of words, that none chosen before has; those of each that is
+    chosen go, and after ``limit`` of them it ends.
+    """
+    chosen = np.zeros(len(first), dtype=np.bool_)
+    left = limit
+    for k in range(len(first)):
+        if left == 0:
+            break
+        a, b = bits[first[k]], bits[second[k]]
+        fresh = np.int64(0)
+        for place in range(len(new)):
+            fresh += np.int64(_ones(a[place] & b[place] & new[place]))
+        if 2 * fresh >= count[k]:
+            chosen[k] = True
+            left -= 1
+            for place in range(len(new)):
+                new[place] &= ~(a[place] & b[place])
+    return chosen
+
+
 def repeats(
     bits: Bits, first: NDArray[np.intp], second: NDArray[np.intp], kin: NDArray[np.intp]
 ) -> NDArray[np.bool_]:

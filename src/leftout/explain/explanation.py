@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import Refusal, check_whole
 from leftout.core.losses import Array
-from leftout.explain.alignment import Alignment, align
+from leftout.explain.alignment import Alignment, align, claims, told_claims
 from leftout.explain.items import most_telling
 from leftout.explain.leakage import ENCODINGS, other_encodings
 from leftout.explain.mining import Rules
@@ -23,7 +23,7 @@ from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.known import measured
-from leftout.search.outcome import Outcome, outcomes
+from leftout.search.outcome import Outcome, outcomes, without_outcome
 from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, number, unambiguous
@@ -32,8 +32,8 @@ from leftout.wording import listed, number, unambiguous
 _WEAK = 0.05
 _SHOWN = 3
 _SCORES = ("total", "left_out", "rest", "difference")
-# Rules of each group, and columns that they may use.
-_RULES, _RULE_COLUMNS = 50, 200
+# Rules of each group, the columns that they may use, and those that the ones to list are among.
+_RULES, _RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,12 +55,16 @@ class Explanation(Told):
     feature_scores : FeatureScores
         The paper's, averaged over runs.
     rules : Rules
-        At most 50 of each group.
+        At most 50 of each group, those of highest lift.
+    leading_rules : Rules
+        At most 8 of the left-out group, chosen by what each adds: see :meth:`Rules.that_add`.
     rule_frequency : Frequency
         The paper's two tables, over runs.
     alignment : list of Alignment
     outcome : list of Outcome
         Empty without a target.
+    no_outcome : Outcome or None
+        How often either side has no value of the target; None where every row has one.
     other_outcomes : list of Outcome
         Where the target was part of the encoding: under encodings that know less of it.
     typical : list of Typical
@@ -79,12 +83,14 @@ class Explanation(Told):
     losses_by_feature: Array
     feature_scores: FeatureScores
     rules: Rules
+    leading_rules: Rules
     rule_frequency: Frequency
     alignment: list[Alignment]
     outcome: list[Outcome]
     other_outcomes: list[Outcome]
     typical: list[Typical]
     what_if: list[WhatIf]
+    no_outcome: Outcome | None = None
     rows: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -111,7 +117,17 @@ class Explanation(Told):
     def told_sentence(self) -> str:
         if self.sentence is None:
             return "No column of the raw table varies, so nothing describes the group."
-        return self.sentence.told
+        more = (
+            self.sentence.told_missing(self.alignment),
+            self.sentence.told_parts(self.by_column()),
+        )
+        return " ".join(filter(None, [self.sentence.told, *more]))
+
+    @property
+    def told_no_outcome(self) -> str:
+        """Where one side lacks an outcome far more often: that; else nothing."""
+        missing = self.no_outcome
+        return f"{missing}." if missing is not None and missing.notable else ""
 
     def _about_features(self) -> str:
         parts = self.by_column()
@@ -127,7 +143,7 @@ class Explanation(Told):
         return f"Features: the disparity of {number(total)} is made up by {listed(named)}."
 
     def _about_alignment(self) -> str:
-        alike = [line for line in self.alignment if line.searched and line.strength >= _WEAK]
+        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
         named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
         return f"Looks like: {'; '.join(named) or 'no single column that was searched'}."
 
@@ -135,16 +151,17 @@ class Explanation(Told):
         hidden = [line for line in self.alignment if not line.searched]
         if not hidden:
             return []
-        named = [line.tested for line in hidden[:_SHOWN]]
-        more = f"; and {len(hidden) - _SHOWN} more" if len(hidden) > _SHOWN else ""
-        return [f"Kept out of the search: {'; '.join(named)}{more}."]
+        text = told_claims(hidden)
+        if not claims(hidden):  # a sentence, not names
+            text = f"{text[0].lower()}{text[1:]}"
+        return [f"Kept out of the search: {text}"]
 
     def _about_outcome(self) -> list[str]:
         each = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
         lines = [f"Outcome: {outcome}." for outcome in each[:_SHOWN]]
         if len(each) > _SHOWN:
             lines.append(f"Outcome: {len(each) - _SHOWN} more values differ by less.")
-        return lines
+        return lines + [f"Outcome: {self.told_no_outcome}"] * bool(self.told_no_outcome)
 
     def _about_encodings(self) -> list[str]:
         lines = []
@@ -172,7 +189,7 @@ class Explanation(Told):
         frequency = asdict(self.rule_frequency)
         pairs = frequency.pop("pairs")
         return plain({
-            "sentence": self.sentence,
+            "sentence": self.sentence and self.sentence.to_dict() | {"told": self.told_sentence},
             "disparity_by_feature": [
                 {
                     "feature": self.features[i],
@@ -190,10 +207,12 @@ class Explanation(Told):
                 for i in np.argsort(-scores.total, kind="stable")
             ],
             "rules": list(self.rules),
+            "leading_rules": list(self.leading_rules),
             "rule_frequency": frequency,
             "interactions": pairs,
             "alignment": self.alignment,
             "outcome": self.outcome + self.other_outcomes,
+            "no_outcome": self.no_outcome,
             "typical": self.typical,
             "what_if": self.what_if,
             "rows": self.rows,
@@ -304,7 +323,7 @@ def group(
     scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
     steps.tell("rules", 1)
     telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
-    rules = find_rules(telling, left_out, limit=_RULES)
+    rules = find_rules(telling, left_out, limit=_CANDIDATES)
     frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
     varies = any(column.codes().max() > 0 for column in telling)
@@ -314,6 +333,7 @@ def group(
     by_name = {column.name: column for column in raw.columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
     outcome = [] if raw.target is None else outcomes(raw.target, left_out, positive)
+    lacking = None if raw.target is None else without_outcome(raw.target, left_out, positive)
     steps.tell("outcome", 1)
     others = []
     if encoded and raw.target is not None:
@@ -326,11 +346,13 @@ def group(
         disparity_by_feature=parts,
         losses_by_feature=losses,
         feature_scores=scores,
-        rules=rules,
+        rules=rules.leading(_RULES),
+        leading_rules=rules.that_add(left_out),
         rule_frequency=frequency,
         alignment=alignment,
         outcome=outcome,
         other_outcomes=others,
+        no_outcome=lacking,
         typical=typical_values([by_name[name] for name in order], left_out),
         what_if=search_without(partition, matrix, raw.sources, leading, shuffles, steps),
         rows=example_rows(partition, X, raw.described, rows=rows) if rows else None,

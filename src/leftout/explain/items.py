@@ -43,9 +43,11 @@ class Items:
         place = int(self.column_of[item])
         return self.cuts[place].condition(int(item - self.starts[place]))
 
-    def count(self) -> Counts:
-        """In how many rows each item occurs."""
-        return np.concatenate([np.bincount(c.codes, minlength=c.n_bins) for c in self.cuts])
+    def count(self, rows: Mask | None = None) -> Counts:
+        """In how many rows, or in how many of some, each item occurs."""
+        every = (c.codes if rows is None else c.codes[rows] for c in self.cuts)
+        counts = zip(every, self.cuts, strict=True)
+        return np.concatenate([np.bincount(codes, minlength=c.n_bins) for codes, c in counts])
 
     def bits(self, chosen: Sequence[int] | NDArray[np.intp]) -> Bits:
         """The rows of the chosen items, as bits."""

@@ -8,9 +8,10 @@ from itertools import combinations_with_replacement
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leftout.explain.bits import Bits, meet, of_mask, repeats
+from leftout.checks import check_count, check_left_out
+from leftout.explain.bits import Bits, adding, meet, of_mask, repeats
 from leftout.explain.items import Counts, Items
 from leftout.files import Told
 from leftout.tables.conditions import Condition, Mask
@@ -20,6 +21,8 @@ Places = NDArray[np.intp]
 REST, LEFT_OUT = 0, 1
 GROUPS = ("rest", "left-out group")
 _LINES = 20
+# Rules that are listed; a pair must be this much surer than the surer of its halves.
+LISTED, _SURER = 8, 0.1
 _ARRAYS = ("first", "second", "group", "count", "covered")
 # Pairs of items are counted in blocks of this many items.
 _BLOCK = 1024
@@ -143,6 +146,37 @@ class Rules:
             return self
         key = self.confidence - 1e-9 / self.count
         return self.take(np.sort(np.argpartition(-key, limit)[:limit]))
+
+    def that_add(self, labels: ArrayLike, limit: int = LISTED) -> Rules:
+        """The rules of the left-out group that add most to those before: the ones to list.
+
+        By falling lift, the next is the first of which at least half of the group's rows that it
+        covers are new. A rule of two conditions must be surer than both of them, by 10 points of
+        confidence: else the shorter one says it.
+
+        Parameters
+        ----------
+        labels : array of shape (m,)
+            Those that the rules were found for.
+        limit : int, default=8
+
+        Returns
+        -------
+        Rules
+        """
+        check_count("limit", limit)
+        group = check_left_out(labels, self.items.n_rows)
+        found = self.of(LEFT_OUT)
+        with np.errstate(invalid="ignore"):
+            alone = self.items.count(group) / self.items.count()
+        second = np.where(found.second < 0, found.first, found.second)
+        halves = np.maximum(alone[found.first], alone[second])
+        surer = (found.second < 0) | (found.confidence >= halves + _SURER - 1e-9)
+        found, second = found.take(surer), second[surer]
+        used, places = np.unique(np.concatenate([found.first, second]), return_inverse=True)
+        first, second = np.split(places.ravel(), 2)
+        bits = self.items.bits(used)
+        return found.take(adding(bits, first, second, found.count, of_mask(group)[0], limit))
 
     def variables(self, place: int) -> tuple[str, ...]:
         """Names of the columns that a rule speaks of, in the order of the table."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from leftout.checks import Refusal
+from leftout.explain.alignment import Alignment
 from leftout.files import Told
 from leftout.tables.columns import columns_of
 from leftout.tables.conditions import Condition, Mask
+from leftout.wording import listed, number, unambiguous
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
 _FITS, _TELLS = 0.5, 0.25
+# A column that takes this much, in hundredths of the disparity, is said to.
+_TAKES = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,34 @@ class Sentence(Told):
         if not self.describes:
             start = "No short sentence describes the group; the closest"
         return f"{start}: {self} (F1 {self.f1:.2f})."
+
+    def told_missing(self, alignment: list[Alignment]) -> str:
+        """How often cells are missing, where the sentence speaks of that."""
+        spoken = {c.column for c in self.conditions if c.op in ("missing", "known")}
+        said = [f"{a}." for a in alignment if a.kind == "missing" and a.column in spoken]
+        return " ".join(said)
+
+    def told_parts(self, parts: Mapping[str, float]) -> str:
+        """Which of its columns take something off the disparity, given every column's part."""
+        total = sum(parts.values())
+        if not total > 0.0:
+            return ""
+        shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns}
+        off = {
+            unambiguous(name): f"{number(share, digits=2)} %"
+            for name, share in shares.items()
+            if share >= _TAKES
+        }
+        if not off:
+            return ""
+        verbs = (
+            ("describes", "does", "it takes") if len(off) == 1 else ("describe", "do", "they take")
+        )
+        describe = f"{verbs[0]} them but " if self.describes else ""
+        return (
+            f"{listed(list(off))} {describe}{verbs[1]} not drive the loss: {verbs[2]} "
+            f"{listed(list(off.values()))} off the disparity."
+        )
 
 
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from leftout.checks import check_left_out
+from leftout.core.effects import exceeds, matters, of_shares, over_spread
 from leftout.core.interval import LEVEL, Interval
 from leftout.files import Told
 from leftout.tables.columns import Column, column_of
@@ -18,16 +19,18 @@ from leftout.wording import number, unambiguous
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Told):
-    """A target's rate, or mean, in the left-out group and in the rest.
+    """A target's rate, or mean, in the left-out group and in the rest; or how often it is missing.
 
     Attributes
     ----------
     target : str
-    kind : {"rate", "mean"}
+    kind : {"rate", "mean", "missing"}
     positive : str or None
         The value whose rate it is.
     left_out, rest, gap : Interval
         ``gap`` is the group's minus the rest's.
+    difference : float or None
+        The same difference, standardised: over the root of the mean of the sides' variances.
     missing : int
         Rows without a value (or with an infinite one, which has no mean), not counted.
     encoding : str or None
@@ -46,6 +49,7 @@ class Outcome(Told):
     rest: Interval
     gap: Interval
     missing: int
+    difference: float | None = None
     encoding: str | None = None
     overlap: float | None = None
 
@@ -53,7 +57,20 @@ class Outcome(Told):
     def text(self) -> str:
         """What it is a rate or a mean of."""
         name = unambiguous(self.target)
+        if self.kind == "missing":
+            return f"{name} is missing"
         return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"
+
+    @property
+    def differs(self) -> int:
+        """The sign of a difference that is clear, and large enough for a claim; else 0."""
+        points = None if self.kind == "mean" else self.gap.value
+        return self.gap.clear if matters(self.difference, points) else 0
+
+    @property
+    def notable(self) -> bool:
+        """Of missing values: whether one side lacks them far more often, clearly or not."""
+        return self.kind == "missing" and exceeds(self.gap.value)
 
     def sides(self) -> tuple[str, str]:
         """The figures of the left-out group and of the rest, as text."""
@@ -62,7 +79,7 @@ class Outcome(Told):
     @property
     def shown(self) -> dict[str, str]:
         """The figures of both sides and their difference, with intervals, as text."""
-        rate = self.kind == "rate"
+        rate = self.kind != "mean"
         return {
             "left_out": self._with_interval(self.left_out, "%" if rate else "", ""),
             "rest": self._with_interval(self.rest, "%" if rate else "", ""),
@@ -70,7 +87,7 @@ class Outcome(Told):
         }
 
     def _shown(self, value: float) -> str:
-        return self._figure(value, "%" if self.kind == "rate" else "")
+        return self._figure(value, "" if self.kind == "mean" else "%")
 
     def _figure(self, value: float, unit: str, sign: str = "") -> str:
         if unit and not np.isnan(value):
@@ -141,11 +158,33 @@ def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]
     return [_rates(target, level, group) for level in levels]
 
 
+def without_outcome(target: Column, group: Mask, positive: Any = None) -> Outcome | None:
+    """How often either side has no outcome; None where every row has one."""
+    known = _known(target, levels_of(target, positive) is None)
+    if known.all():
+        return None
+    return Outcome(kind="missing", positive=None, **_shares(target, ~known, group, ~known))
+
+
+def _known(target: Column, numbers: bool) -> Mask:
+    """Rows with a value: of numbers that are averaged, a finite one."""
+    return np.isfinite(target.values) if numbers else ~target.missing
+
+
 def _rates(target: Column, level: Any, group: Mask) -> Outcome:
-    known = ~target.missing
+    known = _known(target, False)
+    parts = _shares(target, target.values == level, group, ~known, among=known)
+    return Outcome(kind="rate", positive=value_of(target, level), **parts)
+
+
+def _shares(
+    target: Column, hit: Mask, group: Mask, missing: Mask, among: Mask | None = None
+) -> dict[str, Any]:
+    """The shares of rows on either side that are hit, and their difference."""
+    among = np.ones(len(hit), dtype=bool) if among is None else among
     sides = []
-    for side in (known & group, known & ~group):
-        n, hits = int(side.sum()), int((target.values[side] == level).sum())
+    for side in (among & group, among & ~group):
+        n, hits = int(side.sum()), int(hit[side].sum())
         if n:
             around = stats.binomtest(hits, n).proportion_ci(LEVEL, method="wilson")
             sides.append(Interval(hits / n, float(around.low), float(around.high)))
@@ -156,19 +195,18 @@ def _rates(target: Column, level: Any, group: Mask) -> Outcome:
     # Newcombe (1998), method 10: from the two intervals
     below = np.hypot(a.value - a.low, b.high - b.value)
     above = np.hypot(a.high - a.value, b.value - b.low)
-    return Outcome(
-        target=target.name,
-        kind="rate",
-        positive=value_of(target, level),
-        left_out=a,
-        rest=b,
-        gap=Interval(gap, float(gap - below), float(gap + above)),
-        missing=int((~known).sum()),
-    )
+    return {
+        "target": target.name,
+        "left_out": a,
+        "rest": b,
+        "gap": Interval(gap, float(gap - below), float(gap + above)),
+        "difference": of_shares(a.value, b.value),
+        "missing": int(missing.sum()),
+    }
 
 
 def _means(target: Column, group: Mask) -> Outcome:
-    known = np.isfinite(target.values)
+    known = _known(target, True)
     a, b = target.values[known & group], target.values[known & ~group]
     gap, low, high = _mean(a).value - _mean(b).value, np.nan, np.nan
     if min(len(a), len(b)) > 1:
@@ -180,6 +218,7 @@ def _means(target: Column, group: Mask) -> Outcome:
             degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
             half = float(stats.t.ppf(0.5 + LEVEL / 2, degrees) * np.sqrt(parts.sum()))
         low, high = gap - half, gap + half
+    enough = len(a) and len(b)
     return Outcome(
         target=target.name,
         kind="mean",
@@ -187,6 +226,7 @@ def _means(target: Column, group: Mask) -> Outcome:
         left_out=_mean(a),
         rest=_mean(b),
         gap=Interval(gap, low, high),
+        difference=over_spread(gap, a.var(), b.var()) if enough else None,
         missing=int((~known).sum()),
     )
 
