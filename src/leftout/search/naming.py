@@ -16,21 +16,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import combinations, pairwise
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
-from leftout.core.boxes import ceilings, cell_moments, diagonal, total_losses
+from leftout.core.boxes import (
+    ceilings,
+    cell_moments,
+    diagonal,
+    highest_sums,
+    span_moments,
+    total_losses,
+)
 from leftout.core.losses import Array
 from leftout.running import Steps, in_turn
 from leftout.search.axes import Axis
-from leftout.search.listing import Line, Name, Place, least_of, ranked, telling
+from leftout.search.listing import GAIN, Line, Name, Place, least_of, ranked, telling
+from leftout.search.pool import Part, Pool
 from leftout.search.rows import Rows
-from leftout.tables.conditions import Condition
+from leftout.tables.conditions import Condition, Mask
 
 # Multiplications after which the search ends where it is, and says so: a minute or so.
 BUDGET = 2e11
@@ -86,15 +95,48 @@ class Look(NamedTuple):
     cost: float  # in multiplications
 
 
+class _Conditions(NamedTuple):
+    """The conditions of all columns, and the bins of all columns that each takes in."""
+
+    codes: NDArray[np.intp]  # (columns, rows): bins, numbered through
+    first: NDArray[np.intp]  # of each column's bins, and the end
+    axis: NDArray[np.intp]  # the column of each condition
+    span: NDArray[np.intp]  # which of its conditions
+    taken: NDArray[np.bool_]  # (conditions, bins)
+    held: Array  # the same as numbers
+
+    @classmethod
+    def of(cls, axes: Sequence[Axis]) -> _Conditions:
+        first = np.cumsum([0, *(axis.n_bins for axis in axes)])
+        held = block_diag(*(axis.sums for axis in axes))
+        spans = [len(axis.spans) for axis in axes]
+        return cls(
+            np.stack([axis.codes + start for axis, start in zip(axes, first, strict=False)]),
+            first,
+            np.repeat(np.arange(len(axes)), spans),
+            np.concatenate([np.arange(count) for count in spans]),
+            held > 0.5,
+            held,
+        )
+
+    @property
+    def n_bins(self) -> int:
+        return int(self.first[-1])
+
+
 class Search:
     """Names on some axes of a table."""
 
     def __init__(self, rows: Rows, axes: Sequence[Axis], asked: Question) -> None:
         self.rows, self.axes, self.asked = rows, axes, asked
         self.residuals = rows.residuals
-        self.potential = [self._potential(axis) for axis in axes]
         self.bins: dict[int, Array] = {}
         self.whole = diagonal(rows.eigenvalues)  # the table's moments
+
+    @cached_property
+    def potential(self) -> list[float]:
+        """What names on each column are worth at most."""
+        return [self._potential(axis) for axis in self.axes]
 
     @property
     def m(self) -> int:
@@ -190,28 +232,65 @@ class Search:
 
         Longer names are looked for among those that go on from the lines of the list so far.
         """
-        names: list[Name] = []
-        for axis in range(len(self.axes)):
-            names += self.look((axis,), 0.0).names
-        lines = self._picked(names, top)
+        pool = Pool(self.rows, self.asked.weight, self._rows_of, self._ease)
+        everywhere = np.ones(self.m, dtype=bool)
+        self._add(pool, Name((), (), self.m, 0.0), everywhere, 0.0)
+        lines = pool.lines(top)
         for depth in range(2, self.asked.depth + 1):
             floor = least_of(lines, top, distinct=True)
             for line in lines:
                 if len(line.name.axes) == depth - 1:
-                    names += self._longer(line, floor)
-            lines = self._picked(list(dict.fromkeys(names)), top)
+                    # of the longest names none is listed that is worth hardly more than this line
+                    last = depth == self.asked.depth
+                    least = max(floor, GAIN * line.name.worth) if last else floor
+                    self._add(pool, line.name, line.mask, least)
+            lines = pool.lines(top)
         return lines
 
-    def _longer(self, line: Line, floor: float) -> list[Name]:
-        """Names that add a condition to a line's."""
-        Z, residuals = np.ascontiguousarray(self.rows.Z[line.mask]), self.residuals[line.mask]
-        found: list[Name] = []
-        for place, axis in enumerate(self.axes):
-            if place not in line.name.axes:
-                cells, fixed = axis.codes[line.mask], line.name
-                block = Block((*fixed.axes, place), fixed.spans, [axis], cells, Z, residuals)
-                found += [name.sorted() for name in self._weighed(block, floor).names]
-        return found
+    def _add(self, pool: Pool, name: Name, mask: Mask, floor: float) -> None:
+        """Put all names into a pool that add a condition to a name and may be worth a floor.
+
+        What each is worth at most is told in the axes of the name's own rows, in which the moments
+        of its parts are nearly diagonal.
+        """
+        n, d, every = self.rows.Z.shape[1], self.rows.d, self.conditions_of
+        rows = np.flatnonzero(mask)
+        Z, residuals, values = self.rows.Z[rows], self.residuals[rows], self.rows.eigenvalues
+        kept = np.einsum("ij,ij->i", Z[:, :d], Z[:, :d])
+        if name.axes:
+            values, axes = np.linalg.eigh(Z.T @ Z)
+            Z = Z @ axes
+        codes = every.codes[:, rows]
+        bins = [
+            np.bincount(codes.ravel(), None if w is None else np.tile(w, len(codes)), every.n_bins)
+            for w in (None, residuals, kept)
+        ]
+        sizes, residual, shared = (every.held @ each for each in bins)
+        scale = np.maximum(sizes, 1.0) ** (self.asked.weight - 1.0)
+        allowed = (sizes >= self.asked.smallest) & (sizes <= self.m - self.asked.smallest)
+        allowed &= ~np.isin(every.axis, name.axes) & (scale * residual > floor)
+        for chosen in _batches(np.flatnonzero(allowed), n):
+            packed = span_moments(
+                codes, every.first, every.axis[chosen], every.taken[chosen], Z, diagonal(values)
+            )
+            most = highest_sums(packed, n, d) - shared[chosen]
+            bounds = scale[chosen] * np.minimum(most, residual[chosen])
+            for i in np.flatnonzero(bounds > floor).tolist():
+                place, span = int(every.axis[chosen[i]]), int(every.span[chosen[i]])
+                longer = Name((*name.axes, place), (*name.spans, span), 0, 0.0).sorted()
+                part = Part(packed[i], float(shared[chosen[i]]))
+                pool.add(longer.axes, longer.spans, float(bounds[i]), part)
+
+    @cached_property
+    def conditions_of(self) -> _Conditions:
+        return _Conditions.of(self.axes)
+
+    def _rows_of(self, axes: Place, spans: Place) -> Mask:
+        return self.mask(Name(axes, spans, 0, 0.0))
+
+    def _ease(self, axes: Place, spans: Place) -> float:
+        """How hard a name is to read."""
+        return sum(self.axes[a].ease[s] for a, s in zip(axes, spans, strict=True))
 
     def _weighed(self, block: Block, floor: float) -> Look:
         """The boxes of a block that are worth more than a floor."""
@@ -285,8 +364,7 @@ class Search:
         scale = max((abs(name.worth) for name in names), default=1.0)
 
         def key(name: Name) -> tuple[float, int, float, Place]:
-            places = zip(name.axes, name.spans, strict=True)
-            ease = sum(self.axes[a].ease[s] for a, s in places)
+            ease = self._ease(name.axes, name.spans)
             return -round(name.worth / scale, 9), len(name.axes), ease, name.axes + name.spans
 
         return sorted(names, key=key)
@@ -308,6 +386,12 @@ class Search:
 
 def _always(floor: float, names: list[Name]) -> float:
     return floor
+
+
+def _batches(chosen: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
+    """Conditions whose moments are taken at a time."""
+    step = max(1, _AT_ONCE // (n * (n + 1) // 2))
+    return [chosen[start : start + step] for start in range(0, len(chosen), step)]
 
 
 def _boxes(cells: NDArray[Any], axes: Sequence[Axis]) -> Array:
