@@ -267,7 +267,7 @@ class Search:
         ]
         sizes, residual, shared = (every.held @ each for each in bins)
         scale = np.maximum(sizes, 1.0) ** (self.asked.weight - 1.0)
-        allowed = (sizes >= self.asked.smallest) & (sizes <= self.m - self.asked.smallest)
+        allowed = np.minimum(sizes, self.m - sizes) >= self.asked.smallest
         allowed &= ~np.isin(every.axis, name.axes) & (scale * residual > floor)
         for chosen in _batches(np.flatnonzero(allowed), n):
             packed = span_moments(
