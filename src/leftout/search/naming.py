@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from leftout.core.boxes import (
     ceilings,
@@ -35,7 +34,7 @@ from leftout.core.boxes import (
 )
 from leftout.core.losses import Array
 from leftout.running import Steps, in_turn
-from leftout.search.axes import Axis
+from leftout.search.axes import Axis, Conditions
 from leftout.search.listing import GAIN, Line, Name, Place, least_of, ranked, telling
 from leftout.search.pool import Part, Pool
 from leftout.search.rows import Rows
@@ -95,35 +94,6 @@ class Look(NamedTuple):
     cost: float  # in multiplications
 
 
-class _Conditions(NamedTuple):
-    """The conditions of all columns, and the bins of all columns that each takes in."""
-
-    codes: NDArray[np.intp]  # (columns, rows): bins, numbered through
-    first: NDArray[np.intp]  # of each column's bins, and the end
-    axis: NDArray[np.intp]  # the column of each condition
-    span: NDArray[np.intp]  # which of its conditions
-    taken: NDArray[np.bool_]  # (conditions, bins)
-    held: Array  # the same as numbers
-
-    @classmethod
-    def of(cls, axes: Sequence[Axis]) -> _Conditions:
-        first = np.cumsum([0, *(axis.n_bins for axis in axes)])
-        held = block_diag(*(axis.sums for axis in axes))
-        spans = [len(axis.spans) for axis in axes]
-        return cls(
-            np.stack([axis.codes + start for axis, start in zip(axes, first, strict=False)]),
-            first,
-            np.repeat(np.arange(len(axes)), spans),
-            np.concatenate([np.arange(count) for count in spans]),
-            held > 0.5,
-            held,
-        )
-
-    @property
-    def n_bins(self) -> int:
-        return int(self.first[-1])
-
-
 class Search:
     """Names on some axes of a table."""
 
@@ -153,11 +123,17 @@ class Search:
         """No name of a block is worth more."""
         return min(self.potential[axis] for axis in block)
 
-    def above(self, floor: Callable[[list[Name]], float], n_jobs: int | None = None) -> Found:
+    def above(
+        self,
+        floor: Callable[[list[Name]], float],
+        n_jobs: int | None = None,
+        distinct: bool = False,
+    ) -> Found:
         """All names worth more than a floor, which may rise as names are found.
 
         ``floor`` says from the names found so far what is worth a look. Names below the last floor
-        may be missing.
+        may be missing, and of those with two conditions, if they are to be ``distinct``, the ones
+        that are worth hardly more than one of the conditions: no list has them.
         """
         found, blocks = Found([]), self.blocks()
         step = max(_ROUND, len(blocks) // 8)
@@ -169,7 +145,9 @@ class Search:
             part = [block for block in blocks[start:stop] if self.at_most(block) > now]
             if not part and start >= len(self.axes):
                 break  # those after it are worth less
-            tasks = [(block, now) for block in part]
+            pairs = distinct and self.asked.depth == 2 and start >= len(self.axes)
+            conditions = self._alone(found.names) if pairs else None
+            tasks = [(block, now, conditions) for block in part]
             looks = in_turn(self.look, tasks, n_jobs, Steps(len(tasks), None), "")
             for done, look in enumerate(looks, 1):
                 found.names += look.names
@@ -190,25 +168,33 @@ class Search:
         def least(names: list[Name]) -> float:
             return slack * least_of(self._picked(names, top, distinct), top, distinct)
 
-        found = self.above(least, n_jobs)
+        found = self.above(least, n_jobs, distinct)
         while True:
             lines = self._picked(found.names, top, distinct)
             floor = least_of(lines, top, distinct)
             if found.floor <= floor or not found.complete:
                 return lines, found
             # what has come since covers rows of the last lines: others, worth less, may follow
-            found = self.above(partial(_always, floor), n_jobs)
+            found = self.above(partial(_always, floor), n_jobs, distinct)
 
     def _picked(self, names: list[Name], top: int, distinct: bool = True) -> list[Line]:
         return (telling if distinct else ranked)(self.order(names), self.mask, top)
 
-    def look(self, block: Place, floor: float) -> Look:
-        """The names of a block that are worth more than a floor."""
+    def _alone(self, names: list[Name]) -> list[Array]:
+        """What each condition is worth by itself, for every column."""
+        result = [np.full(len(axis.spans), -np.inf) for axis in self.axes]
+        for name in names:
+            if len(name.axes) == 1:
+                result[name.axes[0]][name.spans[0]] = name.worth
+        return result
+
+    def look(self, block: Place, floor: float, alone: list[Array] | None = None) -> Look:
+        """The names of a block that are worth more than a floor, and more than conditions alone."""
         axes = [self.axes[axis] for axis in block]
         shape = tuple(axis.n_bins for axis in axes)
         cells = np.ravel_multi_index(tuple(axis.codes for axis in axes), shape)
         whole = Block(block, (), axes, cells, self.rows.Z, self.residuals)
-        looks = [self._weighed(part, floor) for part in self._parts(whole)]
+        looks = [self._weighed(part, floor, alone) for part in self._parts(whole)]
         names = [name for look in looks for name in look.names]
         return Look(names, sum(look.boxes for look in looks), sum(look.cost for look in looks))
 
@@ -232,9 +218,10 @@ class Search:
 
         Longer names are looked for among those that go on from the lines of the list so far.
         """
+        if not self.axes:
+            return []
         pool = Pool(self.rows, self.asked.weight, self._rows_of, self._ease)
-        everywhere = np.ones(self.m, dtype=bool)
-        self._add(pool, Name((), (), self.m, 0.0), everywhere, 0.0)
+        self._add(pool, Name((), (), self.m, 0.0), np.ones(self.m, dtype=bool), 0.0)
         lines = pool.lines(top)
         for depth in range(2, self.asked.depth + 1):
             floor = least_of(lines, top, distinct=True)
@@ -282,8 +269,8 @@ class Search:
                 pool.add(longer.axes, longer.spans, float(bounds[i]), part)
 
     @cached_property
-    def conditions_of(self) -> _Conditions:
-        return _Conditions.of(self.axes)
+    def conditions_of(self) -> Conditions:
+        return Conditions.of(self.axes)
 
     def _rows_of(self, axes: Place, spans: Place) -> Mask:
         return self.mask(Name(axes, spans, 0, 0.0))
@@ -292,8 +279,8 @@ class Search:
         """How hard a name is to read."""
         return sum(self.axes[a].ease[s] for a, s in zip(axes, spans, strict=True))
 
-    def _weighed(self, block: Block, floor: float) -> Look:
-        """The boxes of a block that are worth more than a floor."""
+    def _weighed(self, block: Block, floor: float, alone: list[Array] | None = None) -> Look:
+        """The boxes of a block that are worth more than a floor, and more than conditions alone."""
         axes, a, n, d = block.axes, self.asked.weight, self.rows.Z.shape[1], self.rows.d
         n_cells = int(np.prod([axis.n_bins for axis in axes]))
         sums = [np.bincount(block.cells, w, n_cells) for w in (None, block.residuals)]
@@ -310,7 +297,7 @@ class Search:
         cost = len(block.Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
         k = sizes[chosen]
         losses = total_losses(packed, n, d) / k
-        passed = k**a * losses > floor
+        passed = k**a * losses > np.maximum(floor, GAIN * _parts_worth(block, alone)[chosen])
         chosen, k, losses, packed = chosen[passed], k[passed], losses[passed], packed[passed]
         rest = total_losses(self.whole - packed, n, d) / (self.m - k)
         worth = k**a * (losses - rest)
@@ -386,6 +373,17 @@ class Search:
 
 def _always(floor: float, names: list[Name]) -> float:
     return floor
+
+
+def _parts_worth(block: Block, alone: list[Array] | None) -> Array:
+    """What the better of the conditions of each box of a block is worth by itself."""
+    spans = [len(axis.spans) for axis in block.axes]
+    if alone is None:
+        return np.full(prod(spans), -np.inf)
+    of_rest = [alone[place] for place in block.place[len(block.fixed) :]]
+    best = reduce(np.maximum.outer, of_rest).ravel()
+    of_fixed = [alone[a][s] for a, s in zip(block.place, block.fixed, strict=False)]
+    return np.maximum(best, max(of_fixed, default=-np.inf))
 
 
 def _batches(chosen: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
