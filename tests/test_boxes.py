@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout.core.boxes import ceilings, cell_moments, total_losses
+from leftout.core.boxes import ceilings, cell_moments, highest_sums, span_moments, total_losses
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,3 +33,22 @@ def test_cells_add_up_to_what_rows_give():
     for cell in range(3):
         S = Z[codes == cell].T @ Z[codes == cell]
         np.testing.assert_allclose(packed[cell], S[np.tril_indices(4)], rtol=1e-12, atol=1e-12)
+
+
+def test_conditions_have_the_moments_of_their_rows_in_any_axes():
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(40, 5))
+    codes = np.stack([rng.integers(0, 3, 40), rng.integers(3, 7, 40)])
+    held = np.zeros((3, 7), dtype=bool)
+    held[0, [0, 2]] = held[1, 1] = held[2, [3, 5, 6]] = True
+    values, axes = np.linalg.eigh(Z.T @ Z)
+    whole = np.zeros(15)
+    whole[np.cumsum(np.arange(1, 6)) - 1] = values
+    axis = np.array([0, 0, 1])
+    packed = span_moments(codes, np.array([0, 3, 7]), axis, held, Z @ axes, whole)
+    most = highest_sums(packed, 5, 2)
+    for c in range(3):
+        rows = (Z @ axes)[held[c][codes[axis[c]]]]
+        S = rows.T @ rows
+        np.testing.assert_allclose(packed[c], S[np.tril_indices(5)], rtol=1e-10, atol=1e-10)
+        assert np.linalg.eigvalsh(S)[-2:].sum() <= most[c] + 1e-9

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import naive
 import tolerances
 from leftout import Refusal, datasets, group_losses, named_groups
+from leftout.search.axes import axes_of
+from leftout.search.listing import least_of
 from leftout.search.naming import Question, Search
 from leftout.search.pose import pose
 from leftout.search.rows import Rows
@@ -280,6 +282,31 @@ def test_tables_without_a_name():
     assert {c.column for c in named_groups(X, few).conditions} == {"when", "two"}
     with pytest.raises(Refusal, match="The raw table has 60 rows, but X has 120"):
         named_groups(X, few[:60])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 2), st.integers(1, 9))
+def test_a_pool_lists_what_all_names_weighed_would(seed, depth, top):
+    """Names that are not weighed would not have been lines: the same worths, and as much new."""
+    table, X = mixed(seed, 200)
+    rows = Rows.of(pose(X, 3, "excess", "global", 1, None).problem)
+    axes = axes_of(columns_of(table), 4, 20)
+    search = Search(rows, axes, Question(20, 0.5, depth))
+    every = [name for axis in range(len(axes)) for name in search.look((axis,), 0.0).names]
+    lines = search._picked(every, top)
+    if depth == 2:
+        going_on = [(line.name.axes[0], line.name.spans[0]) for line in lines]
+        floor = least_of(lines, top, True)
+        for block in combinations(range(len(axes)), 2):
+            longer = search.look(block, floor).names
+            ends = [set(zip(name.axes, name.spans, strict=True)) for name in longer]
+            every += [n for n, end in zip(longer, ends, strict=True) if end & set(going_on)]
+        lines = search._picked(every, top)
+    found = search.beam(top)
+    assert [line.name.size for line in found] == [line.name.size for line in lines]
+    for one, want in zip(found, lines, strict=True):
+        assert one.name.worth == pytest.approx(want.name.worth, rel=1e-8)
+        assert one.new == pytest.approx(want.new)
 
 
 def test_a_beam_finds_no_more_than_the_exact_search():

@@ -16,7 +16,8 @@ from leftout import TableEncoder, known_groups, named_groups
 from leftout.checks import generator
 from leftout.evidence.surrogates import SURROGATES
 from leftout.evidence.twins import Matched, Twin
-from leftout.evidence.weighing import weighed
+from leftout.evidence.weighing import Weighing, weighed, weighing_of
+from leftout.running import Steps
 from leftout.search.axes import Axis
 from leftout.tables.columns import columns_of
 
@@ -134,8 +135,56 @@ def test_some_rows_stand_for_all(both):
     assert part[0].why.total == pytest.approx(named[0].loss - named[0].rest_loss)
 
 
+def test_known_groups_alone_are_weighed_as_beside_names(both):
+    """Their comparison tables are the same, whether names are looked for in them or not."""
+    _, X, _, (_, known) = both
+    nobody, alone = weighed(X, None, known, tables=5, random_state=3, n_jobs=1)
+    assert nobody is None
+    for one, other in zip(alone.measured, known.measured, strict=True):
+        assert one.why.cloud == pytest.approx(other.why.cloud, rel=1e-9)
+        assert one.why.p_values == other.why.p_values
+
+
 def test_without_tables_nothing_is_said(both):
     table, X, _, (named, known) = both
     plain = replace(named, groups=[replace(g, why=None) for g in named.groups])
     same, also = weighed(X, plain, None, tables=0)
     assert same is plain and also is None and same[0].why is None
+
+
+def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
+    """The first tables are those that all would begin with, and stopping never says yes."""
+    table, _ = test_named.mixed(7, 200)
+    X = TableEncoder().fit_transform(table)
+    work = weighing_of(X, named_groups(X, table, n_components=3, top=3, folds=2), None)
+    law = SURROGATES["copula"].of(work.whole)
+
+    def told(tables=19):
+        steps = Steps(19, None)
+        told = work.explained(law, tables, np.random.default_rng(2), 1, steps)
+        return told, steps.done
+
+    whole, counted = told()
+    assert counted == 19
+    with monkeypatch.context() as patch:
+        patch.setattr(Weighing, "settled", staticmethod(lambda p_values, tables: True))
+        few, counted = told()
+    assert counted == 19  # of a progress bar
+    with monkeypatch.context() as patch:
+        patch.setattr(Weighing, "settled", staticmethod(lambda p_values, tables: False))
+        all_of_them, _ = told()
+        first, _ = told(6)
+    np.testing.assert_allclose(few.differences, first.differences)
+    np.testing.assert_array_equal(few.p_values, first.p_values)
+    assert few.p_values.min() >= 1 / 7 > 0.05
+    stopped = not np.array_equal(whole.differences, all_of_them.differences)
+    assert not stopped or all_of_them.p_values.min() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("reached", "tables", "settled"),
+    [([2, 3], 6, True), ([1, 6], 6, False), ([0, 0], 12, False), ([2, 2], 12, True)],
+)
+def test_settled_once_two_tables_reach_every_group(reached, tables, settled):
+    p_values = (1 + np.array(reached)) / (1 + tables)
+    assert Weighing.settled(p_values, tables) is settled

@@ -54,27 +54,92 @@ def cell_moments(codes: NDArray[np.intp], n_cells: int, Z: Array) -> Array:
     return sums
 
 
+@kernel(fastmath=_SUMS)
+def span_moments(
+    codes: NDArray[np.intp],
+    first: NDArray[np.intp],
+    axis: NDArray[np.intp],
+    held: NDArray[np.bool_],
+    Z: Array,
+    whole: Array,
+) -> Array:
+    """Packed second moments of the rows that each of some conditions takes in.
+
+    Column ``a`` puts row ``i`` into bin ``codes[a, i]``; its bins are ``first[a]`` to
+    ``first[a + 1]`` of all. Condition ``c`` is on column ``axis[c]``, in rising order, and takes in
+    the bins where ``held[c]``. Each column's largest bin has what the others leave of ``whole``.
+    """
+    k, n = Z.shape
+    result = np.zeros((len(axis), len(whole)))
+    c = 0
+    while c < len(axis):
+        a = axis[c]
+        start, stop = first[a], first[a + 1]
+        counts = np.zeros(stop - start, dtype=np.intp)
+        for i in range(k):
+            counts[codes[a, i] - start] += 1
+        largest = np.argmax(counts)
+        cells = np.zeros((stop - start, len(whole)))
+        cells[largest] = whole
+        for i in range(k):
+            cell = codes[a, i] - start
+            if cell != largest:
+                z, into, at = Z[i], cells[cell], 0
+                for p in range(n):
+                    for q in range(p + 1):
+                        into[at + q] += z[p] * z[q]
+                    at += p + 1
+        for cell in range(stop - start):
+            if cell != largest:
+                cells[largest] -= cells[cell]
+        while c < len(axis) and axis[c] == a:
+            for cell in range(stop - start):
+                if held[c, start + cell]:
+                    result[c] += cells[cell]
+            c += 1
+    return result
+
+
+@kernel(fastmath=_SUMS)
+def _highest_sum(S: Array, n: int, d: int, diagonal: Array, lengths: Array) -> float:
+    """The theorem's bound for one packed matrix; writes its diagonal."""
+    start = 0
+    lengths[:] = 0.0
+    for a in range(n):
+        own = 0.0
+        for b in range(a):
+            square = S[start + b] * S[start + b]
+            own += square
+            lengths[b] += square
+        lengths[a] += own
+        diagonal[a] = S[start + a]
+        start += a + 1
+    order = np.sort(diagonal)
+    mu = 0.5 * (order[n - d] + order[n - d - 1]) if d < n else order[0]
+    top = d * mu
+    for a in range(n):
+        own = diagonal[a] - mu
+        top += 0.5 * (own + np.sqrt(own * own + lengths[a]))
+    return top
+
+
+@kernel
+def highest_sums(packed: Array, n: int, d: int) -> Array:
+    """The most that the ``d`` largest eigenvalues of each box can add up to (theorem above)."""
+    result = np.empty(len(packed))
+    diagonal, lengths = np.empty(n), np.empty(n)
+    for box in range(len(packed)):
+        result[box] = _highest_sum(packed[box], n, d, diagonal, lengths)
+    return result
+
+
 @kernel
 def ceilings(packed: Array, n: int, d: int) -> Array:
     """The most that each box can lose in total, from its packed moments (theorem above)."""
     result = np.empty(len(packed))
     diagonal, lengths = np.empty(n), np.empty(n)
     for box in range(len(packed)):
-        S, start = packed[box], 0
-        lengths[:] = 0.0
-        for a in range(n):
-            for b in range(a):
-                square = S[start + b] * S[start + b]
-                lengths[a] += square
-                lengths[b] += square
-            diagonal[a] = S[start + a]
-            start += a + 1
-        order = np.sort(diagonal)
-        mu = 0.5 * (order[n - d] + order[n - d - 1]) if d < n else order[0]
-        top = d * mu
-        for a in range(n):
-            own = diagonal[a] - mu
-            top += 0.5 * (own + np.sqrt(own * own + lengths[a]))
+        top = _highest_sum(packed[box], n, d, diagonal, lengths)
         result[box] = min(top - diagonal[:d].sum(), diagonal[d:].sum())
     return result
 
@@ -95,15 +160,20 @@ def diagonal(values: Array) -> Array:
 
 def total_losses(packed: Array, n: int, d: int) -> Array:
     """Total ``excess`` loss of each box, from its packed moments."""
-    result = np.empty(len(packed))
     if not len(packed):
-        return result
-    rows, columns, own = _triangle(n)
-    kept = packed[:, own[:d]].sum(axis=1)
+        return np.empty(0)
+    own = _triangle(n)[2]
+    return top_sums(packed, n, d) - packed[:, own[:d]].sum(axis=1)
+
+
+def top_sums(packed: Array, n: int, d: int) -> Array:
+    """Sum of the ``d`` largest eigenvalues of each box."""
+    result = np.empty(len(packed))
+    rows, columns, _ = _triangle(n)
     step = max(1, _BATCH // n**2)
     for start in range(0, len(packed), step):
         part = packed[start : start + step]
         S = np.zeros((len(part), n, n))
         S[:, rows, columns] = part  # LAPACK reads the lower triangle
         result[start : start + step] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
-    return result - kept
+    return result

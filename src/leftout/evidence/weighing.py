@@ -10,13 +10,16 @@ For each kind of comparison table, the table itself is one of ``B + 1``:
   many names there are.
 
 The search that is repeated goes on from the best conditions alone, so that it takes a fraction of
-the time of the exact one.
+the time of the exact one. And it is repeated in few tables where these are enough: once two of them
+reach every group, no p-value comes down to the level any more. A group is called beyond chance only
+after all tables.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +45,10 @@ from leftout.search.why import Why
 GAUSSIAN, COPULA = "gaussian", "copula"
 # Comparison tables of each kind: as many as a p-value of 0.05 takes.
 TABLES = 19
+# After so many of them it is looked whether the others can still matter.
+_LOOKS = (6, 12)
+# They cannot, once so many reach every group (one would do, were nothing standardised anew).
+_REACHED = 2
 # Names in the list of every table, at least.
 _TOP = 6
 
@@ -52,6 +59,13 @@ class Judged(NamedTuple):
     differences: Array  # of each group, its loss minus the rest's
     names: list[Name]  # that its own search lists
     search: Search
+    worths: dict[tuple[Place, Place], float]  # of names that were asked for
+
+    def worth(self, at: tuple[Place, Place]) -> float:
+        """What a name is worth in this table."""
+        if at not in self.worths:
+            self.worths[at] = self.search.worth(*at)
+        return self.worths[at]
 
 
 class Explained(NamedTuple):
@@ -99,10 +113,25 @@ class Weighing:
     ) -> Explained:
         """What the groups lose in tables drawn from a law."""
         tasks = [(law, each) for each in rng.spawn(tables)]
+        looks = [look for look in _LOOKS if look < tables]
         with one_thread(), collected_notes():  # what they say of themselves, the table's says
-            here = self._judged(self.whole, [axis.codes for axis in self.axes])
-            others = in_turn(self._drawn, tasks, n_jobs, steps, "names in comparison tables")
-            every = [here, *others]
+            every = [self._judged(self.whole, [axis.codes for axis in self.axes])]
+            for start, stop in pairwise([0, *looks, tables]):
+                part = tasks[start:stop]
+                every += in_turn(self._drawn, part, n_jobs, steps, "names in comparison tables")
+                explained = self._compared(every)
+                if stop < tables and self.settled(explained.p_values, stop):
+                    steps.tell("names in comparison tables", tables - stop)
+                    break
+        return explained
+
+    @staticmethod
+    def settled(p_values: Array, tables: int) -> bool:
+        """Whether further tables can make no group one that is beyond chance."""
+        return bool((p_values * (1 + tables) >= 1 + _REACHED - 0.5).all())
+
+    def _compared(self, every: list[Judged]) -> Explained:
+        """What all tables but the first explain of it."""
         differences, n = np.stack([one.differences for one in every]), len(self.named)
         of_known = corrected_p_values(differences[:, n:]) if self.known else np.empty(0)
         p_values = np.concatenate([self._p_named(every), of_known])
@@ -121,7 +150,9 @@ class Weighing:
         held = [matched.within(whole) for matched in self.matched]
         masks = [search.mask(name) for name in self.named]
         masks += [np.logical_and.reduce([held[place] for place in group]) for group in self.known]
-        return Judged(np.array([rows.difference(mask) for mask in masks]), names, search)
+        differences = np.array([rows.difference(mask) for mask in masks])
+        worths = {(name.axes, name.spans): name.worth for name in names}
+        return Judged(differences, names, search, worths)
 
     def _p_named(self, every: list[Judged]) -> Array:
         if not self.named:
@@ -129,7 +160,7 @@ class Weighing:
         places: dict[tuple[Place, Place], int] = {}
         for name in [*self.named, *(name for one in every for name in one.names)]:
             places.setdefault((name.axes, name.spans), len(places))
-        z = standardised(np.array([[one.search.worth(*at) for at in places] for one in every]))
+        z = standardised(np.array([[one.worth(at) for at in places] for one in every]))
         highest = [
             max((z[t, places[name.axes, name.spans]] for name in one.names), default=-np.inf)
             for t, one in enumerate(every)

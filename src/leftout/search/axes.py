@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from leftout.core.losses import Array
 from leftout.tables.columns import Column
@@ -84,3 +87,32 @@ def axes_of(columns: list[Column], bins: int, smallest: int) -> list[Axis]:
     """The columns that offer any condition, cut."""
     axes = [Axis.of(column, bins, smallest) for column in columns]
     return [axis for axis in axes if axis.spans]
+
+
+class Conditions(NamedTuple):
+    """The conditions of all columns, and the bins of all columns that each takes in."""
+
+    codes: NDArray[np.intp]  # (columns, rows): bins, numbered through
+    first: NDArray[np.intp]  # of each column's bins, and the end
+    axis: NDArray[np.intp]  # the column of each condition
+    span: NDArray[np.intp]  # which of its conditions
+    taken: NDArray[np.bool_]  # (conditions, bins)
+    held: Array  # the same as numbers
+
+    @classmethod
+    def of(cls, axes: Sequence[Axis]) -> Conditions:
+        first = np.cumsum([0, *(axis.n_bins for axis in axes)])
+        held = block_diag(*(axis.sums for axis in axes))
+        spans = [len(axis.spans) for axis in axes]
+        return cls(
+            np.stack([axis.codes + start for axis, start in zip(axes, first, strict=False)]),
+            first,
+            np.repeat(np.arange(len(axes)), spans),
+            np.concatenate([np.arange(count) for count in spans]),
+            held > 0.5,
+            held,
+        )
+
+    @property
+    def n_bins(self) -> int:
+        return int(self.first[-1])

@@ -13,9 +13,9 @@ from leftout.tables.conditions import Mask
 Place = tuple[int, ...]
 
 # A further condition must raise a name's worth by this factor.
-_GAIN = 1.05
+GAIN = 1.05
 # Of a line's rows, this share at least is new; and it is worth this share of the first at least.
-_NEW, _LEAST = 0.5, 1.0 / 3.0
+NEW, LEAST = 0.5, 1.0 / 3.0
 # Worths closer than this share of them are equal.
 TIE = 1e-9
 
@@ -50,8 +50,8 @@ class Line(NamedTuple):
 def least_of(lines: list[Line], top: int, distinct: bool) -> float:
     """What a name must be worth to change a list."""
     if len(lines) < top:
-        return _LEAST * lines[0].marginal / _GAIN if lines and distinct else 0.0
-    return lines[-1].marginal / _GAIN if distinct else lines[-1].name.worth * (1.0 - TIE)
+        return LEAST * lines[0].marginal / GAIN if lines and distinct else 0.0
+    return lines[-1].marginal / GAIN if distinct else lines[-1].name.worth * (1.0 - TIE)
 
 
 def ranked(ordered: list[Name], mask_of: Callable[[Name], Mask], top: int) -> list[Line]:
@@ -85,13 +85,13 @@ def telling(every: list[Name], mask_of: Callable[[Name], Mask], top: int) -> lis
     covered: Mask | bool = False
     lines: list[Line] = []
     while len(lines) < top:
-        best, least = None, _LEAST * lines[0].marginal if lines else 0.0
+        best, least = None, LEAST * lines[0].marginal if lines else 0.0
         for place in np.argsort(-worth * new, kind="stable").tolist():
             if worth[place] * new[place] <= least * (1.0 + TIE):
                 break
             mask = mask_of(ordered[place])
             share = 1.0 - np.count_nonzero(mask & covered) / ordered[place].size
-            new[place] = share if share >= _NEW else 0.0
+            new[place] = share if share >= NEW else 0.0
             if worth[place] * new[place] > least * (1.0 + TIE):
                 best = Line(ordered[place], mask, share)
                 least = best.marginal
@@ -108,6 +108,6 @@ def _earned(name: Name, worth: dict[tuple[Place, Place], float]) -> bool:
         return True
     for left in combinations(range(len(name.axes)), len(name.axes) - 1):
         shorter = tuple(name.axes[i] for i in left), tuple(name.spans[i] for i in left)
-        if worth.get(shorter, -np.inf) * _GAIN >= name.worth:
+        if worth.get(shorter, -np.inf) * GAIN >= name.worth:
             return False
     return True

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import combinations, pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -24,13 +24,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.boxes import ceilings, cell_moments, diagonal, total_losses
+from leftout.core.boxes import (
+    ceilings,
+    cell_moments,
+    diagonal,
+    highest_sums,
+    span_moments,
+    total_losses,
+)
 from leftout.core.losses import Array
 from leftout.running import Steps, in_turn
-from leftout.search.axes import Axis
-from leftout.search.listing import Line, Name, Place, least_of, ranked, telling
+from leftout.search.axes import Axis, Conditions
+from leftout.search.listing import GAIN, Line, Name, Place, least_of, ranked, telling
+from leftout.search.pool import Part, Pool
 from leftout.search.rows import Rows
-from leftout.tables.conditions import Condition
+from leftout.tables.conditions import Condition, Mask
 
 # Multiplications after which the search ends where it is, and says so: a minute or so.
 BUDGET = 2e11
@@ -92,9 +100,13 @@ class Search:
     def __init__(self, rows: Rows, axes: Sequence[Axis], asked: Question) -> None:
         self.rows, self.axes, self.asked = rows, axes, asked
         self.residuals = rows.residuals
-        self.potential = [self._potential(axis) for axis in axes]
         self.bins: dict[int, Array] = {}
         self.whole = diagonal(rows.eigenvalues)  # the table's moments
+
+    @cached_property
+    def potential(self) -> list[float]:
+        """What names on each column are worth at most."""
+        return [self._potential(axis) for axis in self.axes]
 
     @property
     def m(self) -> int:
@@ -111,11 +123,17 @@ class Search:
         """No name of a block is worth more."""
         return min(self.potential[axis] for axis in block)
 
-    def above(self, floor: Callable[[list[Name]], float], n_jobs: int | None = None) -> Found:
+    def above(
+        self,
+        floor: Callable[[list[Name]], float],
+        n_jobs: int | None = None,
+        distinct: bool = False,
+    ) -> Found:
         """All names worth more than a floor, which may rise as names are found.
 
         ``floor`` says from the names found so far what is worth a look. Names below the last floor
-        may be missing.
+        may be missing, and of those with two conditions, if they are to be ``distinct``, the ones
+        that are worth hardly more than one of the conditions: no list has them.
         """
         found, blocks = Found([]), self.blocks()
         step = max(_ROUND, len(blocks) // 8)
@@ -127,7 +145,9 @@ class Search:
             part = [block for block in blocks[start:stop] if self.at_most(block) > now]
             if not part and start >= len(self.axes):
                 break  # those after it are worth less
-            tasks = [(block, now) for block in part]
+            pairs = distinct and self.asked.depth == 2 and start >= len(self.axes)
+            conditions = self._alone(found.names) if pairs else None
+            tasks = [(block, now, conditions) for block in part]
             looks = in_turn(self.look, tasks, n_jobs, Steps(len(tasks), None), "")
             for done, look in enumerate(looks, 1):
                 found.names += look.names
@@ -148,25 +168,33 @@ class Search:
         def least(names: list[Name]) -> float:
             return slack * least_of(self._picked(names, top, distinct), top, distinct)
 
-        found = self.above(least, n_jobs)
+        found = self.above(least, n_jobs, distinct)
         while True:
             lines = self._picked(found.names, top, distinct)
             floor = least_of(lines, top, distinct)
             if found.floor <= floor or not found.complete:
                 return lines, found
             # what has come since covers rows of the last lines: others, worth less, may follow
-            found = self.above(partial(_always, floor), n_jobs)
+            found = self.above(partial(_always, floor), n_jobs, distinct)
 
     def _picked(self, names: list[Name], top: int, distinct: bool = True) -> list[Line]:
         return (telling if distinct else ranked)(self.order(names), self.mask, top)
 
-    def look(self, block: Place, floor: float) -> Look:
-        """The names of a block that are worth more than a floor."""
+    def _alone(self, names: list[Name]) -> list[Array]:
+        """What each condition is worth by itself, for every column."""
+        result = [np.full(len(axis.spans), -np.inf) for axis in self.axes]
+        for name in names:
+            if len(name.axes) == 1:
+                result[name.axes[0]][name.spans[0]] = name.worth
+        return result
+
+    def look(self, block: Place, floor: float, alone: list[Array] | None = None) -> Look:
+        """The names of a block that are worth more than a floor, and more than conditions alone."""
         axes = [self.axes[axis] for axis in block]
         shape = tuple(axis.n_bins for axis in axes)
         cells = np.ravel_multi_index(tuple(axis.codes for axis in axes), shape)
         whole = Block(block, (), axes, cells, self.rows.Z, self.residuals)
-        looks = [self._weighed(part, floor) for part in self._parts(whole)]
+        looks = [self._weighed(part, floor, alone) for part in self._parts(whole)]
         names = [name for look in looks for name in look.names]
         return Look(names, sum(look.boxes for look in looks), sum(look.cost for look in looks))
 
@@ -190,31 +218,69 @@ class Search:
 
         Longer names are looked for among those that go on from the lines of the list so far.
         """
-        names: list[Name] = []
-        for axis in range(len(self.axes)):
-            names += self.look((axis,), 0.0).names
-        lines = self._picked(names, top)
+        if not self.axes:
+            return []
+        pool = Pool(self.rows, self.asked.weight, self._rows_of, self._ease)
+        self._add(pool, Name((), (), self.m, 0.0), np.ones(self.m, dtype=bool), 0.0)
+        lines = pool.lines(top)
         for depth in range(2, self.asked.depth + 1):
             floor = least_of(lines, top, distinct=True)
             for line in lines:
                 if len(line.name.axes) == depth - 1:
-                    names += self._longer(line, floor)
-            lines = self._picked(list(dict.fromkeys(names)), top)
+                    # of the longest names none is listed that is worth hardly more than this line
+                    last = depth == self.asked.depth
+                    least = max(floor, GAIN * line.name.worth) if last else floor
+                    self._add(pool, line.name, line.mask, least)
+            lines = pool.lines(top)
         return lines
 
-    def _longer(self, line: Line, floor: float) -> list[Name]:
-        """Names that add a condition to a line's."""
-        Z, residuals = np.ascontiguousarray(self.rows.Z[line.mask]), self.residuals[line.mask]
-        found: list[Name] = []
-        for place, axis in enumerate(self.axes):
-            if place not in line.name.axes:
-                cells, fixed = axis.codes[line.mask], line.name
-                block = Block((*fixed.axes, place), fixed.spans, [axis], cells, Z, residuals)
-                found += [name.sorted() for name in self._weighed(block, floor).names]
-        return found
+    def _add(self, pool: Pool, name: Name, mask: Mask, floor: float) -> None:
+        """Put all names into a pool that add a condition to a name and may be worth a floor.
 
-    def _weighed(self, block: Block, floor: float) -> Look:
-        """The boxes of a block that are worth more than a floor."""
+        What each is worth at most is told in the axes of the name's own rows, in which the moments
+        of its parts are nearly diagonal.
+        """
+        n, d, every = self.rows.Z.shape[1], self.rows.d, self.conditions_of
+        rows = np.flatnonzero(mask)
+        Z, residuals, values = self.rows.Z[rows], self.residuals[rows], self.rows.eigenvalues
+        kept = np.einsum("ij,ij->i", Z[:, :d], Z[:, :d])
+        if name.axes:
+            values, axes = np.linalg.eigh(Z.T @ Z)
+            Z = Z @ axes
+        codes = every.codes[:, rows]
+        bins = [
+            np.bincount(codes.ravel(), None if w is None else np.tile(w, len(codes)), every.n_bins)
+            for w in (None, residuals, kept)
+        ]
+        sizes, residual, shared = (every.held @ each for each in bins)
+        scale = np.maximum(sizes, 1.0) ** (self.asked.weight - 1.0)
+        allowed = np.minimum(sizes, self.m - sizes) >= self.asked.smallest
+        allowed &= ~np.isin(every.axis, name.axes) & (scale * residual > floor)
+        for chosen in _batches(np.flatnonzero(allowed), n):
+            packed = span_moments(
+                codes, every.first, every.axis[chosen], every.taken[chosen], Z, diagonal(values)
+            )
+            most = highest_sums(packed, n, d) - shared[chosen]
+            bounds = scale[chosen] * np.minimum(most, residual[chosen])
+            for i in np.flatnonzero(bounds > floor).tolist():
+                place, span = int(every.axis[chosen[i]]), int(every.span[chosen[i]])
+                longer = Name((*name.axes, place), (*name.spans, span), 0, 0.0).sorted()
+                part = Part(packed[i], float(shared[chosen[i]]))
+                pool.add(longer.axes, longer.spans, float(bounds[i]), part)
+
+    @cached_property
+    def conditions_of(self) -> Conditions:
+        return Conditions.of(self.axes)
+
+    def _rows_of(self, axes: Place, spans: Place) -> Mask:
+        return self.mask(Name(axes, spans, 0, 0.0))
+
+    def _ease(self, axes: Place, spans: Place) -> float:
+        """How hard a name is to read."""
+        return sum(self.axes[a].ease[s] for a, s in zip(axes, spans, strict=True))
+
+    def _weighed(self, block: Block, floor: float, alone: list[Array] | None = None) -> Look:
+        """The boxes of a block that are worth more than a floor, and more than conditions alone."""
         axes, a, n, d = block.axes, self.asked.weight, self.rows.Z.shape[1], self.rows.d
         n_cells = int(np.prod([axis.n_bins for axis in axes]))
         sums = [np.bincount(block.cells, w, n_cells) for w in (None, block.residuals)]
@@ -231,7 +297,7 @@ class Search:
         cost = len(block.Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
         k = sizes[chosen]
         losses = total_losses(packed, n, d) / k
-        passed = k**a * losses > floor
+        passed = k**a * losses > np.maximum(floor, GAIN * _parts_worth(block, alone)[chosen])
         chosen, k, losses, packed = chosen[passed], k[passed], losses[passed], packed[passed]
         rest = total_losses(self.whole - packed, n, d) / (self.m - k)
         worth = k**a * (losses - rest)
@@ -285,8 +351,7 @@ class Search:
         scale = max((abs(name.worth) for name in names), default=1.0)
 
         def key(name: Name) -> tuple[float, int, float, Place]:
-            places = zip(name.axes, name.spans, strict=True)
-            ease = sum(self.axes[a].ease[s] for a, s in places)
+            ease = self._ease(name.axes, name.spans)
             return -round(name.worth / scale, 9), len(name.axes), ease, name.axes + name.spans
 
         return sorted(names, key=key)
@@ -308,6 +373,23 @@ class Search:
 
 def _always(floor: float, names: list[Name]) -> float:
     return floor
+
+
+def _parts_worth(block: Block, alone: list[Array] | None) -> Array:
+    """What the better of the conditions of each box of a block is worth by itself."""
+    spans = [len(axis.spans) for axis in block.axes]
+    if alone is None:
+        return np.full(prod(spans), -np.inf)
+    of_rest = [alone[place] for place in block.place[len(block.fixed) :]]
+    best = reduce(np.maximum.outer, of_rest).ravel()
+    of_fixed = [alone[a][s] for a, s in zip(block.place, block.fixed, strict=False)]
+    return np.maximum(best, max(of_fixed, default=-np.inf))
+
+
+def _batches(chosen: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
+    """Conditions whose moments are taken at a time."""
+    step = max(1, _AT_ONCE // (n * (n + 1) // 2))
+    return [chosen[start : start + step] for start in range(0, len(chosen), step)]
 
 
 def _boxes(cells: NDArray[Any], axes: Sequence[Axis]) -> Array:

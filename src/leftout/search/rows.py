@@ -30,24 +30,28 @@ class Rows(NamedTuple):
         axes = shared.axes[: max(n, problem.d + 1)]
         return cls(np.ascontiguousarray(problem.rows() @ axes.T), problem.d, values[: len(axes)])
 
-    def loss(self, rows: NDArray[np.intp]) -> float:
+    def loss(self, rows: NDArray[np.intp] | Mask) -> float:
         """Average loss of some rows."""
         Z = self.Z[rows]
-        return self._total(Z.T @ Z) / len(Z)
+        kept = float(np.vdot(Z[:, : self.d], Z[:, : self.d]))
+        # both products have the same eigenvalues, but for zeros
+        return (self._own(Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z) - kept) / len(Z)
+
+    def rest_loss(self, mask: Mask) -> float:
+        """Average loss of all other rows."""
+        Z = self.Z[mask]
+        S = np.diag(self.eigenvalues) - Z.T @ Z
+        return (self._own(S) - float(np.trace(S[: self.d, : self.d]))) / (len(self.Z) - len(Z))
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""
-        k = np.count_nonzero(mask)
-        if not 0 < k < len(self.Z):
+        if not 0 < np.count_nonzero(mask) < len(self.Z):
             return 0.0
-        Z = self.Z[mask]
-        S = Z.T @ Z
-        group, rest = (self._total(part) for part in (S, np.diag(self.eigenvalues) - S))
-        return group / k - rest / (len(self.Z) - k)
+        return self.loss(mask) - self.rest_loss(mask)
 
-    def _total(self, S: Array) -> float:
-        own = np.linalg.eigvalsh(S)[len(S) - self.d :].sum()
-        return float(own - np.trace(S[: self.d, : self.d]))
+    def _own(self, S: Array) -> float:
+        """What their own components keep of rows with these second moments."""
+        return float(np.linalg.eigvalsh(S)[max(len(S) - self.d, 0) :].sum())
 
     @property
     def residuals(self) -> Array:

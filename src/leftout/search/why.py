@@ -32,7 +32,8 @@ class Why(Told):
         How often the same search finds a name that stands out as far in bell-shaped tables, and in
         tables with the same values. For known groups: how often their loss is reached there.
     tables : int
-        Comparison tables of each kind.
+        Comparison tables of each kind, at most: fewer are drawn where it is soon clear that no
+        group goes beyond them.
     """
 
     also = ("told",)
