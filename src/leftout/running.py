@@ -27,7 +27,7 @@ _PARTS = 1000
 
 
 class Steps:
-    """Counts steps and reports each; ``total`` is fixed from the start."""
+    """Counts steps and reports each; ``total`` is what to expect, fixed from the start."""
 
     def __init__(self, total: int, report: Report | bool | None) -> None:
         self.done, self.total = 0, total
@@ -36,7 +36,7 @@ class Steps:
         self.report = report
 
     def tell(self, what: str, steps: int = 0) -> None:
-        self.done += steps
+        self.done = min(self.done + steps, self.total)
         if self.report is not None:
             self.report(what, self.done, self.total)
 

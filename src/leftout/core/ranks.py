@@ -28,8 +28,12 @@ def can_tell(n_surrogates: int) -> bool:
 
 def p_value(value: float, at_chance: Array) -> float:
     """Share of the values, this one and those at chance, that reach this one, up to rounding."""
-    least = value - _ROUNDING * abs(value)
-    return float((1 + np.sum(at_chance >= least)) / (1 + len(at_chance)))
+    return (1 + reaching(value, at_chance)) / (1 + len(at_chance))
+
+
+def reaching(value: float, others: Array) -> int:
+    """How many of the others reach a value, up to rounding."""
+    return int(np.sum(others >= value - _ROUNDING * abs(value)))
 
 
 def standardised(values: Array) -> Array:

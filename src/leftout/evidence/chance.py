@@ -8,7 +8,9 @@ disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)
 - at each size, ``p(k) = (1 + #{b : D_b(k) >= D(k)}) / (B + 1)``;
 - over all sizes, each curve (the table's among them) is standardised size by size and reduced to
   its maximum, and the same formula ranks the table's maximum among the surrogates';
-- the evidence size maximises ``k (D(k) - N(k))``, the total loss beyond chance.
+- the evidence size is the smallest whose total loss beyond that of comparison tables,
+  ``k (D(k) - N(k))``, is within one standard error of the largest: ``k`` times the standard
+  deviation of ``D_b(k)`` there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from scipy.interpolate import PchipInterpolator
 from sklearn.base import clone
 
 from leftout.checks import Refusal, check_choice, check_whole, generator
-from leftout.core.bounds import certified_bound
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
 from leftout.core.ranks import overall_p_value, p_value
@@ -183,15 +184,7 @@ class Task:
                 )
                 for kind, law in laws.items()
             }
-            result = Profile(
-                sizes=sizes,
-                disparities=disparities,
-                bounds=np.array([certified_bound(problem, int(k)) for k in sizes]),
-                chance=found,
-                evidence_size=None,
-                n_rows=len(self.X),
-                n_components=self.n_components,
-            )
+            result = Profile.at(problem, sizes, disparities, found, closely=True)
             evidence = self._evidence_size(result, problem, finer)
             steps.tell("evidence size", 1)
         return replace(result, evidence_size=evidence)
@@ -216,11 +209,12 @@ class Task:
         table = np.vstack([disparities, *curves])
         return Chance(
             kind=kind,
+            sizes=sizes,
             curves=table[1:],
             p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
             p_value=overall_p_value(table),
             miss=float(np.abs(mean - correlations(self.X)).max()),
-            residual=float(np.mean(residuals) / _residual(self.posed)),
+            residual=float(np.mean(residuals) / residual_share(self.posed)),
         )
 
     def _surrogate(
@@ -229,15 +223,16 @@ class Task:
         X = law.draw(rng)
         posed = self.pose(X)
         curve = disparities_at(self.solver, posed.problem, sizes, rng)
-        return curve, _residual(posed), correlations(X)
+        return curve, residual_share(posed), correlations(X)
 
     def _evidence_size(
         self, found: Profile, problem: Problem, rng: np.random.Generator
     ) -> int | None:
-        """The peak of ``k (D(k) - N(k))``: on the grid, then between the peak's neighbours.
+        """The smallest size whose ``k (D(k) - N(k))`` is within one standard error of the peak.
 
-        The table is searched once more first: a single profile may miss the best group of a size,
-        and where the evidence is flat that would decide. (P-values rest on the first profile.)
+        On the grid, then between the size found there and the one below it. The table is searched
+        once more first: a single profile may miss the best group of a size, and where the evidence
+        is flat that would decide. (P-values rest on the first profile.)
         """
         sizes, main = found.sizes, found.main
         if main is None or len(sizes) == 1:
@@ -245,16 +240,19 @@ class Task:
         again = disparities_at(self.solver, problem, sizes, rng)
         beyond = sizes * (np.maximum(found.disparities, again) - main.mean)
         peak = int(np.argmax(beyond))
-        low, high = sizes[[max(peak - 1, 0), min(peak + 1, len(sizes) - 1)]]
-        finer = np.unique(np.round(np.geomspace(low, high, _REFINED)).astype(np.intp))
+        enough = beyond[peak] - float(sizes[peak] * main.curves[:, peak].std())
+        if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
+            return int(sizes[peak])
+        first = int(np.argmax(beyond >= enough))
+        below, above = sizes[[max(first - 1, 0), first]]
+        finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
         at_chance = PchipInterpolator(np.log(sizes), main.mean)(np.log(finer))
         refined = finer * (disparities_at(self.solver, problem, finer, rng) - at_chance)
-        if refined.max() > beyond[peak]:
-            return int(finer[np.argmax(refined)])
-        return int(sizes[peak])
+        near = finer[refined >= enough]
+        return int(near[0]) if len(near) else int(sizes[first])
 
 
-def _residual(posed: Posed) -> float:
+def residual_share(posed: Posed) -> float:
     """Share of a table's variance that its shared components leave."""
     return 1.0 - float(posed.explained[: posed.problem.d].sum())
 

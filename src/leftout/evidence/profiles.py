@@ -1,12 +1,16 @@
 """What a profile over sizes holds."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.core.bounds import certified_bound
 from leftout.core.losses import Array
+from leftout.core.problem import Problem
 from leftout.files import Told
 
 # Sizes have nearly as much evidence as the best when they lack less than this share of it.
@@ -20,47 +24,67 @@ class Chance(Told):
     Attributes
     ----------
     kind : {"copula", "gaussian"}
+    sizes : array of shape (n_sizes,)
+        Sizes of groups that were looked for.
     curves : array of shape (n_surrogates, n_sizes)
-        Best disparity on each surrogate, at each size.
+        Best disparity on each surrogate, at each size; nan where it was not looked for.
     mean, low, high : arrays of shape (n_sizes,)
         Mean and 5 to 95 % band of the curves.
     p_values : array of shape (n_sizes,)
-        How often chance reaches the table's disparity, size by size.
+        How often comparison tables reach the table's disparity, size by size; nan at sizes that are
+        only there for the picture.
     p_value : float
-        The same for the table's profile as a whole: it accounts for the many sizes looked at.
+        The same for the table's profile as a whole, which accounts for the many sizes looked at;
+        or at the one size that counts.
     miss : float
         Largest difference between a correlation of the table and its mean over the surrogates.
     residual : float
         Variance that ``d`` components leave of a surrogate, on average, over what they leave of the
-        table. Far from 1, chance is not a fair comparison.
+        table. Far from 1, the comparison is not fair.
+    ranks_miss : float
+        How much larger rank correlations (Spearman's) are in the table, on average.
+    by_feature : array of shape (n,) or None
+        The mean disparity at the size that counts, split over features.
     """
 
     kind: str
+    sizes: NDArray[np.intp]
     curves: Array
     p_values: Array
     p_value: float
     miss: float
     residual: float
+    ranks_miss: float = 0.0
+    by_feature: Array | None = None
 
     @property
     def mean(self) -> Array:
-        return self.curves.mean(axis=0)
+        return np.nanmean(self.curves, axis=0)
 
     @property
     def low(self) -> Array:
-        return np.quantile(self.curves, 0.05, axis=0)
+        return np.nanquantile(self.curves, 0.05, axis=0)
 
     @property
     def high(self) -> Array:
-        return np.quantile(self.curves, 0.95, axis=0)
+        return np.nanquantile(self.curves, 0.95, axis=0)
 
     @property
     def surrogates(self) -> int:
         return len(self.curves)
 
+    def at(self, size: int) -> int:
+        """The place of a size among those that were looked for."""
+        return int(np.flatnonzero(self.sizes == size)[0])
+
+    def mean_at(self, size: int) -> float:
+        """The mean at a size; between sizes that were looked for, in proportion."""
+        return float(np.interp(size, self.sizes, self.mean))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is given size by size."""
-        return {name: getattr(self, name) for name in ("surrogates", "p_value", "miss", "residual")}
+        names = ("surrogates", "p_value", "miss", "residual", "ranks_miss")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +116,34 @@ class Profile:
     n_rows: int
     n_components: int
 
+    @classmethod
+    def at(
+        cls,
+        problem: Problem,
+        sizes: NDArray[np.intp],
+        disparities: Array,
+        chance: dict[str, Chance],
+        closely: bool = False,
+    ) -> Profile:
+        """Of a table that was searched at some sizes, and compared.
+
+        Certified bounds are ``closely`` as low as they can be proved, or those that cost nothing.
+        """
+        bound = certified_bound if closely else Problem.bound
+        return cls(
+            sizes=sizes,
+            disparities=disparities,
+            bounds=np.array([bound(problem, int(k)) for k in sizes]),
+            chance=chance,
+            evidence_size=None,
+            n_rows=len(problem.X),
+            n_components=problem.d,
+        )
+
+    def disparity_at(self, size: int) -> float:
+        """The disparity found at a size."""
+        return float(self.disparities[np.flatnonzero(self.sizes == size)[0]])
+
     @property
     def main(self) -> Chance | None:
         """The chance that findings rest on: of the first kind asked for."""
@@ -100,7 +152,9 @@ class Profile:
     @property
     def evidence(self) -> Array | None:
         """Total loss beyond chance at each size, ``k (D(k) - N(k))``."""
-        return None if self.main is None else self.sizes * (self.disparities - self.main.mean)
+        if self.main is None or not np.array_equal(self.main.sizes, self.sizes):
+            return None
+        return self.sizes * (self.disparities - self.main.mean)
 
     @property
     def evidence_range(self) -> tuple[int, int] | None:
@@ -120,13 +174,14 @@ class Profile:
                 "bound": float(self.bounds[i]),
                 "chance": {
                     kind: {
-                        "mean": float(c.mean[i]),
-                        "low": float(c.low[i]),
-                        "high": float(c.high[i]),
-                        "p_value": float(c.p_values[i]),
+                        "mean": float(c.mean[c.at(size)]),
+                        "low": float(c.low[c.at(size)]),
+                        "high": float(c.high[c.at(size)]),
+                        "p_value": float(c.p_values[c.at(size)]),
                     }
                     for kind, c in self.chance.items()
+                    if size in c.sizes
                 },
             }
-            for i, size in enumerate(self.sizes)
+            for i, size in enumerate(self.sizes.tolist())
         ]

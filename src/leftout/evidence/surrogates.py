@@ -31,6 +31,7 @@ often, and on average otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -44,11 +45,15 @@ from leftout.core.losses import Array
 _DEGREE = 64
 _BISECTIONS = 24
 # Columns are redrawn until no correlation misses by more than this, at most this many times.
+# Nor once so many sweeps in a row have not taken this share off the largest miss.
 _GOOD_ENOUGH, _SWEEPS = 0.02, 12
+_LEAST_GAIN, _IDLE = 0.02, 2
 _CORRECTIONS, _DAMPING = 2, 0.5
 # Columns may depend on each other. Smaller eigenvalues of the correlations are taken for these,
 # where a column is told from the others, and where its coefficients are corrected.
 _SMALLEST, _SMALLEST_CORRECTED = 0.05, 0.2
+# Columns of so few values need not be sorted: it is enough to know which rows have which.
+_FEW_VALUES = 8
 
 
 class Surrogate(Protocol):
@@ -147,7 +152,8 @@ class Copula:
         n, m = self.values.shape
         slots = _Slots.drawn(n, m, self.counts, rng)
         frame = _frame(slots.n_rows, self.root.shape[1], rng, slots.counts)
-        order = np.argsort(self.root @ frame.T, axis=1)
+        latent = self.root @ frame.T
+        order = np.stack([self._ordered(latent[j], j, slots) for j in range(n)])
         if n < slots.n_rows:
             order = self._redrawn(order, slots, rng)
         X = np.stack([slots.filled(self.values[j], order[j], j) for j in range(n)])
@@ -162,9 +168,9 @@ class Copula:
         noise = rng.standard_normal((n, m)) / np.sqrt(scale)
         correction = _inverse(self.target, _SMALLEST_CORRECTED)
         X = np.stack([slots.standardised(self.scaled[j], order[j], j) for j in range(n)])
-        best, least = order.copy(), _largest_miss(X, slots, self.target)
+        best, least, idle = order.copy(), _largest_miss(X, slots, self.target), 0
         for _ in range(_SWEEPS):
-            if least <= _GOOD_ENOUGH:
+            if least <= _GOOD_ENOUGH or idle == _IDLE:
                 break
             for j in range(n):
                 b, c = coefficients[j], correction[j]
@@ -172,15 +178,29 @@ class Copula:
                 others = correction - np.outer(c, c / c[j])
                 for turn in range(_CORRECTIONS + 1):
                     b[j] = 0.0
-                    order[j] = np.argsort(b @ X + noise[j])
+                    order[j] = self._ordered(b @ X + noise[j], j, slots)
                     X[j] = slots.standardised(self.scaled[j], order[j], j)
                     if turn < _CORRECTIONS:
                         gap = self.target[j] - slots.products(X, X[j])
                         b += _DAMPING * (others @ gap)
             miss = _largest_miss(X, slots, self.target)
+            idle = 0 if miss < (1.0 - _LEAST_GAIN) * least else idle + 1
             if miss < least:
                 best, least = order.copy(), miss
         return best
+
+    @cached_property
+    def _steps(self) -> list[IntArray | None]:
+        """Where the sorted values of each column change, if they are few; else None."""
+        changes = [np.flatnonzero(np.diff(values)) for values in self.values]
+        return [each if 0 < len(each) < _FEW_VALUES else None for each in changes]
+
+    def _ordered(self, latent: Array, column: int, slots: _Slots) -> IntArray:
+        """Rows by rising latent values, or only in the order of the column's values."""
+        steps = self._steps[column]
+        if steps is None or slots.counts is not None:
+            return np.argsort(latent)
+        return np.argpartition(latent, steps)
 
 
 class _Slots(NamedTuple):

@@ -1,5 +1,7 @@
 """Should you believe the group? The estimator's companion: find it, and weigh the evidence."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,33 +11,34 @@ from sklearn.base import clone
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole
-from leftout.core.ranks import LEVEL, can_tell, told_p
-from leftout.evidence.chance import KINDS, Task, check_kinds, profile_steps
+from leftout.core.interval import Interval
+from leftout.core.ranks import LEVEL
+from leftout.evidence.beside import Beside, drawn_in, split_by_feature
+from leftout.evidence.chance import KINDS, Task, check_kinds, disparities_at, profile_steps
 from leftout.evidence.holdout import HeldOut, judge
-from leftout.evidence.profiles import Profile
+from leftout.evidence.learned import fewer, quick
+from leftout.evidence.looks import FEWEST
+from leftout.evidence.membership import PARTS, Membership, membership
+from leftout.evidence.parts import Parts
+from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
-from leftout.files import Told
-from leftout.running import Report, Steps, clean_interrupts
+from leftout.evidence.telling import FEWEST_TABLES as FEWEST_TABLES
+from leftout.evidence.telling import Weighed, doubts
+from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.search.partition import MaxDisparityPartition
-from leftout.search.sizes import group_sizes
-from leftout.wording import counted, number
+from leftout.search.sizes import TENTH, group_sizes, worst_tenth
 
 EVIDENCE = "evidence"
-# A correlation, or the residual variance, that is further off makes chance doubtful.
-_FAR = 0.1
-_SHARED = {
-    "copula": "the columns' values and correlations",
-    "gaussian": "the means and covariances",
-}
-# With fewer tables p cannot come down to the level.
-FEWEST_TABLES = round(1 / LEVEL) - 1
-# Surrogates that the held-out rows are judged by, at most: each is split and searched many times.
-_HELD_OUT_CHANCE = 39
+# Tables whose rank correlations are larger than those of comparison tables by this much, on
+# average, have heavy tails: they are compared once more with these drawn in.
+HEAVY = 0.03
+# Sizes of the picture, on the table alone.
+_PICTURE = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trust(Told):
+class Trust(Weighed):
     """A left-out group and the evidence for it.
 
     Attributes
@@ -43,101 +46,59 @@ class Trust(Told):
     partition : MaxDisparityPartition
         Fitted at ``group_size``.
     group_size : int
-    chosen : {"evidence", "given"}
-        Whether the size is the one with the most evidence, or was asked for.
+    chosen : {"tenth", "evidence", "given"}
+        Whether the size is a tenth of the rows, the one with the most evidence, or as asked for.
     profile : Profile
-    held_out : HeldOut or None
-    stability : Stability or None
+        The best disparity at several sizes, beside comparison tables.
+    parts : Parts or None
+        Why the group loses: what any cloud shows, what rare values add, what is left. None without
+        comparison tables of both kinds.
+    verdict : {"A", "B", "C", "D"} or None
+        What explains the loss (:mod:`leftout.evidence.verdicts`); None where that was not tested.
     p_value : float or None
-        How often chance does as well: over all sizes where the size was chosen by the evidence, at
-        the size where it was given. None without chance tables.
+        How often tables with the same values lose as much, by the same search: at the group's size
+        or, where the size was chosen by the evidence, over all sizes. None without such tables.
+    p_cloud : float or None
+        The same of bell-shaped tables; None where it was not needed.
+    p_drawn_in : float or None
+        ``p_value`` with the tails of columns drawn in; None where they are not heavy.
     beyond_chance : bool or None
-        ``p_value <= 0.05``. If not, ``partition`` is a good partition, and no more than that. None
-        with fewer than 19 chance tables, which cannot tell.
+        Whether ``p_value``, and where there is one ``p_drawn_in``, are at most 0.05. None with
+        fewer than 19 tables, which cannot tell.
+    held_out : HeldOut or None
+        Halves of the rows, searched apart.
+    cross_fitted : Interval or None
+        The gap on rows that the search has not seen, with its interval.
+    membership : Membership or None
+        How surely each row belongs to the group.
+    stability : Stability or None
+        Searches from other starts.
     notes : list of str
         What could not be done, and why.
     of_rows : int or None
         Rows of the table that these were drawn from; None: these are all.
     repeats : Repeats or None
-        Equal rows: how many are distinct, and whether more repeat than chance makes equal.
+        Equal rows: how many are distinct, and whether they are copies.
     """
 
     partition: MaxDisparityPartition
     group_size: int
     chosen: str
     profile: Profile
+    parts: Parts | None
     held_out: HeldOut | None
+    membership: Membership | None
     stability: Stability | None
     p_value: float | None
+    p_cloud: float | None
+    p_drawn_in: float | None
     notes: list[str]
     of_rows: int | None = None
     repeats: Repeats | None = None
 
     @property
-    def beyond_chance(self) -> bool | None:
-        main = self.profile.main
-        if self.p_value is None or main is None or not can_tell(main.surrogates):
-            return None
-        return self.p_value <= LEVEL
-
-    @property
-    def disparity(self) -> float:
-        """Best disparity at the group's size."""
-        return float(self.partition.disparity_)
-
-    @property
-    def by_chance(self) -> float | None:
-        """What the same search finds at this size by chance, on average; None without tables."""
-        main = self.profile.main
-        if main is None:
-            return None
-        return float(np.interp(self.group_size, self.profile.sizes, main.mean))
-
-    @property
-    def told_chance(self) -> str:
-        """Is it chance? With what that rests on."""
-        main, p = self.profile.main, self.p_value
-        if main is None or p is None:
-            return "Chance was not tested, so nobody knows whether the group is real."
-        if self.beyond_chance is None:
-            return (
-                f"To judge chance takes {FEWEST_TABLES} chance tables, and there were "
-                f"{main.surrogates}: p is never below "
-                f"{number(1 / (1 + main.surrogates), digits=2)}."
-            )
-        tables = counted(main.surrogates, f"{main.kind} chance table")
-        tables += ", which can give no smaller one" * (p <= 1.0001 / (1 + main.surrogates))
-        n_sizes = counted(len(self.profile.sizes), "size")
-        over = f"over {n_sizes}" if self.chosen == EVIDENCE else "at this size"
-        sampled = self.of_rows is not None and self.of_rows > self.profile.n_rows
-        on = f", on {self.profile.n_rows:,} of the rows" if sampled else ""
-        text = (
-            f"{told_p(p)} {over} ({tables}{on}); the disparity is {number(self.disparity)}, chance "
-            f"gives {number(self.by_chance or 0.0)}."
-        )
-        if self.beyond_chance:
-            return f"It is unlikely to be chance: {text}"
-        return (
-            f"It may well be chance: {text} The same search finds as much in tables that share "
-            f"{_SHARED[main.kind]} with this one and have no subgroup: take the group as a "
-            "description of the worst case, not as a finding."
-        )
-
-    def summary(self) -> str:
-        """The evidence in plain words, a line for each question."""
-        how = "the size asked for"
-        if self.chosen == EVIDENCE:
-            how = "the size with the most evidence" + _nearly(self.profile)
-        lines = [
-            f"Group: {self.group_size:,} of {self.profile.n_rows:,} rows, {how}. "
-            f"{self.partition.left_out_.told}",
-            f"Chance: {self.told_chance}",
-        ]
-        if self.held_out is not None:
-            lines.append(f"Held-out rows: {self.held_out.told}")
-        if self.stability is not None:
-            lines.append(f"Other seeds: {self.stability.told} {self.stability.told_several}")
-        return "\n".join(lines + self.notes)
+    def cross_fitted(self) -> Interval | None:
+        return None if self.held_out is None else self.held_out.gap
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
@@ -151,8 +112,15 @@ class Trust(Told):
                 "disparity": found.disparity_,
                 "bound": found.bound_,
             },
+            "verdict": self.verdict,
+            "verdict_says": self.told_verdict,
+            "parts": None if self.parts is None else self.parts.to_dict(),
             "p_value": self.p_value,
+            "p_cloud": self.p_cloud,
+            "p_drawn_in": self.p_drawn_in,
             "beyond_chance": self.beyond_chance,
+            "cross_fitted": None if self.cross_fitted is None else self.cross_fitted._asdict(),
+            "membership": None if self.membership is None else self.membership.to_dict(),
             "profile": self.profile.to_list(),
             "evidence_size": self.profile.evidence_size,
             "evidence_range": self.profile.evidence_range,
@@ -173,31 +141,40 @@ def trust(
     chance: int = 99,
     kinds: str | Sequence[str] = KINDS,
     runs: int = 30,
-    splits: int = 10,
+    splits: int = 8,
+    parts: int = PARTS,
     progress: Report | bool | None = None,
+    found: MaxDisparityPartition | None = None,
 ) -> Trust:
-    """Find the left-out group and tell whether it is real, how large it is, and if it comes back.
+    """Find the left-out group, say why it loses, whether it comes back, and who belongs to it.
 
     Parameters
     ----------
     estimator : MaxDisparityPartition
         What to search with.
     X : table of shape (m, n)
-    group_size : "evidence", int, float or None, default=None
-        ``"evidence"``: the size with the largest total loss beyond chance. Else a number or share
-        of the rows. None: the estimator's ``group_size`` or, if that is free, ``"evidence"``.
+    group_size : int, float, "evidence" or None, default=None
+        A number or a share of the rows. None: the estimator's ``group_size`` or, if that is free, a
+        tenth of the rows. ``"evidence"``: the smallest size with about as much loss beyond that of
+        comparison tables as any; a tenth where they lose as much.
     sizes : int or list of int, default=15
-        Sizes of the profile, log-spaced from the smallest allowed to half of the rows.
+        Where the evidence chooses: sizes to compare, log-spaced from the smallest allowed to half
+        of the rows.
     chance : int, default=99
-        Chance tables of each kind; 0 for none.
+        Comparison tables of each kind that decide if nothing is clear before
+        (:mod:`leftout.evidence.looks`); 0 for none.
     kinds : {"copula", "gaussian"} or a list of them
-        The first is the one that the finding rests on.
+        Comparison tables with the same values and correlations, and bell-shaped ones.
     runs : int, default=30
-        Searches with different seeds, to see whether they agree; fewer than 2 for none.
-    splits : int, default=10
-        Splits into a half to search and a half to judge; 0 for none.
+        Searches from other starts, to see whether they agree; fewer than 2 for none.
+    splits : int, default=8
+        Splits into halves that are searched apart; 0 for none.
+    parts : int, default=16
+        Parts of the rows that are searched to see who belongs; 0 for none.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
+    found : MaxDisparityPartition, optional
+        Fitted on ``X`` at the group's size already.
 
     Returns
     -------
@@ -206,96 +183,167 @@ def trust(
     Examples
     --------
     >>> from leftout import MaxDisparityPartition, datasets, trust
-    >>> X, planted = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> verdict = trust(MaxDisparityPartition(2, random_state=0), X, sizes=6, chance=19, runs=4)
-    >>> verdict.beyond_chance, abs(verdict.group_size - 60) <= 12
-    (True, True)
+    >>> X, planted = datasets.make_planted(400, 8, 2, 40, random_state=0)
+    >>> weighed = trust(MaxDisparityPartition(2, random_state=0), X, runs=4, splits=4, parts=4)
+    >>> weighed.verdict, weighed.group_size
+    ('A', 40)
     """
-    for name, value in (("chance", chance), ("runs", runs), ("splits", splits)):
+    asked = {"chance": chance, "runs": runs, "splits": splits, "parts": parts}
+    for name, value in asked.items():
         check_whole(name, value)
     kinds = check_kinds(kinds)
     task = Task.of(estimator, X)
-    grid = task.grid(sizes)
-    size = None
     if group_size is None:
-        group_size = EVIDENCE if estimator.group_size is None else estimator.group_size
-    if group_size != EVIDENCE:
-        _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
-        assert size is not None
-        grid = task.grid([*grid.tolist(), size])
-    elif not (chance and kinds):
+        group_size = TENTH if estimator.group_size is None else estimator.group_size
+    if group_size == EVIDENCE and not (chance and "copula" in kinds):
         raise Refusal(
-            f"{asking('group_size', EVIDENCE)} compares the table with chance, but no chance "
-            f"tables were asked for. Give {asking('chance', 99)}, or a {asking('group_size')}."
+            f"{asking('group_size', EVIDENCE)} compares sizes with tables of the same values, but "
+            f"none were asked for. Give {asking('chance', 99)}, or a {asking('group_size')}."
         )
-    on_chance = min(chance, _HELD_OUT_CHANCE) if kinds else 0
-    total = (
-        profile_steps(chance, kinds) + (runs if runs > 1 else 0) + (1 + on_chance) * (splits > 0)
-    )
-    steps = Steps(total, progress)
-    of_runs = task.rngs[2].spawn(runs)
-    profile = task.profile(grid, chance, kinds, steps)
-    chosen = profile.evidence_size if size is None else size
-    assert chosen is not None
+    steps = Steps(_steps(group_size, chance, kinds, runs, splits, parts), progress)
     notes: list[str] = []
+    of_table, of_parts, of_runs = task.rngs[2].spawn(3)
+    by_size: Any = None
+    chosen = "given"
+    tenth = worst_tenth(estimator.min_group_size, len(task.X), task.n_components)
+    if group_size == EVIDENCE:
+        by_size = task.profile(task.grid(sizes), chance, ["copula"], steps)
+        size, chosen = by_size.evidence_size, EVIDENCE
+        if by_size.main.p_value > LEVEL:
+            size, chosen = tenth, "tenth"
+            notes.append(
+                "Size: tables with the same values lose as much at every size, so none has the "
+                "most evidence; a tenth of the rows is taken."
+            )
+    elif group_size == TENTH:
+        size, chosen = tenth, "tenth"
+    else:
+        _, given = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
+        assert given is not None
+        size = given
+    posed = task.at_size(size)
+    named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
+    if found is None:
+        found = clone(estimator).set_params(group_size=size).fit_posed(named, posed)
+    compared = _compared(task, size, chance, kinds, of_table, steps)
+    names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(task.X.shape[1])]))
     held_out = None
     if splits:
-        law = task.law(kinds[0]) if on_chance else None
         try:
-            held_out = judge(task, chosen, splits, law, on_chance, steps)
+            held_out = judge(task, size, splits, steps)
         except Refusal as error:
-            notes.append(f"Held-out rows: could not be judged. {error}")
+            notes.append(f"Halves of the rows: could not be searched. {error}")
+    group = found.left_out_.mask
+    belongs = membership(task, group, of_parts.spawn(parts), steps) if parts else None
     if task.repeats is not None and task.rows_repeat:
         notes.append(f"Equal rows: {task.repeats.told}")
-    notes += _doubts(profile)
-    posed = task.at_size(chosen)
+    p_value, p_cloud, p_drawn_in = compared.p_values
     stability = None
     if runs > 1:
-        stability = compare(task.solver, posed.problem, of_runs, estimator.n_jobs, steps)
-    search = clone(estimator).set_params(group_size=chosen)
-    named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
+        solver = quick(task.solver)
+        stability = compare(solver, posed.problem, of_runs.spawn(runs), estimator.n_jobs, steps)
     return Trust(
-        partition=search.fit_posed(named, posed),
-        group_size=chosen,
-        chosen=EVIDENCE if size is None else "given",
-        profile=profile,
+        partition=found,
+        group_size=size,
+        chosen=chosen,
+        profile=compared.profile if by_size is None else by_size,
+        parts=_parts(found, posed, compared, names),
         held_out=held_out,
+        membership=belongs,
         stability=stability,
-        p_value=_p_value(profile, size),
-        notes=notes,
+        p_value=p_value if chosen != EVIDENCE else by_size.main.p_value,
+        p_cloud=p_cloud,
+        p_drawn_in=p_drawn_in,
+        notes=[*notes, *doubts(compared.profile, compared.heavy)],
         repeats=task.repeats,
     )
 
 
-def _p_value(profile: Profile, size: int | None) -> float | None:
-    if profile.main is None:
+@dataclass(frozen=True)
+class _Compared:
+    """Comparison tables at the group's size."""
+
+    profile: Profile
+    p_values: tuple[float | None, float | None, float | None]
+    heavy: bool
+
+
+def _compared(
+    task: Task,
+    size: int,
+    chance: int,
+    kinds: Sequence[str],
+    rng: np.random.Generator,
+    steps: Steps,
+) -> _Compared:
+    """First tables with the same values, then bell-shaped ones: nine where these do not decide."""
+    beside = Beside.of(task, size)
+    of_table, of_values, of_cloud, of_picture, again = rng.spawn(5)
+    steps.tell("the table")
+    table = beside.table(of_table)
+    steps.tell("the table", 1)
+    found: dict[str, Chance] = {}
+    p_values = p_cloud = p_drawn_in = None
+    heavy = False
+    if chance and "copula" in kinds:
+        law = task.law("copula")
+        main = beside.compared("copula", law, table, chance, of_values, steps)
+        found["copula"], p_values = main, main.p_value
+        heavy = main.ranks_miss > HEAVY
+        if heavy and p_values <= LEVEL:
+            p_drawn_in = _drawn_in(task, size, chance, again, steps)
+    if chance and "gaussian" in kinds:
+        decided = p_values is not None and p_values <= LEVEL and (p_drawn_in or 0.0) <= LEVEL
+        few, law = min(chance, FEWEST) if decided else chance, task.law("gaussian")
+        cloud = beside.compared("gaussian", law, table, few, of_cloud, steps, fixed=decided)
+        found["gaussian"], p_cloud = cloud, None if decided else cloud.p_value
+    grid = task.grid(_PICTURE)
+    sizes = np.unique([*grid[grid <= len(task.X) // 2], *beside.sizes]).astype(np.intp)
+    with one_thread():
+        problem = task.posed.problem
+        searched = disparities_at(fewer(task.solver), problem, sizes, of_picture)
+        searched[np.searchsorted(sizes, beside.size)] = table.disparity
+    profile = Profile.at(problem, sizes, searched, found)
+    return _Compared(profile, (p_values, p_cloud, p_drawn_in), heavy)
+
+
+def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, steps: Steps) -> float:
+    """The p-value of the same rows with the tails of their columns drawn in."""
+    X = drawn_in(task.X)
+    other = Task.of(clone(task.estimator).set_params(n_components=task.n_components), X)
+    beside = Beside.of(other, size)
+    of_table, of_values = rng.spawn(2)
+    law = other.law("copula")
+    return beside.compared("copula", law, beside.table(of_table), chance, of_values, steps).p_value
+
+
+def _parts(
+    found: MaxDisparityPartition, posed: Any, compared: _Compared, names: list[str]
+) -> Parts | None:
+    chance = compared.profile.chance
+    if set(chance) != set(KINDS):
         return None
-    if size is None:
-        return profile.main.p_value
-    return float(profile.main.p_values[np.flatnonzero(profile.sizes == size)[0]])
+    at = {
+        kind: (float(each.mean[np.searchsorted(each.sizes, found.left_out_.size)]), each.by_feature)
+        for kind, each in chance.items()
+    }
+    labels = found.left_out_.mask.astype(np.int8)
+    p_values, p_cloud, _ = compared.p_values
+    return Parts.of(
+        found.disparity_,
+        split_by_feature(posed, labels),
+        at["gaussian"],
+        at["copula"],
+        names,
+        p_cloud,
+        p_values,
+    )
 
 
-def _nearly(profile: Profile) -> str:
-    if profile.evidence is not None and profile.evidence.max() <= 0.0:
-        return ", though no size has more loss than chance gives"
-    low, high = profile.evidence_range or (0, 0)
-    return f" (nearly as much from {low:,} to {high:,})" if low < high else ""
-
-
-def _doubts(profile: Profile) -> list[str]:
-    """Where the first kind of chance table is not like the table in what it should share."""
-    main = profile.main
-    if main is None:
-        return []
-    doubts = []
-    if main.miss > _FAR:
-        doubts.append(
-            f"Chance tables: a correlation is off by {main.miss:.2f} on average, so read the "
-            "p-value with care."
-        )
-    if abs(main.residual - 1.0) > _FAR:
-        doubts.append(
-            f"Chance tables: {profile.n_components} components leave {main.residual:.2f} times the "
-            "variance that they leave of the table, so read the p-value with care."
-        )
-    return doubts
+def _steps(
+    group_size: Any, chance: int, kinds: Sequence[str], runs: int, splits: int, parts: int
+) -> int:
+    """How many steps are to be expected; comparison tables may be fewer, or more."""
+    by_size = profile_steps(chance, ["copula"]) if group_size == EVIDENCE else 0
+    tables = min(chance, FEWEST_TABLES) * len(kinds)
+    return 1 + by_size + tables + (runs if runs > 1 else 0) + splits + parts

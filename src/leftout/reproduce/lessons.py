@@ -188,7 +188,7 @@ def believed(known: Known, first: Sampled, chance: int, n_jobs: int | None, prog
         "p_value": found.p_value,
         "beyond_chance": found.beyond_chance,
         "chance_tables": chance,
-        "held_out": None if found.held_out is None else found.held_out.disparity,
+        "held_out": None if found.held_out is None else found.held_out.gap.value,
         "who": who(known, first.sample, found.partition.labels_, first.d, DEFINITION),
     }
 

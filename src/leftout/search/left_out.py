@@ -14,6 +14,14 @@ from leftout.wording import number
 Number = TypeVar("Number", int, float)
 
 
+def told_points(share: float) -> str:
+    """A share of the variance in points, as fine as is worth reading: 25 points, 0.2 points."""
+    text = f"{100 * share:.0f}"
+    if share < 0.1:
+        text = number(100 * share, scale=10.0, digits=1 if share < 0.01 else 2)
+    return f"{text} point" + "s" * (text != "1")
+
+
 class Both(NamedTuple, Generic[Number]):
     """A figure of the left-out group, and of the rest."""
 
@@ -72,6 +80,22 @@ class LeftOut:
     @cached_property
     def bound(self) -> float:
         return self.certified()
+
+    @property
+    def points(self) -> Both[float]:
+        """Share of the variance that each side loses by sharing a PCA, beyond its own."""
+        return Both(
+            *(own - kept for own, kept in zip(self.retained_own, self.retained, strict=True))
+        )
+
+    @property
+    def told_fact(self) -> str:
+        """What is lost, whatever explains it."""
+        group, rest = (told_points(max(share, 0.0)) for share in self.points)
+        return (
+            f"By sharing one PCA, {self.sizes.group:,} rows lose {group} of their variance, the "
+            f"other {self.sizes.rest:,} lose {rest.split()[0]}."
+        )
 
     @property
     def told(self) -> str:

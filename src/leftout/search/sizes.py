@@ -10,6 +10,10 @@ from leftout.checks import Refusal, is_int, is_share
 from leftout.running import note
 from leftout.wording import counted
 
+# The default size of a left-out group, as a share of the rows: comparable between tables.
+TENTH = 0.1
+# It has so many rows at least, and so many for each component.
+_FEWEST, _EACH = 20, 2
 # Groups that people name may be small: this many rows, and so many for each component.
 _FEWEST_NAMED, _PER_COMPONENT = 30, 2
 
@@ -56,6 +60,21 @@ def group_sizes(
             + (f", or lower {asking('min_group_size')}." if min_group_size is not None else ".")
         )
     return smallest, size
+
+
+def worst_tenth(min_group_size: Any, n_rows: int, n_components: int) -> int:
+    """A tenth of the rows, or more where a side needs more: so many that a PCA can be fitted.
+
+    Examples
+    --------
+    >>> worst_tenth(None, 1_989, 17), worst_tenth(None, 150, 12), worst_tenth(300, 1_989, 17)
+    (199, 24, 300)
+    """
+    if min_group_size is None:
+        smallest = min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
+    else:
+        smallest = check_size("min_group_size", min_group_size, n_rows)
+    return max(round(TENTH * n_rows), smallest)
 
 
 def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:

@@ -1,0 +1,167 @@
+"""Why the group loses: three parts of its loss, and the columns that carry each.
+
+With ``D`` the disparity at the group's size, ``N_cloud`` what the same search finds on average in
+bell-shaped tables (same mean and covariance) and ``N_values`` in tables with the same values as
+well,
+
+    D = N_cloud                 what any cloud of this spread and covariance shows: its tail
+      + (N_values - N_cloud)    what rare and uneven values of single columns add
+      + (D - N_values)          what is left: a structure of their own.
+
+Each disparity splits exactly over features, so each part does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leftout.core.losses import Array
+from leftout.files import Told
+from leftout.wording import listed, number, unambiguous
+
+# What people call the parts, in this order.
+CALLED = {
+    "cloud": "any cloud of this spread",
+    "values": "rare or uneven values",
+    "own": "a structure of their own",
+}
+# Columns that carry at least this share of a part are named, so many at the most.
+_SHARE, _MOST = 0.1, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carrier(Told):
+    """What a column adds to a part."""
+
+    column: str
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Told):
+    """One part of a loss.
+
+    Attributes
+    ----------
+    loss : float
+        May be below zero: tables can lose more than this one.
+    p_value : float or None
+        How often comparison tables reach the whole loss: bell-shaped ones for the cloud's part,
+        tables with the same values for the two others. None where that was not needed.
+    columns : list of Carrier
+        The columns that carry it, most first; all of them.
+    """
+
+    loss: float
+    p_value: float | None
+    columns: list[Carrier]
+    share: float  # of the whole loss
+
+    @property
+    def carriers(self) -> list[str]:
+        """The few columns that carry most of it."""
+        gained = sum(max(each.loss, 0.0) for each in self.columns)
+        return [each.column for each in self.columns[:_MOST] if each.loss > _SHARE * gained]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """The three parts of a disparity.
+
+    Attributes
+    ----------
+    by_feature : array of shape (3, n)
+        Each part, split over the features.
+    losses : array of shape (3,)
+        Each part; the sums of ``by_feature`` where that is known.
+    names : list of str
+        Of the features, or of the columns that they were made from.
+    p_cloud, p_values : float or None
+    cloud, values, own : Part
+    """
+
+    losses: Array
+    by_feature: Array | None
+    names: Sequence[str]
+    p_cloud: float | None
+    p_values: float | None
+
+    @classmethod
+    def of(
+        cls,
+        disparity: float,
+        split: Array | None,
+        at_cloud: tuple[float, Array | None],
+        at_values: tuple[float, Array | None],
+        names: Sequence[str],
+        p_cloud: float | None,
+        p_values: float | None,
+    ) -> Parts:
+        """From the disparity of the table and the mean ones of either kind, and their splits."""
+        (cloud, cloud_split), (values, values_split) = at_cloud, at_values
+        by_feature = None
+        if split is not None and cloud_split is not None and values_split is not None:
+            by_feature = np.stack([cloud_split, values_split - cloud_split, split - values_split])
+        return cls(
+            losses=np.array([cloud, values - cloud, disparity - values]),
+            by_feature=by_feature,
+            names=names,
+            p_cloud=p_cloud,
+            p_values=p_values,
+        )
+
+    def named(self, names: Sequence[str]) -> Parts:
+        """The same with other names of the features: those of the columns they were made from."""
+        return replace(self, names=names)
+
+    @property
+    def total(self) -> float:
+        return float(self.losses.sum())
+
+    @property
+    def cloud(self) -> Part:
+        return self._part(0, self.p_cloud)
+
+    @property
+    def values(self) -> Part:
+        return self._part(1, self.p_values)
+
+    @property
+    def own(self) -> Part:
+        return self._part(2, self.p_values)
+
+    def each(self) -> dict[str, Part]:
+        """All three, by their short names."""
+        return {"cloud": self.cloud, "values": self.values, "own": self.own}
+
+    def _part(self, place: int, p_value: float | None) -> Part:
+        loss = float(self.losses[place])
+        share = loss / self.total if self.total else 0.0
+        return Part(loss=loss, p_value=p_value, columns=self._carriers(place), share=share)
+
+    def _carriers(self, place: int) -> list[Carrier]:
+        if self.by_feature is None:
+            return []
+        sums: dict[str, float] = {}
+        for name, part in zip(self.names, self.by_feature[place].tolist(), strict=True):
+            sums[name] = sums.get(name, 0.0) + part
+        ranked = sorted(sums.items(), key=lambda one: -one[1])
+        return [Carrier(column=name, loss=part) for name, part in ranked]
+
+    @property
+    def told(self) -> str:
+        """One sentence: how much each part is, and which columns carry it."""
+        words = []
+        for key, part in self.each().items():
+            text = f"{number(part.loss, self.total)} {CALLED[key]}"
+            if part.loss > _SHARE * abs(self.total) and key != "cloud" and part.carriers:
+                text += f" ({listed([unambiguous(name) for name in part.carriers])})"
+            words.append(text)
+        return f"Of {number(self.total)} more than the rest lose, {listed(words)}."
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"total": self.total, **{key: part.to_dict() for key, part in self.each().items()}}
