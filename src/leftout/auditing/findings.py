@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from leftout.asking import asking
 from leftout.core.effects import told_small
-from leftout.core.ranks import can_tell
 from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
-from leftout.evidence.trusting import FEWEST_TABLES, Trust
+from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, told_claims
+from leftout.explain.returning import ComesBack
 from leftout.fair.mitigation import Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
@@ -42,16 +42,22 @@ def findings(
     trust: Trust | None,
     stability: Stability | None,
     told: Explanation,
+    returns: ComesBack | None,
     mended: Mitigation,
     intake: Intake,
+    skipped: str = "",
 ) -> list[Finding]:
-    """The questions of an audit, in the order in which people ask them."""
+    """The questions of an audit, in the order in which people ask them.
+
+    ``skipped``: why there is no evidence, where none was asked for.
+    """
     return [
         _gap(partition, partition.left_out_),
-        _chance(trust),
-        _held_out(trust),
-        *_seeds(stability),
+        *_explained(trust, skipped),
+        *_returning(trust, skipped),
+        *_starts(stability, skipped),
         _sentence(told),
+        _sentence_returns(returns, told, skipped),
         _aligned(told, intake.sensitive, intake.proxies),
         _outcome(told),
         *([_encodings(told), _same_group(told)] if intake.encoder.encoding == "target" else []),
@@ -76,48 +82,78 @@ def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
     )
 
 
-def _chance(trust: Trust | None) -> Finding:
-    code, title = "C001", "The group goes beyond chance"
-    if trust is None:
-        detail = (
-            "The paper's search chooses its sizes itself, so it cannot be compared with chance at "
-            "a size. Audit without the paper's preset."
-        )
-        return Finding(code, NOT_APPLICABLE, title, detail)
-    if trust.beyond_chance is None:
-        return Finding(code, NOT_RUN, title, f"{trust.told_chance} {more_tables()}")
-    return Finding(code, answer(trust.beyond_chance), title, trust.told_chance)
-
-
 def more_tables() -> str:
     return f"Repeat with {asking('chance', 99)}."
 
 
-def _held_out(trust: Trust | None) -> Finding:
-    code, title = "H001", "A group found on half of the rows is left out on the other half"
-    if trust is None:
-        detail = "The paper's preset does not split the rows. Audit without it."
-        return Finding(code, NOT_APPLICABLE, title, detail)
-    held = trust.held_out
-    if held is None:
-        why = next((note for note in trust.notes if note.startswith("Held-out")), "")
-        return Finding(code, NOT_RUN, title, why or "Splits were not asked for.")
-    if held.holds is None:
-        needs = f"Needs {FEWEST_TABLES} chance tables, got {len(held.chance)}. {more_tables()}"
-        if can_tell(len(held.chance)):
-            needs = "Needs 2 splits."
-        return Finding(code, NOT_RUN, title, f"{held.told} {needs}")
-    return Finding(code, answer(held.holds), title, held.told)
-
-
-def _seeds(stability: Stability | None) -> list[Finding]:
+def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
+    """What comparison tables lose, and what that says together with halves of the table."""
     questions = {
-        "S001": "The group comes back with other seeds, on the same rows",
+        "C001": "Tables with the same values and correlations rarely lose as much",
+        "C002": "Bell-shaped tables with the same correlations rarely lose as much",
+        "V001": "The left-out rows are a group of their own",
+    }
+    if trust is None:
+        return [Finding(code, NOT_RUN, title, skipped) for code, title in questions.items()]
+    beyond, letter = trust.beyond_chance, trust.verdict
+    values, cloud = trust.told_chance, trust.told_against("gaussian")
+    answers = {
+        "C001": (NOT_RUN if beyond is None else answer(beyond), values),
+        "C002": (NOT_RUN, cloud),
+        "V001": (NOT_RUN if letter is None else answer(letter == "A"), trust.told_verdict),
+    }
+    if trust.p_cloud is not None and letter in ("C", "D"):
+        answers["C002"] = (answer(letter == "C"), cloud)
+    elif beyond:
+        answers["C002"] = (NOT_RUN, f"Not needed, as C001 is found. {cloud}")
+    if trust.parts is not None:
+        status, text = answers["V001"]
+        answers["V001"] = (status, f"{text} {trust.parts.told}")
+    return [
+        Finding(code, status, title, f"{text} {more_tables()}" if beyond is None else text)
+        for (code, title), (status, text) in zip(questions.items(), answers.values(), strict=True)
+    ]
+
+
+def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
+    """What halves and parts of the rows say."""
+    questions = {
+        "H001": "At least half of the loss comes back on rows that the search has not seen",
+        "H002": "Halves of the table, searched apart, name the same rows",
+        "B001": "Most rows of the group are sure to belong",
+    }
+    if trust is None:
+        return [Finding(code, NOT_RUN, title, skipped) for code, title in questions.items()]
+    held, belongs = trust.held_out, trust.membership
+    why = next((note for note in trust.notes if note.startswith("Halves")), "")
+    why = why or "Splits were not asked for."
+    found = [
+        Finding(code, NOT_RUN, title, why)
+        if held is None
+        else Finding(
+            code,
+            answer(held.gap.low >= trust.disparity / 2.0 if code == "H001" else held.agree),
+            title,
+            held.told_gap if code == "H001" else held.told_overlap,
+        )
+        for code, title in list(questions.items())[:2]
+    ]
+    code, title = "B001", questions["B001"]
+    if belongs is None:
+        return [*found, Finding(code, NOT_RUN, title, "Parts of the rows were not searched.")]
+    most = belongs.n_members > belongs.n_borderline
+    return [*found, Finding(code, answer(most), title, belongs.told)]
+
+
+def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
+    questions = {
+        "S001": "Searches from other starts find the same group",
         "S002": "Several distinct groups are left out nearly as much",
     }
     if stability is None or stability.agrees is None:
         runs = 0 if stability is None else len(stability.labels)
         detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {asking('runs', 30)}."
+        detail = detail if not skipped or runs else skipped
         return [Finding(code, NOT_RUN, title, detail) for code, title in questions.items()]
     answers = (
         (stability.agrees, stability.told),
@@ -127,6 +163,14 @@ def _seeds(stability: Stability | None) -> list[Finding]:
         Finding(code, answer(yes), title, detail)
         for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)
     ]
+
+
+def _sentence_returns(returns: ComesBack | None, told: Explanation, skipped: str) -> Finding:
+    code, title = "E002", "Rows that a sentence from one half describes are left out in the other"
+    if returns is None:
+        why = told.told_sentence if told.sentence is None else skipped
+        return Finding(code, NOT_RUN, title, why or "Halves of the rows are too small for that.")
+    return Finding(code, answer(returns.holds), title, returns.told)
 
 
 def _sentence(told: Explanation) -> Finding:

@@ -95,7 +95,7 @@ def costs(
         return Costs(why=str(error))
 
 
-def harm_findings(found: Harm | None, why: str, intake: Intake) -> list[Finding]:
+def harm_findings(found: Harm | None, why: str, intake: Intake, skipped: str = "") -> list[Finding]:
     """Does the shared PCA cost the group more than the rest, and does Fair PCA give it back?"""
     questions = {
         "P001": "PCA costs the group more than the rest",
@@ -112,6 +112,5 @@ def harm_findings(found: Harm | None, why: str, intake: Intake) -> list[Finding]
         detail = f"No target was given. Name one: {asking('target', 'COLUMN')}."
         status = NOT_APPLICABLE
     elif not why:
-        detail = "The paper's preset predicts nothing. Audit without it."
-        status = NOT_APPLICABLE
+        detail = skipped
     return [Finding(code, status, title, detail) for code, title in questions.items()]

@@ -44,7 +44,9 @@ def judged(
         return Judged(why=str(error))
 
 
-def prediction_finding(found: Compared | None, why: str) -> Finding:
+def prediction_finding(
+    found: Compared | None, why: str, skipped: str = "", asked: bool = False
+) -> Finding:
     """Does the prediction that is there err more on the group than on the rest?"""
     code = "P003"
     title = "The prediction that is there errs more on the group than on the rest"
@@ -52,5 +54,7 @@ def prediction_finding(found: Compared | None, why: str) -> Finding:
         return Finding(code, answer(found.errs_more), title, found.told)
     if why:
         return Finding(code, NOT_RUN, title, why)
+    if skipped and asked:
+        return Finding(code, NOT_RUN, title, skipped)
     detail = f"No prediction was given. Name its column: {asking('prediction', 'COLUMN')}."
     return Finding(code, NOT_APPLICABLE, title, detail)

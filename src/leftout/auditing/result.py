@@ -7,7 +7,7 @@ import os
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__, plots, report
+from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.findings import Finding
 from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
-from leftout.auditing.verdict import headline, paragraph
 from leftout.core.losses import Array
 from leftout.downstream.comparing import Compared as ComparedPrediction
 from leftout.downstream.result import Harm
@@ -27,18 +27,20 @@ from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
+from leftout.explain.returning import ComesBack
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Told, plain, write_whole
 from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
+from leftout.search.sizes import TENTH
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.intake import Intake
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "1.4"
+SCHEMA_VERSION = "2.0"
 # Shares of the variance to list, and groups to draw.
 _SCREE, _DRAWN = 50, 14
 
@@ -77,6 +79,8 @@ class Audit:
         What PCA costs a model that predicts the target, on both sides; None if not measured.
     prediction : leftout.downstream.comparing.Compared or None
         How a prediction that is there errs on both sides, and on groups (``others``).
+    returns : ComesBack or None
+        Whether a sentence from half of the rows describes left-out ones in the other half.
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -108,6 +112,7 @@ class Audit:
     known: KnownGroups | None
     harm: Harm | None
     prediction: ComparedPrediction | None
+    returns: ComesBack | None
     findings: list[Finding]
     intake: Intake
     other_reading: OtherReading | None
@@ -122,11 +127,18 @@ class Audit:
 
     @property
     def groups(self) -> pd.DataFrame:
-        """One line for each row audited: its number in the table (from 0), its group, its score."""
+        """One line for each row audited: its number in the table (from 0), its group, its score.
+
+        Where evidence was gathered, also whether it is a member or borderline, and the share of
+        searches on parts of the rows that leave it out.
+        """
         import pandas as pd
 
         group = np.where(self.partition.left_out_.mask, "left out", "rest")
         columns = {"row": self.intake.rows, "group": group, "score": self.scores}
+        belongs = None if self.trust is None else self.trust.membership
+        if belongs is not None:
+            columns |= {"belongs": belongs.named(), "membership": belongs.shares}
         return pd.DataFrame(columns, index=self.intake.index)
 
     @property
@@ -139,15 +151,29 @@ class Audit:
         """Every column of the table: its part, what it is and why, what became of it."""
         return self.intake.facts
 
+    @cached_property
+    def answer(self) -> Answer:
+        """What it says, a line for each question."""
+        return answer_of(
+            self.partition.left_out_, self._sampled, self.explanation, self.mitigation, self.trust,
+            self.named, self.harm, self.findings,
+        )  # fmt: skip
+
     def headline(self) -> str:
-        """The verdict in one sentence."""
-        return headline(self.partition.left_out_, self.trust, self._sampled)
+        """What is lost, in one sentence."""
+        return self.answer.fact
 
     def summary(self) -> str:
         """The whole in one paragraph."""
-        costs = "" if self.harm is None else self.harm.told_short
-        shorter = dict.fromkeys(("P001", "P002"), costs) if costs else {}
-        return paragraph(self.headline(), self.findings, shorter)
+        return self.answer.text
+
+    @property
+    def _chosen(self) -> str:
+        """How the group came to its size."""
+        if self.trust is not None:
+            return self.trust.chosen
+        how: dict[Any, str] = {TENTH: "tenth", None: "free"}
+        return how.get(self.settings.group_size, "given")
 
     @property
     def _sampled(self) -> bool:
@@ -173,6 +199,7 @@ class Audit:
             "created": self.created,
             "headline": self.headline(),
             "summary": self.summary(),
+            "answer": {**self.answer.to_dict(), "lines": self.answer.lines},
             "table": {
                 "source": intake.source,
                 "rows": len(intake.rows),
@@ -203,7 +230,7 @@ class Audit:
             "partition": {
                 "group_size": int(found.sizes_[1]),
                 "min_group_size": self.smallest,
-                "chosen": evidence.get("partition", {}).get("chosen", "free"),
+                "chosen": self._chosen,
                 "solver": self.settings.solver,
                 "sizes": found.sizes_,
                 "losses": found.losses_,
@@ -218,16 +245,22 @@ class Audit:
                 "of_rows": len(intake.rows),
                 **{
                     key: evidence.get(key)
-                    for key in ("p_value", "beyond_chance", "evidence_size", "evidence_range")
+                    for key in (
+                        "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict",
+                        "verdict_name", "verdict_says", "cross_fitted", "membership",
+                        "evidence_size", "evidence_range",
+                    )
                 },
                 "disparity": None if self.trust is None else self.trust.disparity,
                 "by_chance": None if self.trust is None else self.trust.by_chance,
                 "chance": evidence.get("chance", {}),
                 "notes": evidence.get("notes", []),
             },
+            "parts": evidence.get("parts"),
             "profile": evidence.get("profile", []),
             "held_out": evidence.get("held_out"),
             "stability": None if self.stability is None else self.stability.to_dict(),
+            "returns": self.returns,
             "explanation": told.to_dict(),
             **self._groups(),
             "harm": self.harm,
@@ -259,8 +292,13 @@ class Audit:
             "table": {key: whole["table"][key] for key in table},
             "pca": whole["pca"],
             "partition": whole["partition"],
+            "answer": whole["answer"],
             "p_value": whole["trust"]["p_value"],
             "beyond_chance": whole["trust"]["beyond_chance"],
+            "verdict": whole["trust"]["verdict"],
+            "parts": whole["parts"],
+            "cross_fitted": whole["trust"]["cross_fitted"],
+            "membership": whole["trust"]["membership"],
             "sentence": whole["explanation"]["sentence"],
             "outcome": whole["explanation"]["outcome"],
             "named": whole["named"][:SIX],
@@ -294,6 +332,7 @@ class Audit:
         """What draws each figure of the report, on an axis."""
         told = self.explanation
         found: dict[str, Any] = {
+            "people": partial(plots.people, self.partition, self.intake.X),
             "scree": partial(plots.scree, self.scree[:_SCREE], self.partition.n_components_),
             "features": partial(plots.disparity_by_feature, told),
             "scores": partial(plots.feature_scores, told),
@@ -302,6 +341,8 @@ class Audit:
         }
         if self.trust is not None:
             found["profile"] = partial(plots.profile, self.trust.profile)
+            if self.trust.parts is not None:
+                found["parts"] = partial(plots.parts, self.trust.parts)
         if self.known is not None and self.known.measured:
             found["known"] = partial(plots.known_groups, self.known, top=_DRAWN)
         if self.harm is not None:

@@ -1,6 +1,6 @@
 """One call from a table to who PCA leaves out, whether to believe it, who they are, what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +9,8 @@ from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.steps import READ, STAGES, Work
 from leftout.checks import Refusal
-from leftout.evidence.trusting import EVIDENCE
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
+from leftout.search.sizes import TENTH
 from leftout.tables.reading import Source
 
 
@@ -29,10 +29,11 @@ def audit(
     encoding: str = "free",
     n_components: int | float = 0.8,
     min_group_size: int | float | None = None,
-    group_size: int | float | str | None = EVIDENCE,
+    group_size: int | float | str | None = TENTH,
     n_groups: int = 2,
     runs: int = 30,
     chance: int = 99,
+    quick: bool = False,
     preset: str | None = None,
     sample: int | None = None,
     random_state: Any = 0,
@@ -40,7 +41,7 @@ def audit(
     rows: int = 0,
     progress: Report | bool | None = None,
 ) -> Audit:
-    """Audit a table: who does its PCA leave out, is it real, who are they, what can be done?
+    """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
 
     Parameters
     ----------
@@ -68,19 +69,24 @@ def audit(
         Number of components, or the share of variance to exceed.
     min_group_size : int, float or None
         Fewest rows on either side, as a number or a share; None: five per feature.
-    group_size : "evidence", int, float or None, default="evidence"
-        Size of the left-out group: the one with the most evidence, a number or share of the rows,
-        or (None) whatever the search likes best, as a rule the smallest allowed.
+    group_size : int, float, "evidence" or None, default=0.1
+        Size of the left-out group: a number or a share of the rows, the smallest size with about as
+        much evidence as any, or (None) whatever the search likes best, as a rule the smallest
+        allowed. The default is the worst-represented tenth.
     n_groups : int, default=2
         Only 2 for now.
     runs, chance : int
-        Searches with other seeds, and chance tables of each kind.
+        Searches from other starts, and comparison tables of each kind that decide if nothing is
+        clear before.
+    quick : bool, default=False
+        The first answer only: the group, who they are, what Fair PCA does about it.
     preset : {"paper"} or None
         ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
     sample : int or None
         Audit a sample of this many rows, drawn at random; in proportion to the target's values
         where ``encoding`` is ``"target"``.
     random_state : int, Generator or None, default=0
+        Of samples, comparison tables, splits and folds. The group itself does not depend on it.
     n_jobs : int or None
         Threads. The answer does not depend on it.
     rows : int, default=0
@@ -97,16 +103,16 @@ def audit(
     --------
     >>> import leftout
     >>> X, planted = leftout.datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> found = leftout.audit(X, n_components=2, chance=19, runs=5)
-    >>> found.findings[1].code, found.findings[1].status
-    ('C001', 'found')
+    >>> found = leftout.audit(X, n_components=2, group_size=60, runs=5)
+    >>> found.trust.verdict, found.findings[1].code, found.findings[1].status
+    ('A', 'C001', 'found')
     """
     settings = Settings(
         target=target, positive=positive, prediction=prediction, categorical=categorical,
         numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
         encoding=encoding, n_components=n_components, min_group_size=min_group_size,
-        group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, preset=preset,
-        sample=sample, random_state=random_state, rows=rows,
+        group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, quick=quick,
+        preset=preset, sample=sample, random_state=random_state, rows=rows,
     )  # fmt: skip
     return run(table, settings, n_jobs=n_jobs, progress=progress)
 
@@ -118,8 +124,12 @@ def run(
     *,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
+    first: Callable[[Audit], None] | None = None,
 ) -> Audit:
-    """Audit a table, or the :class:`Source` it comes from, as some settings say."""
+    """Audit a table, or the :class:`Source` it comes from, as some settings say.
+
+    ``first`` is called with the first answer, as soon as it is there.
+    """
     if n_jobs == 0:
         raise Refusal(
             f"{asking('n_jobs', 0)} starts no thread; give a number from 1, or -1 for all cores."
@@ -132,6 +142,6 @@ def run(
     with collected_notes() as notes:
         for text in source.notes:
             note(text)
-        found = Work.on(source, settled, n_jobs, stages).audit(notes)
+        found = Work.on(source, settled, n_jobs, stages).audit(notes, first)
     stages.end()
     return found

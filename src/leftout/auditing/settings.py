@@ -12,6 +12,7 @@ import numpy as np
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_whole
 from leftout.evidence.trusting import EVIDENCE
+from leftout.search.sizes import TENTH
 from leftout.tables.files.fetching import bare
 
 # What each preset settles by itself, so that it cannot be asked for as well.
@@ -39,10 +40,11 @@ class Settings:
     encoding: str = "free"
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
-    group_size: int | float | str | None = EVIDENCE
+    group_size: int | float | str | None = TENTH
     n_groups: int = 2
     runs: int = 30
     chance: int = 99
+    quick: bool = False
     preset: str | None = None
     sample: int | None = None
     random_state: Any = 0
@@ -69,10 +71,10 @@ class Settings:
                     f"{asking('encoding', 'target')} makes categories the target's mean, but there "
                     f"is no target. Name one ({asking('target')}), or leave that out."
                 )
-            if not self.chance and self.group_size == EVIDENCE:
+            if (self.quick or not self.chance) and self.group_size == EVIDENCE:
                 raise Refusal(
-                    f"{asking('group_size', EVIDENCE)} compares sizes with chance, but no chance "
-                    f"tables were asked for. Give {asking('chance', 99)}, or a size: "
+                    f"{asking('group_size', EVIDENCE)} compares sizes with comparison tables, but "
+                    f"none were asked for. Give {asking('chance', 99)}, or a size: "
                     f"{asking('group_size', 200)}."
                 )
             return self

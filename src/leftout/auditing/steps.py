@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +15,8 @@ from sklearn.base import clone
 from leftout import explain
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import costs, harm_findings, more_groups
-from leftout.auditing.prediction import MOST_KNOWN, judged, prediction_finding
+from leftout.auditing.harm import Costs, costs, harm_findings, more_groups
+from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit, Compared
 from leftout.auditing.settings import Settings
@@ -23,38 +24,53 @@ from leftout.checks import Refusal, generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.evidence.trusting import EVIDENCE, Trust, trust
+from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, evidence_size, trust
 from leftout.evidence.weighing import TABLES, weighed
 from leftout.explain import Explanation
+from leftout.explain.returning import sentence_returns
+from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, collected_notes, note, one_thread
+from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
 from leftout.search.groups import KnownGroups
 from leftout.search.in_columns import known_groups
 from leftout.search.named import named_groups
 from leftout.search.names import NamedGroups
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.search.pose import SMALL, Posed
-from leftout.search.sizes import check_size, default_smallest, group_sizes
-from leftout.solvers import Greedy, Sorting
+from leftout.search.sizes import TENTH, check_size, default_smallest, group_sizes, worst_tenth
+from leftout.solvers import Alternating, Greedy, Sorting
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
 
-# Chance, held-out rows and other seeds are searched hundreds of times: on this many rows at most.
-_TRUST_ROWS = 5_000
+# Comparison tables, halves and parts of the rows are searched many times: on this many at most.
+_TRUST_ROWS = 50_000
+# Above so many rows, fewer splits and starts do: each says more, and takes longer.
+_MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
+# All algorithms side by side, the slow ones too, and names in comparison tables: on so many rows.
+_FEW_ROWS = 5_000
+# Climbs of the one search that the group comes from, where these are cheap.
+_STARTS, _CHEAP = 600, 8_192
+# The group does not depend on the seed of an audit: its search always starts from here.
+_FIXED = 0
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIE = 1e-9
-# Leading features to search without.
-_WHAT_IF = 5
+# Leading features to search without, and how often to shuffle each.
+_WHAT_IF, _SHUFFLES = 5, 3
 # Random groups that known ones are held against.
 _PERMUTATIONS = 199
 
 # What people read while they wait, and the share of the time, more or less.
-READ, _COMPARE, _TRUST = "reading and encoding", "comparing algorithms", "is it real"
-_NAME = "which groups have a name"
-_EXPLAIN, _MEND, _COST = "who are they", "what can be done", "what does it cost them"
+READ, _FIND, _EXPLAIN = "reading and encoding", "who is left out", "who are they"
+_MEND, _NAME = "what can be done", "which groups have a name"
+_COST, _TRUST = "what does it cost them", "why, and does it come back"
+_COMPARE = "comparing algorithms"
 STAGES = {
-    READ: 2.0, _COMPARE: 6.0, _TRUST: 63.0, _NAME: 16.0, _EXPLAIN: 10.0, _MEND: 1.0, _COST: 2.0,
+    READ: 2.0, _FIND: 4.0, _EXPLAIN: 5.0, _MEND: 1.0, _NAME: 45.0, _COST: 3.0, _TRUST: 30.0,
+    _COMPARE: 10.0,
 }  # fmt: skip
+# Why an answer has no evidence.
+_QUICK = "Not looked at in a quick audit. Audit again without it."
+_PAPER = "The paper's preset does not look at this. Audit without it."
 
 
 @dataclass(frozen=True)
@@ -96,63 +112,110 @@ class Work:
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
         rows, part = np.arange(len(X)), X
-        if len(X) > _TRUST_ROWS:
+        if len(X) > _TRUST_ROWS and not settings.quick:
             rows = intake.part(_TRUST_ROWS, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
             note(
-                f"The group, its description and Fair PCA come from all {len(X):,} rows; chance, "
-                f"held-out rows, other seeds and the comparison of algorithms from {_TRUST_ROWS:,} "
-                "of them, drawn at random, with sizes in proportion."
+                f"The group, its description and Fair PCA come from all {len(X):,} rows; "
+                f"comparison tables, halves and parts of the rows from {_TRUST_ROWS:,} of them, "
+                "drawn at random, with sizes in proportion."
             )
         return cls(intake, search, posed, settings, X, rows, part, stages)
 
-    def audit(self, notes: list[str]) -> Audit:
-        """All steps; ``notes`` are what was and will be said on the way."""
-        begin = self.stages.begin
-        repeats = find_repeats(self.intake.X)
-        search = self._on_part()
-        comparison = self._compared(search, begin(_COMPARE))
-        evidence, stability = self._believed(search, begin(_TRUST))
-        found = self._found(search, evidence, stability)
-        report = begin(_NAME)
-        named, known = self._named(found, report), self._known(found, report)
-        named, known = self._weighed(named, known, report)
+    def audit(self, notes: list[str], first: Callable[[Audit], None] | None = None) -> Audit:
+        """All steps; ``notes`` are what was and will be said on the way.
+
+        Whom the search finds, who they are and what Fair PCA does about it is there soon: the
+        first answer. Names, costs and evidence take longer.
+        """
+        begin, asked = self.stages.begin, self.settings
+        report = begin(_FIND)
+        stability = self._papers_runs(report) if asked.preset == "paper" else None
+        found = self._found(stability, report)
         with one_thread(self._wide and self.X.size <= SMALL):
             other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
             mended = self._mended(found, begin(_MEND))
-        also, n_jobs = more_groups(named, known), self.search.n_jobs
-        paid = costs(found, self.intake, also, self.settings, n_jobs, begin(_COST))
-        also = more_groups(named, known, MOST_KNOWN)
-        guessed = judged(found, self.intake, also, self.settings.random_state)
-        return Audit(
+        skipped = _PAPER if asked.preset == "paper" else _QUICK if asked.quick else ""
+        start = Audit(
             partition=found,
-            trust=evidence,
+            trust=None,
             stability=stability,
-            comparison=comparison,
+            comparison=[],
             explanation=told,
             mitigation=mended,
-            named=named,
-            known=known,
-            harm=paid.harm,
-            prediction=guessed.compared,
-            findings=[
-                *findings(found, evidence, stability, told, mended, self.intake),
-                *group_findings(named, known, self.intake),
-                *harm_findings(*paid, self.intake),
-                prediction_finding(*guessed),
-                *table_findings(self.intake, other, repeats),
-            ],
+            named=None,
+            known=None,
+            harm=None,
+            prediction=None,
+            returns=None,
+            findings=[],
             intake=self.intake,
             other_reading=other,
-            repeats=repeats,
+            repeats=find_repeats(self.intake.X),
             trust_rows=self.rows,
             smallest=self.posed.problem.min_size,
             scree=self.posed.explained,
             scores=found.score_samples(self.X),
-            settings=self.settings,
+            settings=asked,
             notes=notes,
         )
+        answered = self._with_findings(start, Costs(), Judged(), skipped or _QUICK)
+        if asked.quick:
+            return answered
+        if first is not None:
+            first(answered)
+        return self._weighed_up(start, begin, skipped)
+
+    def _weighed_up(self, start: Audit, begin: Callable[[str], Report], skipped: str) -> Audit:
+        """The same with names, costs and evidence."""
+        found, asked = start.partition, self.settings
+        report = begin(_NAME)
+        named, known = self._named(found, report), self._known(found, report)
+        named, known = self._weighed(named, known, report)
+        also, n_jobs = more_groups(named, known), self.search.n_jobs
+        paid = costs(found, self.intake, also, asked, n_jobs, begin(_COST))
+        also = more_groups(named, known, MOST_KNOWN)
+        guessed = judged(found, self.intake, also, asked.random_state)
+        evidence, stability = None, start.stability
+        told, returns = start.explanation, None
+        report = begin(_TRUST)
+        if not skipped:
+            evidence = self._believed(found, report)
+            stability = evidence.stability
+            returns = sentence_returns(
+                found, self.intake.X, self.intake.telling, generator(asked.random_state)
+            )
+            told = self._again(found, told, stability, report)
+        whole = replace(
+            start,
+            trust=evidence,
+            stability=stability,
+            comparison=self._compared(begin(_COMPARE)),
+            explanation=told,
+            named=named,
+            known=known,
+            harm=paid.harm,
+            prediction=guessed.compared,
+            returns=returns,
+        )
+        return self._with_findings(whole, paid, guessed, skipped)
+
+    def _with_findings(self, found: Audit, paid: Costs, guessed: Judged, skipped: str) -> Audit:
+        """The audit with its questions and their answers."""
+        return replace(
+            found,
+            findings=[
+                *findings(
+                    found.partition, found.trust, found.stability, found.explanation,
+                    found.returns, found.mitigation, self.intake, skipped,
+                ),
+                *group_findings(found.named, found.known, self.intake, skipped),
+                *harm_findings(*paid, self.intake, skipped),
+                prediction_finding(*guessed, skipped, self.intake.prediction is not None),
+                *table_findings(self.intake, found.other_reading, found.repeats),
+            ],
+        )  # fmt: skip
 
     @property
     def _whole(self) -> bool:
@@ -162,20 +225,7 @@ class Work:
     def _wide(self) -> bool:
         return min(self.part.shape) > WIDE
 
-    def _on_part(self) -> MaxDisparityPartition:
-        """The search for the rows that evidence rests on: a smallest size in proportion."""
-        search = clone(self.search)
-        smallest = search.min_group_size
-        if smallest is None or self._whole:
-            return search
-        if self.settings.group_size not in (None, EVIDENCE):  # a size that all rows allow
-            return search.set_params(min_group_size=None)
-        share = check_size("min_group_size", smallest, len(self.X)) / len(self.X)
-        # groups that fit any components, being small, are not searched for
-        fewest = max(round(share * len(self.part)), default_smallest(*self.part.shape))
-        return search.set_params(min_group_size=fewest)
-
-    def _compared(self, search: MaxDisparityPartition, report: Report) -> list[Compared]:
+    def _compared(self, report: Report) -> list[Compared]:
         """All solvers on the same rows, each free to choose the sizes: the paper's table."""
         solvers: dict[str, Any] = {
             "alternating": "alternating",
@@ -186,72 +236,114 @@ class Work:
         }
         lines = []
         tiny = np.random.default_rng(0).random((40, 4))
+        part, search = self.X, clone(self.search).set_params(group_size=None)
+        if len(part) > _FEW_ROWS:
+            part = part.iloc[self._few()].reset_index(drop=True)
+            if search.min_group_size is not None:
+                share = check_size("min_group_size", search.min_group_size, len(self.X))
+                fewest = max(round(share / len(self.X) * len(part)), default_smallest(*part.shape))
+                search.set_params(min_group_size=fewest)
         with collected_notes():  # what they say of sizes, the audit says once
-            posed = self.posed if self._whole else search.pose(self.part.to_numpy())
+            posed = self.posed if part is self.X else search.pose(part.to_numpy())
             for done, (name, solver) in enumerate(solvers.items()):
                 report(name, done, len(solvers))
                 MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
                 began = time.perf_counter()
-                found = clone(search).set_params(solver=solver).fit_posed(self.part, posed)
+                found = clone(search).set_params(solver=solver).fit_posed(part, posed)
                 seconds = time.perf_counter() - began
                 sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
                 lines.append(Compared(name, sizes, losses, found.disparity_, seconds))
         return lines
 
-    def _believed(
-        self, search: MaxDisparityPartition, report: Report
-    ) -> tuple[Trust | None, Stability | None]:
-        asked = self.settings
-        if asked.preset == "paper":
-            if asked.runs < 2:
-                return None, None
-            return None, agreement(search, self.part, runs=asked.runs, progress=report)
-        wide = self._wide
-        if wide:
-            note(
-                f"With {self.part.shape[1]:,} features, chance is tried at 5 sizes, on copula "
-                "tables only, and held-out rows on 3 splits."
-            )
-        size = asked.group_size
-        if isinstance(size, int) and not self._whole:
-            size = size / len(self.X)
-        if size is None:
-            size = clone(search).fit(self.part).left_out_.size
-        found = trust(
-            search,
-            self.part,
-            group_size=size,
-            sizes=5 if wide else 15,
-            chance=asked.chance,
-            kinds=("copula",) if wide else ("copula", "gaussian"),
-            runs=asked.runs,
-            splits=3 if wide else 10,
-            progress=report,
-        )
-        found = replace(found, of_rows=len(self.X))
-        return found, found.stability
+    def _few(self) -> NDArray[np.intp]:
+        """Places of a few of the rows."""
+        if len(self.rows) <= _FEW_ROWS:
+            return self.rows
+        chosen = np.random.default_rng(_FIXED).choice(len(self.rows), _FEW_ROWS, replace=False)
+        return self.rows[np.sort(chosen)]
 
-    def _found(
-        self,
-        search: MaxDisparityPartition,
-        evidence: Trust | None,
-        stability: Stability | None,
-    ) -> MaxDisparityPartition:
+    def _papers_runs(self, report: Report) -> Stability | None:
+        asked = self.settings
+        if asked.runs < 2:
+            return None
+        return agreement(clone(self.search), self.X, runs=asked.runs, progress=report)
+
+    def _found(self, stability: Stability | None, report: Report) -> MaxDisparityPartition:
         """The group, on all rows."""
-        if evidence is None:  # of the paper's runs, the best
+        search, asked = clone(self.search), self.settings
+        if asked.preset is not None:  # of the paper's runs, the best
             if stability is None:
                 return search.fit(self.X)
             rngs = generator(search.random_state).spawn(len(stability.labels))
             best = rngs[int(np.argmax(stability.disparities))]
-            return clone(search).set_params(random_state=best).fit(self.X)
+            return search.set_params(random_state=best).fit(self.X)
+        size = self._size(report)
+        starts = _STARTS if len(self.X) <= _CHEAP and not self._wide else None
+        search.set_params(random_state=_FIXED, solver=Alternating(n_starts=starts))
+        smallest = None
+        if size is not None:
+            search.set_params(group_size=size, min_group_size=None)
+            smallest, _ = group_sizes(None, size, *self.X.shape)
+        found = search.fit_posed(self.X, self.posed.resized(smallest, size))
+        # what is searched again and again from here on makes do with less
+        return found.set_params(solver=asked.solver)
+
+    def _size(self, report: Report) -> int | None:
+        """How many rows the group is to have; None: as the search likes."""
+        asked, m = self.settings.group_size, len(self.X)
+        smallest = self.search.min_group_size
+        if asked is None:
+            return None
+        if asked == TENTH:
+            return worst_tenth(smallest, m, self.posed.problem.d)
+        if asked == EVIDENCE:
+            part = self.X.iloc[self._few()] if m > _FEW_ROWS else self.X
+            search = clone(self.search)
+            if smallest is not None and len(part) < m:
+                share = check_size("min_group_size", smallest, m) / m
+                fewest = max(round(share * len(part)), default_smallest(*part.shape))
+                search.set_params(min_group_size=fewest)
+            chosen, why = evidence_size(search, part, self.settings.chance, report)
+            if why:
+                note(why)
+            if chosen is None:
+                return worst_tenth(smallest, m, self.posed.problem.d)
+            return round(chosen / len(part) * m)
+        return group_sizes(smallest, asked, *self.X.shape)[1]
+
+    def _believed(self, found: MaxDisparityPartition, report: Report) -> Trust:
+        """What explains the group's loss, whether it comes back, and who belongs."""
+        asked, many = self.settings, len(self.part) > _MANY_ROWS or self._wide
         if self._whole:
-            return evidence.partition
-        size = self.settings.group_size
-        if not isinstance(size, int):
-            size = round(evidence.group_size / len(self.part) * len(self.X))
-        smallest, _ = group_sizes(None, size, *self.X.shape)
-        search = clone(search).set_params(group_size=size, min_group_size=None)
-        return search.fit_posed(self.X, self.posed.resized(smallest, size))
+            weighed_up = trust(
+                self.search,
+                self.part,
+                group_size=found.left_out_.size,
+                chance=asked.chance,
+                runs=min(asked.runs, _FEW_RUNS) if many else asked.runs,
+                splits=_FEW_SPLITS if many else SPLITS,
+                progress=report,
+                found=found,
+            )
+        else:
+            weighed_up = trust(
+                clone(self.search).set_params(min_group_size=None),
+                self.part,
+                group_size=found.left_out_.share,
+                chance=asked.chance,
+                runs=min(asked.runs, _FEW_RUNS),
+                splits=_FEW_SPLITS,
+                progress=report,
+                everyone=(self.X, found),
+            )
+        chosen = {TENTH: "tenth", EVIDENCE: EVIDENCE, None: "free"}.get(asked.group_size, "given")
+        parts = weighed_up.parts
+        return replace(
+            weighed_up,
+            of_rows=len(self.X),
+            chosen=chosen,
+            parts=None if parts is None else parts.named(self.intake.encoder.sources_),
+        )
 
     def _named(self, found: MaxDisparityPartition, report: Report) -> NamedGroups | None:
         """The groups with a name that are left out most, on all rows."""
@@ -299,12 +391,13 @@ class Work:
         """The same groups, with what comparison tables explain of their losses."""
         if self._wide or self.settings.preset is not None:
             return named, known
+        rows = self._few()
         return weighed(
             self.X.to_numpy(),
             named,
             known,
-            rows=self.rows,
-            repeats=find_repeats(self.part.to_numpy()),
+            rows=rows,
+            repeats=find_repeats(self.X.to_numpy()[rows]),
             tables=min(self.settings.chance, TABLES),
             random_state=self.settings.random_state,
             n_jobs=self.search.n_jobs,
@@ -331,6 +424,7 @@ class Work:
     def _explained(
         self, found: MaxDisparityPartition, stability: Stability | None, report: Report
     ) -> Explanation:
+        """Who they are; what would be without leading columns, and other runs, come later."""
         intake = self.intake
         told = explain.group(
             found,
@@ -341,17 +435,29 @@ class Work:
             sensitive=intake.sensitive,
             target_encoded=intake.encoder.target_encoded_,
             sources=intake.encoder.sources_,
-            runs=stability.labels if stability is not None and self._whole else None,
-            what_if=_WHAT_IF,
+            runs=None if stability is None else stability.labels,
+            what_if=_WHAT_IF if self.settings.preset is not None else 0,
             rows=self.settings.rows,
             progress=report,
         )
-        if told.rows is not None:
-            told = replace(told, rows=self._numbered(told.rows))
-        if stability is None or self._whole:
+        return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
+
+    def _again(
+        self,
+        found: MaxDisparityPartition,
+        told: Explanation,
+        stability: Stability | None,
+        report: Report,
+    ) -> Explanation:
+        """The same with what other runs and searches without leading columns say."""
+        X, sources = self.intake.X, list(self.intake.encoder.sources_)
+        leading = list(told.by_column())[:_WHAT_IF] if len(set(sources)) > 2 else []
+        steps = Steps(len(leading) * (1 + _SHUFFLES), report)
+        told = replace(told, what_if=search_without(found, X, sources, leading, _SHUFFLES, steps))
+        if stability is None:
             return told
-        seen = set(intake.encoder.sources_)
-        columns = [c.take(self.rows) for c in intake.columns if c.name in seen]
+        seen = set(sources)
+        columns = [c.take(self.rows) for c in self.intake.columns if c.name in seen]
         return replace(
             told,
             feature_scores=explain.feature_scores(

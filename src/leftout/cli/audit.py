@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +19,19 @@ if TYPE_CHECKING:
 @takes(
     "table", "sheet", "target", "prediction", "categorical", "numeric", "drop", "sensitive",
     "missing", "dictionary", "encoding", "dims", "min_size", "size", "groups", "runs", "chance",
-    "sample", "preset", "out", "seed", "jobs", "rows", "as_json", "quiet",
+    "sample", "preset", "quick", "full", "out", "seed", "jobs", "rows", "as_json", "quiet",
 )  # fmt: skip
 def audit(
     table: str,
     sheet: str | None,
     out: Path | None,
     jobs: int,
+    full: bool,
     as_json: bool,
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Who does PCA leave out of TABLE? Is it real, who are they, what can be done?
+    """Who does PCA leave out of TABLE? Why, does it come back, what does it cost, what helps?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
     line; or the address of one (https://, s3://), with fsspec. Writes report.html, audit.json and
@@ -53,16 +56,16 @@ def audit(
             asked[name] = options.names(given[name], source.table, name)
         asked["prediction"] = options.column(given["prediction"], source.table, "prediction")
         settings = Settings(target=column, positive=positive, command=own_words(), **asked)
-        found = run(source, settings, n_jobs=jobs, progress=report)
-    _deliver(found, folder, as_json)
+        found = run(source, settings, n_jobs=jobs, progress=report, first=_announced(quiet))
+    _deliver(found, folder, as_json, full)
 
 
 @click.command()
 @takes(
-    "size", "chance", "runs", "out", "seed", "jobs", "rows", "as_json", "quiet",
-    size="200", chance=39, runs=10, out=Path("leftout-demo"),
+    "size", "chance", "runs", "quick", "full", "out", "seed", "jobs", "rows", "as_json", "quiet",
+    runs=10, out=Path("leftout-demo"),
 )  # fmt: skip
-def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None:
+def demo(out: Path, jobs: int, full: bool, as_json: bool, quiet: bool, **given: Any) -> None:
     """Audit 1,989 real mortgage applications: whom does PCA represent worst?
 
     The search sees 55 columns of each application and not the decision. The very first search
@@ -85,13 +88,23 @@ def demo(out: Path, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None
         settings = Settings(
             target="approve", positive=1, dictionary=demo_dictionary(), command=own_words(), **asked
         )
-        found = run(table, settings, n_jobs=jobs, progress=report)
-    _deliver(found, out, as_json)
+        found = run(table, settings, n_jobs=jobs, progress=report, first=_announced(quiet))
+    _deliver(found, out, as_json, full)
 
 
-def _deliver(found: Audit, folder: Path, as_json: bool) -> None:
+def _announced(quiet: bool) -> Callable[[Audit], None] | None:
+    """Tell whoever waits the first answer, while evidence is gathered."""
+
+    def announce(found: Audit) -> None:
+        click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
+        click.echo("Now: names, costs, why, and does it come back?\n", err=True)
+
+    return None if quiet or not sys.stderr.isatty() else announce
+
+
+def _deliver(found: Audit, folder: Path, as_json: bool, full: bool) -> None:
     from leftout.cli import terminal
 
     contents = {"report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv()}
     brief = found.brief() if as_json else None
-    deliver(folder, contents, lambda to: terminal.show_audit(to, found), brief)
+    deliver(folder, contents, lambda to: terminal.show_audit(to, found, full), brief)

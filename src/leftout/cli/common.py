@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 # Options that a result does not depend on, and whether a value follows.
-_ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False}
+_ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False, "--full": False}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 # A list with commas, or the option again: nothing that was asked for is lost.
 _LIST = {"multiple": True, "callback": lambda context, option, texts: ",".join(texts)}
@@ -81,13 +81,17 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "required": True, "metavar": "COL[=VALUE]",
         "help": "What is predicted, and its value that counts."}),
     "size": ("--size", {
-        "default": "evidence", "metavar": "N|5%|evidence",
+        "default": "10%", "metavar": "N|10%|evidence",
         "help": "Size of the left-out group, or the one with the most evidence."}),
+    "quick": ("--quick", {
+        "is_flag": True, "help": "The first answer only: who, and what can be done."}),
+    "full": ("--full", {"is_flag": True, "help": "Print all tables."}),
     "groups": ("--groups", {"default": 2, "help": "Groups to find; only 2 for now."}),
     "runs": ("--runs", {
-        "default": 30, "type": click.IntRange(0), "help": "Runs with other seeds."}),
+        "default": 30, "type": click.IntRange(0), "help": "Searches from other starts."}),
     "chance": ("--chance", {
-        "default": 99, "type": click.IntRange(0), "help": "Chance tables of each kind."}),
+        "default": 99, "type": click.IntRange(0),
+        "help": "Comparison tables of each kind, if fewer do not decide."}),
     "sample": ("--sample", {
         "type": click.IntRange(1), "metavar": "N",
         "help": "Audit a sample of N rows, drawn at random."}),

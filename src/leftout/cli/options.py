@@ -30,7 +30,7 @@ def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     called = {"groups": "n_groups", "seed": "random_state"}
     plain = (
         "missing", "dictionary", "encoding", "groups", "runs", "chance", "sample", "preset", "seed",
-        "rows",
+        "rows", "quick",
     )  # fmt: skip
     asked = {called.get(name, name): given[name] for name in plain if name in given}
     asked["missing"] = asked.get("missing") or None

@@ -15,6 +15,8 @@ from leftout.cli.lines import say as _say
 from leftout.cli.lines import show as _show
 from leftout.cli.lines import show_costs, show_prediction
 from leftout.core.ranks import told_p
+from leftout.evidence.parts import CALLED as PARTS
+from leftout.evidence.parts import Parts
 from leftout.explain import Explanation
 from leftout.fair.mitigation import Mitigation
 from leftout.search.groups import KnownGroup, KnownGroups
@@ -28,10 +30,26 @@ _NAMES = 18
 _VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
-def show_audit(console: Console, found: Audit) -> None:
-    """An audit: one paragraph, then short tables."""
-    head, text = found.headline(), found.summary()
-    _say(console, head, text.removeprefix(head) + "\n")
+def show_audit(console: Console, found: Audit, full: bool = False) -> None:
+    """An audit: the answer, a line for each question, and the two sides; ``full``: all tables."""
+    answer = found.answer
+    _say(console, answer.fact, "\n")
+    for ask, text in answer.lines.items():
+        _say(console, f"{ask}: ", shown(text))
+    for text in answer.mind:
+        _say(console, "Mind: ", shown(text))
+    console.print()
+    _show_sides(console, found)
+    if full:
+        _show_everything(console, found)
+    for note in found.notes:
+        _say(console, "\nNote: ", shown(note))
+    if not full:
+        _say(console, "", "All tables: --full, or the report.")
+    console.print()
+
+
+def _show_sides(console: Console, found: Audit) -> None:
     group, told = found.partition.left_out_, found.explanation
     sides = [
         (name, *(text(value) for value in values))
@@ -45,9 +63,15 @@ def show_audit(console: Console, found: Audit) -> None:
     outcomes = [*told.outcome[:1], *([told.no_outcome] if told.no_outcome else [])]
     sides += [(f"{one.text} (not searched)", *one.sides()) for one in outcomes]
     _show(console, "The two sides", ("", "left-out group", "rest"), sides)
+
+
+def _show_everything(console: Console, found: Audit) -> None:
+    """Findings, and the tables behind the answer."""
     answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
     _show(console, "\nFindings", ("code", "question", "answer"), answers)
-    _show_told(console, told)
+    if found.trust is not None and found.trust.parts is not None:
+        _show_parts(console, found.trust.parts)
+    _show_told(console, found.explanation)
     if found.named is not None:
         _show_named(console, found.named, SIX)
     if found.known is not None:
@@ -57,9 +81,15 @@ def show_audit(console: Console, found: Audit) -> None:
     if found.prediction is not None:
         show_prediction(console, found.prediction, _LINES)
     _show_table(console, found)
-    for note in found.notes:
-        _say(console, "\nNote: ", note)
-    console.print()
+
+
+def _show_parts(console: Console, parts: Parts) -> None:
+    rows = [
+        (PARTS[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
+        for key, part in parts.each().items()
+    ]
+    title = "\nWhy they lose more than the rest: what comparison tables explain"
+    _show(console, title, ("part", "loss", "share", "columns"), rows)
 
 
 def _show_told(console: Console, told: Explanation) -> None:

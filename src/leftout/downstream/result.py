@@ -202,6 +202,7 @@ class Harm(Shown, Told):
             **super().to_dict(),
             "told": plain([self.told_cost, self.told_return]),
             "told_short": self.told_short,
+            "told_brief": self.told_brief,
             "told_measured": self.told_measured,
             "told_base": self.told_base,
         }
@@ -215,6 +216,16 @@ class Harm(Shown, Told):
             f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
             f"{first} from all columns, {second} from {counted(self.n_components, 'component')} of "
             f"the shared PCA, and {third} from as many of Fair PCA."
+        )
+
+    @property
+    def told_brief(self) -> str:
+        """The errors of both sides, in as few words as say whom components cost what."""
+        every, shared, fair = (" and ".join(self._both(variant)) for variant in VARIANTS)
+        what = "errors" if self.kind == "number" else "wrong predictions"
+        return (
+            f"From {counted(self.n_components, 'component')}, {what} are {shared} ({every} from "
+            f"all columns); with Fair PCA {fair}."
         )
 
     @property

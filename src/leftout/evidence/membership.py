@@ -43,12 +43,14 @@ class Membership(Told):
         Rows of the group with a share of 0.8 or more; the group's others are borderline.
     """
 
-    also = ("n_members", "n_borderline", "n_doubtful")
-    hidden = ("shares", "group")
-
     shares: Array
     group: NDArray[np.bool_]
     parts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; rows one by one are left to groups.csv."""
+        names = ("parts", "n_members", "n_borderline", "n_doubtful", "told")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def members(self) -> NDArray[np.bool_]:
@@ -73,23 +75,35 @@ class Membership(Told):
         return np.where(self.group, inside, "rest")
 
     @property
+    def told_short(self) -> str:
+        return f"{self.n_members:,} of {self.group.sum():,} rows are sure to belong."
+
+    @property
     def told(self) -> str:
         return (
             f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
             f"in at least {100 * SURE:.0f} % of {self.parts} searches on {100 * SHARE:.0f} % of "
-            f"the rows; {self.n_borderline:,} are borderline."
+            f"the rows; {self.n_borderline:,} borderline."
         )
 
 
 def membership(
-    task: Task, group: NDArray[np.bool_], rngs: list[np.random.Generator], steps: Steps
+    task: Task,
+    group: NDArray[np.bool_],
+    rngs: list[np.random.Generator],
+    steps: Steps,
+    everyone: Array | None = None,
 ) -> Membership | None:
-    """Search parts of the rows for groups in proportion; None if no part has dimensions enough."""
-    size, m = int(group.sum()), len(task.X)
-    part = max(1, round(SHARE * size))
+    """Search parts of the rows for groups in proportion; None if no part has dimensions enough.
+
+    Where the task's rows were drawn from more, the group is one of ``everyone``.
+    """
+    everyone = task.X if everyone is None else everyone
+    m = len(task.X)
+    part = max(1, round(SHARE * group.mean() * m))
     smallest = min(task.smallest, part, round(SHARE * m) - part)
     task = replace(searching(task), posed=task.posed.resized(max(1, smallest), None))
-    tasks = [(task, size, rng) for rng in rngs]
+    tasks = [(task, everyone, int(group.sum()), rng) for rng in rngs]
     with one_thread():
         found = list(in_turn(_one_part, tasks, task.estimator.n_jobs, steps, "who belongs"))
     votes = [each for each in found if each is not None]
@@ -98,7 +112,9 @@ def membership(
     return Membership(shares=np.mean(votes, axis=0), group=group, parts=len(votes))
 
 
-def _one_part(task: Task, size: int, rng: np.random.Generator) -> NDArray[np.bool_] | None:
+def _one_part(
+    task: Task, everyone: Array, size: int, rng: np.random.Generator
+) -> NDArray[np.bool_] | None:
     """Which of all rows the group is that some of them tell of."""
     X, copies = task.X, None if task.repeats is None else task.repeats.copies
     if copies is None:
@@ -107,7 +123,7 @@ def _one_part(task: Task, size: int, rng: np.random.Generator) -> NDArray[np.boo
         kept = rng.random(copies.n_distinct) < SHARE
         rows = np.flatnonzero(kept[copies.place])
     try:
-        learned = learn(task, X[rows], max(1, round(size * len(rows) / len(X))), rng)
+        learned = learn(task, X[rows], max(1, round(size * len(rows) / len(everyone))), rng)
     except Refusal:
         return None
-    return learned.highest(learned.row_losses(X), size)
+    return learned.highest(learned.row_losses(everyone), size)

@@ -158,6 +158,7 @@ class Weighed(Told):
             "tenth": "the worst-represented tenth",
             "evidence": "the smallest size with about as much evidence as any",
             "given": "the size asked for",
+            "free": "the size that the search chose",
         }[self.chosen]
         return f"{self.group_size:,} of {self.profile.n_rows:,} rows, {how}"
 

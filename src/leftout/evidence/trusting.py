@@ -14,7 +14,14 @@ from leftout.checks import Refusal, check_whole
 from leftout.core.interval import Interval
 from leftout.core.ranks import LEVEL
 from leftout.evidence.beside import Beside, drawn_in, split_by_feature
-from leftout.evidence.chance import KINDS, Task, check_kinds, disparities_at, profile_steps
+from leftout.evidence.chance import (
+    KINDS,
+    Task,
+    check_kinds,
+    disparities_at,
+    profile,
+    profile_steps,
+)
 from leftout.evidence.holdout import HeldOut, judge
 from leftout.evidence.learned import fewer, quick
 from leftout.evidence.looks import FEWEST
@@ -28,6 +35,7 @@ from leftout.evidence.telling import Weighed, doubts
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import TENTH, group_sizes, worst_tenth
+from leftout.tables.matrix import check_matrix
 
 EVIDENCE = "evidence"
 # Tables whose rank correlations are larger than those of comparison tables by this much, on
@@ -35,6 +43,8 @@ EVIDENCE = "evidence"
 HEAVY = 0.03
 # Sizes of the picture, on the table alone.
 _PICTURE = 9
+# Splits into halves, if nobody says how many.
+SPLITS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +123,7 @@ class Trust(Weighed):
                 "bound": found.bound_,
             },
             "verdict": self.verdict,
+            "verdict_name": self.verdict_name,
             "verdict_says": self.told_verdict,
             "parts": None if self.parts is None else self.parts.to_dict(),
             "p_value": self.p_value,
@@ -141,10 +152,11 @@ def trust(
     chance: int = 99,
     kinds: str | Sequence[str] = KINDS,
     runs: int = 30,
-    splits: int = 8,
+    splits: int = SPLITS,
     parts: int = PARTS,
     progress: Report | bool | None = None,
     found: MaxDisparityPartition | None = None,
+    everyone: tuple[Any, MaxDisparityPartition] | None = None,
 ) -> Trust:
     """Find the left-out group, say why it loses, whether it comes back, and who belongs to it.
 
@@ -175,6 +187,9 @@ def trust(
         ``progress(what, done, total)`` is called after every step; True: to stderr.
     found : MaxDisparityPartition, optional
         Fitted on ``X`` at the group's size already.
+    everyone : (table, MaxDisparityPartition), optional
+        Where ``X`` was drawn from more rows: all of them, and the group found there, whose
+        membership is told.
 
     Returns
     -------
@@ -211,10 +226,7 @@ def trust(
         size, chosen = by_size.evidence_size, EVIDENCE
         if by_size.main.p_value > LEVEL:
             size, chosen = tenth, "tenth"
-            notes.append(
-                "Size: tables with the same values lose as much at every size, so none has the "
-                "most evidence; a tenth of the rows is taken."
-            )
+            notes.append(_NO_EVIDENCE)
     elif group_size == TENTH:
         size, chosen = tenth, "tenth"
     else:
@@ -233,8 +245,12 @@ def trust(
             held_out = judge(task, size, splits, steps)
         except Refusal as error:
             notes.append(f"Halves of the rows: could not be searched. {error}")
-    group = found.left_out_.mask
-    belongs = membership(task, group, of_parts.spawn(parts), steps) if parts else None
+    belongs = None
+    if parts:
+        rows, whose = (None, found) if everyone is None else everyone
+        rows = None if rows is None else check_matrix(rows)
+        group = whose.left_out_.mask
+        belongs = membership(task, group, of_parts.spawn(parts), steps, rows)
     if task.repeats is not None and task.rows_repeat:
         notes.append(f"Equal rows: {task.repeats.told}")
     p_value, p_cloud, p_drawn_in = compared.p_values
@@ -257,6 +273,23 @@ def trust(
         notes=[*notes, *doubts(compared.profile, compared.heavy)],
         repeats=task.repeats,
     )
+
+
+_NO_EVIDENCE = (
+    "Size: tables with the same values lose as much at every size, so none has the most evidence; "
+    "a tenth of the rows is taken."
+)
+
+
+def evidence_size(
+    estimator: MaxDisparityPartition, X: Any, chance: int, progress: Report | bool | None = None
+) -> tuple[int | None, str]:
+    """The size with the most evidence, or None and why there is none."""
+    found = profile(estimator, X, chance=chance, kinds="copula", progress=progress)
+    assert found.main is not None
+    if found.main.p_value > LEVEL:
+        return None, _NO_EVIDENCE
+    return found.evidence_size, ""
 
 
 @dataclass(frozen=True)
@@ -303,8 +336,9 @@ def _compared(
         problem = task.posed.problem
         searched = disparities_at(fewer(task.solver), problem, sizes, of_picture)
         searched[np.searchsorted(sizes, beside.size)] = table.disparity
-    profile = Profile.at(problem, sizes, searched, found)
-    return _Compared(profile, (p_values, p_cloud, p_drawn_in), heavy)
+    return _Compared(
+        Profile.at(problem, sizes, searched, found), (p_values, p_cloud, p_drawn_in), heavy
+    )
 
 
 def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, steps: Steps) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.checks import Refusal
-from leftout.core.ranks import told_p
+from leftout.evidence.parts import CALLED as PARTS
+from leftout.evidence.parts import Parts
 from leftout.evidence.profiles import Profile
 from leftout.evidence.stability import Stability
 from leftout.plots.axes import FAIR as FAIR
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from leftout.search.names import NamedGroups
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
+_TABLES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
+# Rows of a side that are drawn as points, at most.
+_POINTS = 1_500
 
 
 def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
@@ -47,17 +51,70 @@ def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 
     return ax
 
 
-def profile(found: Profile, ax: Axes | None = None) -> Axes:
-    """Best disparity by group size, above the bands that chance leads to.
+def people(found: Any, X: Any, ax: Axes | None = None) -> Axes:
+    """Every row's error under the shared PCA and under the group's own.
 
-    Bands reach from the 5 to the 95 % quantile of the chance tables; the evidence size is marked.
+    Rows below the line are served better by the group's own components.
+    """
+    ax = axis(ax)
+    partition, matrix = fitted_on(found, X)
+    group = partition.left_out_
+    rows = matrix - partition.mean_
+    length = np.einsum("ij,ij->i", rows, rows)
+    both = (partition.components_, group.components)
+    shared, own = (length - np.sum((rows @ V.T) ** 2, axis=1) for V in both)
+    sides = ((~group.mask, REST, "rest"), (group.mask, LEFT_OUT, "left-out group"))
+    for mask, color, name in sides:
+        places = _drawn(np.flatnonzero(mask), _POINTS)
+        ax.scatter(
+            shared[places], own[places], s=7, color=color, alpha=0.45, lw=0,
+            label=f"{name}, {mask.sum():,} rows", rasterized=False,
+        )  # fmt: skip
+    most = max(float(shared.max()), float(own.max()))
+    ax.plot([0.0, most], [0.0, most], color=QUIET, lw=1, zorder=0)
+    ax.set_xlabel("error under the shared PCA")
+    ax.set_ylabel("error under the group's own")
+    ax.set_title("Every row's error under two PCAs")
+    read(ax.xaxis)
+    read(ax.yaxis)
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def _drawn(places: Any, most: int) -> Any:
+    """At most so many places, evenly over all."""
+    if len(places) <= most:
+        return places
+    return places[np.linspace(0, len(places) - 1, most).astype(int)]
+
+
+def parts(found: Parts, ax: Axes | None = None) -> Axes:
+    """One bar: what any cloud shows, what rare values add, and what is left of the loss."""
+    ax = axis(ax)
+    left = 0.0
+    for (key, part), color in zip(found.each().items(), (GREY, REST, LEFT_OUT), strict=True):
+        label = f"{PARTS[key]}: {number(part.loss, found.total)}"
+        ax.barh([0], [part.loss], left=left, color=color, label=label)
+        left += part.loss
+    ax.set_yticks([])
+    ax.set_ylim(-0.6, 0.6)
+    ax.set_xlabel("loss beyond the rest's")
+    ax.set_title(f"Why they lose {number(found.total)} more than the rest")
+    read(ax.xaxis)
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=1)
+    return ax
+
+
+def profile(found: Profile, ax: Axes | None = None) -> Axes:
+    """Best disparity by group size, above the bands that comparison tables lead to.
+
+    Bands reach from the 5 to the 95 % quantile; the evidence size is marked, where there is one.
     """
     ax = axis(ax)
     for kind, chance in found.chance.items():
-        color = _CHANCE[kind]
-        ax.fill_between(found.sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
-        label = f"{kind} chance, {told_p(chance.p_value)}"
-        ax.plot(found.sizes, chance.mean, color=color, lw=1.5, ls="--", label=label)
+        color, sizes = _CHANCE[kind], chance.sizes
+        ax.fill_between(sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
+        ax.plot(sizes, chance.mean, color=color, lw=1.5, ls="--", label=_TABLES[kind])
     ax.plot(found.sizes, found.disparities, color=LEFT_OUT, lw=2, marker="o", ms=4, label="table")
     if found.evidence_size is not None:
         label = f"most evidence: {found.evidence_size:,} rows"
@@ -67,7 +124,8 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("rows in the left-out group")
     ax.set_ylabel("disparity")
     read(ax.yaxis)
-    ax.set_title("Best disparity found, beside chance" if found.chance else "Best disparity found")
+    beside = ", beside comparison tables" * bool(found.chance)
+    ax.set_title(f"Best disparity found{beside}")
     ax.legend(frameon=False, loc="upper right")  # disparities fall with size
     return ax
 

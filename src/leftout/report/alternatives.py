@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leftout.evidence.parts import CALLED
+from leftout.evidence.telling import CALLED as TABLES
 from leftout.wording import listed, number, unambiguous
 
 _NAMED = 5
@@ -17,15 +19,34 @@ def _scree(data: Data) -> str:
     )
 
 
+def _people(data: Data) -> str:
+    rest, group = data["partition"]["retained"]
+    return (
+        "Points: every row's error under the shared PCA, and under the group's own. The shared one "
+        f"keeps {100 * group:.0f} % of the left-out group's variance and {100 * rest:.0f} % of the "
+        "rest's."
+    )
+
+
+def _parts(data: Data) -> str:
+    found = data["parts"]
+    each = [f"{number(found[key]['loss'], found['total'])} {name}" for key, name in CALLED.items()]
+    return f"One bar of {number(found['total'])}: {listed(each)}."
+
+
 def _profile(data: Data) -> str:
     lines = data["profile"]
     text = (
         f"Line: the best disparity falls from {number(lines[0]['disparity'])} at "
         f"{lines[0]['size']:,} rows to {number(lines[-1]['disparity'])} at {lines[-1]['size']:,}."
     )
-    for kind, first in lines[0]["chance"].items():
-        start, end = number(first["mean"]), number(lines[-1]["chance"][kind]["mean"])
-        text += f" Band: {kind} chance falls from {start} to {end} on average."
+    for kind in data["trust"]["chance"]:
+        known = [line for line in lines if kind in line["chance"]]
+        start, end = (number(line["chance"][kind]["mean"]) for line in (known[0], known[-1]))
+        text += (
+            f" Band: in {TABLES[kind]} it falls from {start} at {known[0]['size']:,} to {end} at "
+            f"{known[-1]['size']:,} on average."
+        )
     return text
 
 
@@ -113,6 +134,8 @@ def _error(value: float, found: Data) -> str:
 
 
 ALTERNATIVES: dict[str, Callable[[Data], str]] = {
+    "people": _people,
+    "parts": _parts,
     "scree": _scree,
     "profile": _profile,
     "agreement": _agreement,

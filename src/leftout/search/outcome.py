@@ -62,6 +62,14 @@ class Outcome(Told):
         return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"
 
     @property
+    def brief(self) -> str:
+        """The figures of both sides, in a few words."""
+        group, rest = self.sides()
+        if self.kind == "mean":
+            return f"{self.text}: {group} in the group, {rest} in the rest, on average"
+        return f"{self.text}: {group} of the group, {rest} of the rest"
+
+    @property
     def differs(self) -> int:
         """The sign of a difference that is clear, and large enough for a claim; else 0."""
         points = None if self.kind == "mean" else self.gap.value

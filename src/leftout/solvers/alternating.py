@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,9 +26,13 @@ _ROWS = 8192
 # Independent lines of descent, one for this many climbs and no more than this many. Fixed numbers:
 # the answer may not depend on the number of jobs.
 _PER_LINE, _LINES = 40, 4
+# On a part of a large table they are cheap beside passes over the whole, and which of them ends
+# best shows only there: so many at least where a size is searched for its own sake, each on a part
+# of its own.
+_LINES_ON_PARTS = 4
 # Rounds of exact exchanges. A table of more than _LARGE values gets one, and few exact passes.
 _ROUNDS, _PASSES = 10, 50
-_LARGE, _LARGE_PASSES = 1 << 22, 4
+_LARGE, _LARGE_PASSES = 1 << 22, 30
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
@@ -210,21 +215,33 @@ def _climb_many(
     n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
     if start is None:
         n_climbs = max(n_climbs, 1)
-    lines = min(max(n_climbs // _PER_LINE, 1), _LINES)
+    if part is not problem and share == 1 and n_starts is None:
+        n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
+    lines = min(max(n_climbs // _PER_LINE, 1), _LINES if part is problem else 2 * _LINES)
     climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
-    tasks = [
-        (part, slope, part_size, count, rng, start)
-        for count, rng in zip(climbs, means.rng.spawn(lines), strict=True)
-    ]
+    rngs = means.rng.spawn(lines)
+    tasks = [(part, slope, part_size, *each, start) for each in zip(climbs, rngs, strict=True)]
+    if part is not problem:
+        return _on_parts(problem, size, tasks)
     with one_thread():
         if effective_n_jobs(means.n_jobs) == 1:
             ends = [line(*task) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
             ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
-        found = max((_ascend(part, own, part_size) for _, own in ends), key=lambda end: end.value)
-    if part is problem:
-        return found
-    return _ascend(problem, found.own, size)
+        return max((_ascend(part, own, part_size) for _, own in ends), key=lambda end: end.value)
+
+
+def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> _Found:
+    """Lines of climbs on parts of a large table, each brought to its end on the whole."""
+    ends = []
+    for place, (part, slope, part_size, climbs, rng, start) in enumerate(tasks):
+        if place:
+            part, part_size = _part(problem, size, rng)
+            slope = lay_out(part)
+        with one_thread():
+            _, own = line(part, slope, part_size, climbs, rng, start)
+            ends.append(_ascend(problem, own, size))
+    return max(ends, key=lambda end: end.value)
 
 
 def _offered(problem: Problem, found: _Found, own: Array, means: Means) -> _Found:

@@ -1,0 +1,180 @@
+"""The answer in the order in which people ask: what is lost, who, why, how sure, at what cost.
+
+Each line is worded where its numbers are; here is which of them are said, and in which order. Page,
+terminal, ``summary()`` and audit.json all show these lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leftout.auditing.findings import FOUND, NOT_FOUND, Finding
+from leftout.downstream.result import Harm
+from leftout.evidence.trusting import Trust
+from leftout.explain import Explanation
+from leftout.fair.mitigation import Mitigation
+from leftout.files import Told
+from leftout.search.left_out import LeftOut, told_points
+from leftout.search.names import NamedGroup, NamedGroups
+from leftout.tables.conditions import Mask
+from leftout.wording import number
+
+# Findings that change how to read the answer: under which status they are said with it.
+_MIND = {"T001": FOUND, "T002": FOUND, "S003": NOT_FOUND}
+# Names that cover less of the group than this fail; so many are said.
+_COVER, _NAMES = 0.5, 4
+# Each further name must cover so much of the group anew.
+_NEW = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Told):
+    """What an audit says, a line for each question.
+
+    Attributes
+    ----------
+    fact : str
+        What is lost, whatever explains it: the headline.
+    who, why, returns, cost : str
+        Who they are, why they lose, whether it comes back, what it costs and what can be done.
+    mind : list of str
+        What changes how to read that.
+    """
+
+    fact: str
+    who: str
+    why: str
+    returns: str
+    cost: str
+    mind: list[str]
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The lines below the headline, by what people ask."""
+        return {
+            "Who": self.who,
+            "Why": self.why,
+            "Does it come back": self.returns,
+            "What it costs, and what helps": self.cost,
+        }
+
+    @property
+    def text(self) -> str:
+        """All of it as one paragraph."""
+        return " ".join([self.fact, *self.lines.values(), *self.mind])
+
+
+def answer_of(
+    group: LeftOut,
+    sampled: bool,
+    told: Explanation,
+    mended: Mitigation,
+    trust: Trust | None,
+    named: NamedGroups | None,
+    harm: Harm | None,
+    findings: Sequence[Finding],
+) -> Answer:
+    """Put together what was found."""
+    return Answer(
+        fact=headline(group, sampled),
+        who=_who(told, named, group.mask),
+        why=_why(trust),
+        returns=_returns(trust),
+        cost=_cost(told, mended, harm),
+        mind=[f.detail for f in findings if _MIND.get(f.code) == f.status],
+    )
+
+
+def headline(group: LeftOut, sampled: bool = False) -> str:
+    """What is lost, in one sentence: a fact, whatever explains it."""
+    rows = f"{group.size:,} of {group.n_rows:,} {'sampled ' * sampled}rows"
+    if group.disparity <= 0.0:
+        return f"No group of {rows} loses more than the rest."
+    lost, rest = (told_points(max(share, 0.0)) for share in group.points)
+    return (
+        f"By sharing one PCA, {rows} lose {lost} of their variance, the other "
+        f"{group.sizes.rest:,} lose {rest.split()[0]}."
+    )
+
+
+def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:
+    """The names that cover the group, each with something new, and all that they cover.
+
+    In turn the name that adds most to the F1 of all of them together, while any does.
+    """
+    chosen: list[NamedGroup] = []
+    covered = np.zeros(len(group), dtype=bool)
+    size = int(group.sum())
+    left = [] if named is None else list(named.groups)
+    best = 0.0
+    while left and len(chosen) < _NAMES:
+        scored = [(_f1(covered | each.mask, group), each) for each in left]
+        f1, name = max(scored, key=lambda one: one[0])
+        if f1 <= best or np.sum(group & name.mask & ~covered) < _NEW * size:
+            break
+        best, covered = f1, covered | name.mask
+        chosen.append(name)
+        left.remove(name)
+    return chosen, covered
+
+
+def _f1(covered: Mask, group: Mask) -> float:
+    return 2.0 * float(np.sum(covered & group)) / float(covered.sum() + group.sum())
+
+
+def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
+    """The names that cover the group or, where they fail, a sentence."""
+    names, covered = covering(named, group)
+    sentence, f1 = told.sentence, _f1(covered, group)
+    if sentence is not None and sentence.describes and sentence.f1 > f1:
+        return f"{sentence}."
+    inside = int(np.sum(covered & group))
+    if names and inside >= _COVER * group.sum():
+        return (
+            f"{joined([name.condition for name in names])}: {100 * inside / group.sum():.0f} % of "
+            f"the group; {100 * inside / covered.sum():.0f} % of the {int(covered.sum()):,} rows "
+            "that these names cover are in it."
+        )
+    if sentence is not None:
+        return f"No short description fits; the closest: {sentence}."
+    return "Nobody that columns could name."
+
+
+def joined(conditions: list[str]) -> str:
+    """Names of groups that are one together: a; b; or c."""
+    *others, last = conditions
+    return "; ".join([*others, f"or {last}"]) if others else last
+
+
+def _why(trust: Trust | None) -> str:
+    if trust is None:
+        return "Not looked at."
+    name = trust.verdict_name
+    if name is None:
+        return trust.told_verdict
+    return f"{name[0].upper()}{name[1:]}. {trust.told_verdict}"
+
+
+def _returns(trust: Trust | None) -> str:
+    if trust is None or (trust.held_out is None and trust.membership is None):
+        return "Not looked at."
+    said = [] if trust.held_out is None else [trust.held_out.told_gap]
+    said += [] if trust.membership is None else [trust.membership.told_short]
+    return " ".join(said)
+
+
+def _cost(told: Explanation, mended: Mitigation, harm: Harm | None) -> str:
+    """The outcome on both sides, what a model pays, and what Fair PCA gives back."""
+    said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
+    if harm is not None:
+        return " ".join([*said, harm.told_brief])
+    (rest, group), (_, after) = mended.here.losses_before, mended.here.losses_after
+    said.append(
+        f"Fair PCA with as many components brings the group's loss from {number(group)} to "
+        f"{number(after)}, the rest's from {number(rest)} to "
+        f"{number(mended.here.losses_after[0])}."
+    )
+    return " ".join(said)

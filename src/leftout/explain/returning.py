@@ -1,0 +1,158 @@
+"""Does the description come back? A sentence from one half of the rows, judged on the other.
+
+A group found and described on half of the rows gives a sentence. Who it covers among the other rows
+is settled before anybody looks at what these lose, so their loss may be held against that of random
+groups of the same size there: labels permuted over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from leftout.checks import Refusal
+from leftout.core.losses import Array
+from leftout.core.ranks import LEVEL, can_tell, told_p
+from leftout.evidence.learned import quick
+from leftout.explain.sentence_search import describe
+from leftout.files import Told
+from leftout.running import collected_notes
+from leftout.search.in_columns import known_groups
+from leftout.search.partition import MaxDisparityPartition
+from leftout.solvers import Alternating
+from leftout.tables.columns import Column
+from leftout.wording import counted, number
+
+# Random groups that the covered rows are held against.
+PERMUTATIONS = 99
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half(Told):
+    """A sentence from one half, and what the rows that it covers lose in the other."""
+
+    sentence: str
+    rows: int
+    loss: float
+    random: float
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComesBack(Told):
+    """What sentences from either half say of the other.
+
+    Attributes
+    ----------
+    halves : list of Half
+    permutations : int
+    p_value : float
+        The larger of the halves'.
+    """
+
+    also = ("p_value", "holds", "told")
+
+    halves: list[Half]
+    permutations: int
+
+    @property
+    def p_value(self) -> float:
+        return max(half.p_value for half in self.halves)
+
+    @property
+    def holds(self) -> bool:
+        return self.p_value <= LEVEL and can_tell(self.permutations)
+
+    @property
+    def told(self) -> str:
+        each = [
+            f"{half.sentence}: the {counted(half.rows, 'row')} that this describes in the other "
+            f"half lose {number(half.loss)}, random groups of that size {number(half.random)} "
+            f"({told_p(half.p_value)})"
+            for half in self.halves
+        ]
+        return f"Found on half of the rows, {'; '.join(each)}."
+
+
+def sentence_returns(
+    found: MaxDisparityPartition,
+    X: Array,
+    columns: Sequence[Column],
+    rng: np.random.Generator,
+    permutations: int = PERMUTATIONS,
+) -> ComesBack | None:
+    """Search and describe either half of the rows, and judge the sentence on the other.
+
+    Parameters
+    ----------
+    found : MaxDisparityPartition
+        The search that found the group, fitted.
+    X : array of shape (m, n)
+        What was searched.
+    columns : list of Column
+        As people know them, of the same rows: what a sentence may speak of.
+    rng : Generator
+        Splits the rows, and permutes them.
+    permutations : int, default=99
+
+    Returns
+    -------
+    ComesBack or None
+        None where a half cannot be searched or described, or its sentence covers too few rows of
+        the other.
+    """
+    order = rng.permutation(len(X))
+    halves = np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
+    share = found.left_out_.share
+    judged = []
+    for searched, other in (halves, halves[::-1]):
+        try:
+            judged.append(_judged(found, X, columns, share, searched, other, rng, permutations))
+        except Refusal:  # too few rows or dimensions in a half, or rows that the sentence covers
+            return None
+    return ComesBack(halves=judged, permutations=permutations)
+
+
+def _judged(
+    found: MaxDisparityPartition,
+    X: Array,
+    columns: Sequence[Column],
+    share: float,
+    searched: np.ndarray,
+    other: np.ndarray,
+    rng: np.random.Generator,
+    permutations: int,
+) -> Half:
+    search = clone(found).set_params(
+        group_size=share,
+        min_group_size=None,
+        n_components=found.n_components_,
+        random_state=rng,
+        solver=quick(Alternating()),
+    )
+    with collected_notes():
+        labels = search.fit(X[searched]).labels_
+        sentence = describe([column.take(searched) for column in columns], labels)
+        mask = sentence.covers([column.take(other) for column in columns])
+        groups = known_groups(
+            X[other],
+            {"described": mask},
+            n_components=found.n_components_,
+            depth=1,
+            permutations=permutations,
+            random_state=rng,
+            folds=2,
+        )
+    line = next((each for each in groups.measured if bool(each.mask[mask].all())), None)
+    if line is None:
+        raise Refusal("The sentence covers too few rows of the other half.")
+    return Half(
+        sentence=sentence.text,
+        rows=int(mask.sum()),
+        loss=line.loss,
+        random=line.random,
+        p_value=line.p_value,
+    )
