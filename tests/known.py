@@ -27,12 +27,15 @@ from leftout.downstream.comparing import Compared as Predicted
 from leftout.downstream.others import OtherCost, OtherGap
 from leftout.downstream.result import AtDimension, Cost, Figure, Harm
 from leftout.evidence.holdout import HeldOut
+from leftout.evidence.membership import Membership
+from leftout.evidence.parts import Parts
 from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import DistinctGroup, Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain.alignment import Alignment
 from leftout.explain.explanation import Explanation
+from leftout.explain.returning import ComesBack, Half
 from leftout.explain.rules import Frequency
 from leftout.explain.scores import FeatureScores
 from leftout.explain.sentence import Sentence
@@ -89,11 +92,13 @@ def chance(kind="copula", tables=39, means=(0.31, 0.25, 0.19), p_value=0.025, **
     around = np.linspace(-0.1, 0.1, tables)[:, None] if tables > 1 else np.zeros((1, 1))
     settled = {
         "kind": kind,
+        "sizes": np.array([310, 617, 1_240]),
         "curves": np.array(means) + around,
         "p_values": np.array([0.031, 0.026, 0.42]),
         "p_value": p_value,
         "miss": 0.014,
         "residual": 1.016,
+        "ranks_miss": 0.021,
     }
     return Chance(**settled | changed)
 
@@ -113,13 +118,34 @@ def profile(**changed):
     return Profile(**settled | changed)
 
 
-def held_out(disparities=(0.44, 0.46, 0.49), chance=None):
+def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
     return HeldOut(
         group_size=308,
-        disparities=np.array(disparities),
-        shares=np.array([0.11, 0.12, 0.14]),
-        chance=np.linspace(0.1, 0.2, 39) if chance is None else np.array(chance),
+        gaps=gap + np.array([[-0.02, 0.01], [0.0, 0.03], [-0.03, 0.01]]),
+        overlaps=np.array(overlaps),
+        error=0.017,
+        freedom=47.0,
     )
+
+
+def parts(losses=(0.207, 0.143, 0.234), p_cloud=0.031, p_values=0.025):
+    """Each part, and how the columns age, income and colour share it."""
+    shares = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.15, 0.25, 0.6]])
+    return Parts(
+        losses=np.array(losses),
+        by_feature=shares * np.array(losses)[:, None],
+        names=["age", "income", "colour"],
+        p_cloud=p_cloud,
+        p_values=p_values,
+    )
+
+
+def membership(sure=743, doubtful=119):
+    """Of the group's rows, some are sure to belong, some are hardly in it, some in between."""
+    shares = np.full(GROUP, 0.6875)
+    shares[:sure], shares[GROUP - doubtful :] = 0.9375, 0.25
+    group = np.repeat([False, True], [REST, GROUP])
+    return Membership(shares=np.append(np.full(REST, 0.0625), shares), group=group, parts=16)
 
 
 def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
@@ -149,13 +175,28 @@ def trust(**changed):
         "group_size": 617,
         "chosen": "evidence",
         "profile": profile(),
+        "parts": parts(),
         "held_out": held_out(),
+        "membership": membership(),
         "stability": stability(),
         "p_value": 0.025,
-        "notes": ["Chance tables: a correlation is off by 0.14 on average."],
+        "p_cloud": None,
+        "p_drawn_in": 0.047,
+        "notes": ["Comparison tables: a correlation is off by 0.14 on average."],
         "of_rows": REST + GROUP,
     }
     return Trust(**settled | changed)
+
+
+def returns(p_values=(0.013, 0.037)):
+    """A sentence from either half, judged on the other."""
+    texts = ("age >= 40", "colour = red or age >= 50")
+    figures = ((311, 0.57, 0.083), (287, 0.49, 0.091))
+    halves = [
+        Half(sentence=text, rows=rows, loss=loss, random=random, p_value=p)
+        for text, (rows, loss, random), p in zip(texts, figures, p_values, strict=True)
+    ]
+    return ComesBack(halves=halves, permutations=99)
 
 
 def sentence(**changed):
@@ -815,6 +856,7 @@ def audit(**changed):
         "known": known_groups(),
         "harm": harm(),
         "prediction": compared(),
+        "returns": returns(),
         "intake": intake(),
         "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
         "repeats": repeats(),
@@ -832,11 +874,12 @@ def audit(**changed):
         "notes": ["10,010 of the table's 20,020 rows were drawn."],
         "created": "2026-01-02T03:04:05+00:00",
     } | changed  # fmt: skip
-    asked = ("partition", "trust", "stability", "explanation", "mitigation")
-    told = findings(*(settled[name] for name in asked), settled["intake"])
-    groups = group_findings(settled["named"], settled["known"], settled["intake"])
-    paid = harm_findings(settled["harm"], "", settled["intake"])
-    paid.append(prediction_finding(settled["prediction"], ""))
+    asked = ("partition", "trust", "stability", "explanation", "returns", "mitigation")
+    why = "" if settled["trust"] is not None else "It was not asked for."
+    told = findings(*(settled[name] for name in asked), settled["intake"], why)
+    groups = group_findings(settled["named"], settled["known"], settled["intake"], why)
+    paid = harm_findings(settled["harm"], "", settled["intake"], why)
+    paid.append(prediction_finding(settled["prediction"], "", why))
     read = (settled[name] for name in ("intake", "other_reading", "repeats"))
     return Audit(findings=[*told, *groups, *paid, *table_findings(*read)], **settled)
 
@@ -851,6 +894,7 @@ def bare():
         known=None,
         harm=None,
         prediction=None,
+        returns=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
             rules=rules().take(np.arange(0)), leading_rules=rules().take(np.arange(0)), notes=[],

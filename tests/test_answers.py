@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from leftout.auditing.verdict import headline, paragraph
 
 import known
 from leftout.auditing.findings import STATUSES, Finding, findings
@@ -14,7 +15,6 @@ from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
 from leftout.auditing.prediction import prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
-from leftout.auditing.verdict import headline, paragraph
 from leftout.core.interval import Interval
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.trusting import _doubts, _p_value

@@ -135,8 +135,8 @@ def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
     if names and inside >= _COVER * group.sum():
         return (
             f"{joined([name.condition for name in names])}: {100 * inside / group.sum():.0f} % of "
-            f"the group; {100 * inside / covered.sum():.0f} % of the {int(covered.sum()):,} rows "
-            "that these names cover are in it."
+            f"the group, and {100 * inside / covered.sum():.0f} % of the {int(covered.sum()):,} "
+            "rows so named."
         )
     if sentence is not None:
         return f"No short description fits; the closest: {sentence}."
@@ -152,10 +152,7 @@ def joined(conditions: list[str]) -> str:
 def _why(trust: Trust | None) -> str:
     if trust is None:
         return "Not looked at."
-    name = trust.verdict_name
-    if name is None:
-        return trust.told_verdict
-    return f"{name[0].upper()}{name[1:]}. {trust.told_verdict}"
+    return trust.told_verdict
 
 
 def _returns(trust: Trust | None) -> str:

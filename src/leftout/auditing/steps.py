@@ -55,7 +55,7 @@ _FIXED = 0
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIE = 1e-9
 # Leading features to search without, and how often to shuffle each.
-_WHAT_IF, _SHUFFLES = 5, 3
+_WHAT_IF, _SHUFFLES = 5, 1
 # Random groups that known ones are held against.
 _PERMUTATIONS = 199
 

@@ -221,11 +221,14 @@ class Harm(Shown, Told):
     @property
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
-        every, shared, fair = (" and ".join(self._both(variant)) for variant in VARIANTS)
-        what = "errors" if self.kind == "number" else "wrong predictions"
+        unit = "" if self.kind == "number" else " %"
+        every, shared, fair = (
+            " and ".join(text.removesuffix(unit) for text in self._both(variant)) + unit
+            for variant in VARIANTS
+        )
         return (
-            f"From {counted(self.n_components, 'component')}, {what} are {shared} ({every} from "
-            f"all columns); with Fair PCA {fair}."
+            f"Predicted from {counted(self.n_components, 'component')}, errors are {shared} "
+            f"({every} from all columns); with Fair PCA {fair}."
         )
 
     @property

@@ -106,8 +106,9 @@ class HeldOut(Told):
     def told_gap(self) -> str:
         value, low, high = self.gap
         return (
-            f"A group found the same way on half of the rows loses {number(value)} more than the "
-            f"rest on the other half ({number(low, value)} to {number(high, value)})."
+            f"A group found the same way on half of the rows loses {number(value, digits=2)} "
+            f"({number(low, value, 2)} to {number(high, value, 2)}) more than the rest on the "
+            "other half."
         )
 
     @property

@@ -29,7 +29,7 @@ CALLED = {
     "own": "a structure of their own",
 }
 # Columns that carry at least this share of a part are named, so many at the most.
-_SHARE, _MOST = 0.1, 3
+_SHARE, _MOST = 0.1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
