@@ -164,10 +164,13 @@ class Copula:
         n, m = order.shape
         precision = _inverse(self.target, _SMALLEST)
         scale = np.diag(precision)[:, None]
-        coefficients = -precision / scale
-        noise = rng.standard_normal((n, m)) / np.sqrt(scale)
+        # single precision is plenty to order rows by, and half as much to read
+        coefficients = (-precision / scale).astype(np.float32)
+        noise = (rng.standard_normal((n, m)) / np.sqrt(scale)).astype(np.float32)
         correction = _inverse(self.target, _SMALLEST_CORRECTED)
-        X = np.stack([slots.standardised(self.scaled[j], order[j], j) for j in range(n)])
+        X = np.empty((n, m), dtype=np.float32)
+        for j in range(n):
+            X[j] = slots.standardised(self.scaled[j], order[j], j)
         best, least, idle = order.copy(), _largest_miss(X, slots, self.target), 0
         for _ in range(_SWEEPS):
             if least <= _GOOD_ENOUGH or idle == _IDLE:
@@ -182,7 +185,7 @@ class Copula:
                     X[j] = slots.standardised(self.scaled[j], order[j], j)
                     if turn < _CORRECTIONS:
                         gap = self.target[j] - slots.products(X, X[j])
-                        b += _DAMPING * (others @ gap)
+                        b += (_DAMPING * (others @ gap)).astype(np.float32)
             miss = _largest_miss(X, slots, self.target)
             idle = 0 if miss < (1.0 - _LEAST_GAIN) * least else idle + 1
             if miss < least:
