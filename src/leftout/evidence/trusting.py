@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -246,7 +246,7 @@ def trust(
         partition=found,
         group_size=size,
         chosen=chosen,
-        profile=compared.profile if by_size is None else by_size,
+        profile=compared.profile if chosen != EVIDENCE else _with_others(by_size, compared),
         parts=_parts(found, posed, compared, names),
         held_out=held_out,
         membership=belongs,
@@ -315,6 +315,11 @@ def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, step
     of_table, of_values = rng.spawn(2)
     law = other.law("copula")
     return beside.compared("copula", law, beside.table(of_table), chance, of_values, steps).p_value
+
+
+def _with_others(by_size: Profile, compared: _Compared) -> Profile:
+    """The profile that chose the size, and the kinds of tables that it was not compared with."""
+    return replace(by_size, chance=compared.profile.chance | by_size.chance)
 
 
 def _parts(
