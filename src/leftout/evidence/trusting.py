@@ -25,6 +25,7 @@ from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
 from leftout.evidence.telling import FEWEST_TABLES as FEWEST_TABLES
 from leftout.evidence.telling import Weighed, doubts
+from leftout.files import plain
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import TENTH, group_sizes, worst_tenth
@@ -103,7 +104,7 @@ class Trust(Weighed):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
         found = self.partition
-        return {
+        data = {
             "partition": {
                 "group_size": self.group_size,
                 "chosen": self.chosen,
@@ -129,6 +130,7 @@ class Trust(Weighed):
             "stability": None if self.stability is None else self.stability.to_dict(),
             "notes": self.notes,
         }
+        return {key: plain(value) for key, value in data.items()}
 
 
 @clean_interrupts()
