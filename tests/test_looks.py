@@ -14,7 +14,7 @@ from leftout.evidence.looks import drawing_interval, most_tables, settled
 
 def reached(above, n):
     """Values of ``n`` tables of which ``above`` reach 1, spread widely, so that none is clear."""
-    return np.array([2.0] * above + [-(-1.0) ** i * 0.9 for i in range(n - above)])
+    return np.array([2.0] * above + [-((-1.0) ** i) * 0.9 for i in range(n - above)])
 
 
 def plainly_settled(value, others, asked):
@@ -79,8 +79,8 @@ def stopped(value, others, asked=99):
 def test_an_early_no_is_that_of_99_tables(seed, value):
     """After a no, p is above the level, and 99 tables would hardly have said anything else.
 
-    Five that reach the value leave 99 tables a p of 0.06 at least. Four, which end the drawing among
-    the first 19, leave 0.05, if none of all the others reaches it: that is the one exception.
+    Five that reach the value leave 99 tables a p of 0.06 at least. Four, which end the drawing
+    among the first 19, leave 0.05, if none of all the others reaches it: the one exception.
     """
     others = np.random.default_rng(seed).standard_normal(99)
     seen = stopped(value, np.append(others, np.full(300, -9.0)))
