@@ -120,6 +120,14 @@ def test_the_worst_tenth(smallest, rows, d, size):
     assert worst_tenth(smallest, rows, d) == size
 
 
+def test_a_default_minimum_is_not_that_of_a_given_size(planted):
+    """Twenty rows are fewer than five for each column: of a minimum that was not asked for."""
+    X = planted[0][:90]
+    assert trust(search(), X, chance=2, **ALONE).group_size == 20
+    with pytest.warns(UserWarning, match="using 22"):
+        trust(search(), X, group_size="evidence", sizes=2, chance=2, **ALONE)
+
+
 def test_the_smallest_group_may_be_half(planted):
     """The sizes of the picture are then those of comparison tables."""
     found = trust(search(min_group_size=150), planted[0], chance=3, **ALONE)

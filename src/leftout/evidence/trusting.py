@@ -194,7 +194,7 @@ def trust(
     for name, value in asked.items():
         check_whole(name, value)
     kinds = check_kinds(kinds)
-    task = Task.of(estimator, X)
+    task = Task.of(estimator, X, sized=group_size != EVIDENCE)
     if group_size is None:
         group_size = TENTH if estimator.group_size is None else estimator.group_size
     if group_size == EVIDENCE and not (chance and "copula" in kinds):
@@ -312,7 +312,8 @@ def _compared(
 def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, steps: Steps) -> float:
     """The p-value of the same rows with the tails of their columns drawn in."""
     X = drawn_in(task.X)
-    other = Task.of(clone(task.estimator).set_params(n_components=task.n_components), X)
+    again = clone(task.estimator).set_params(n_components=task.n_components)
+    other = Task.of(again, X, sized=True)
     beside = Beside.of(other, size)
     of_table, of_values = rng.spawn(2)
     law = other.law("copula")
