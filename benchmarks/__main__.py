@@ -1,13 +1,14 @@
 """Measure every target of the search and print it: ``make bench``.
 
 Times are ratios within this run, compilation excluded, one BLAS thread on both sides unless said.
-``--only WORD`` runs the cases whose name contains the word; ``--write`` puts the table, or the rows
-of those cases, into docs/benchmarks.md.
+``--only WORD`` runs the cases whose name contains the word; ``--count`` on so many tables, those
+that take a count; ``--write`` puts the table, or the rows of those cases, into docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import platform
 import subprocess
@@ -25,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import naive  # noqa: E402
 import paper_data  # noqa: E402
 from benchmarks import (  # noqa: E402
+    answer,
     audit,
     explain,
     fair,
@@ -354,12 +356,57 @@ def trust_evidence_sizes():
 
 @case
 def trust_real():
-    yield from trust.real_tables(from_scratch()["seconds"])
+    yield from trust.real_tables()
 
 
 @case
 def trust_interrupted():
     yield from trust.interrupted()
+
+
+@case
+def answer_false_alarms(count=200):
+    yield from answer.false_alarms(count)
+
+
+@case
+def answer_no_group(count=40):
+    yield from answer.no_group(count)
+
+
+@case
+def answer_explained(count=40):
+    yield from answer.explained(count)
+
+
+@case
+def answer_planted(count=40):
+    yield from answer.planted(count)
+
+
+@case
+def answer_rare_column(count=50):
+    yield from answer.rare_column(count)
+
+
+@case
+def answer_intervals(count=200):
+    yield from answer.intervals(count)
+
+
+@case
+def answer_looks(count=300):
+    yield from answer.looks(count)
+
+
+@case
+def answer_time():
+    yield from answer.students_time(from_scratch()["seconds"])
+
+
+@case
+def answer_seeds(count=10):
+    yield from answer.seeds(count)
 
 
 @case
@@ -568,8 +615,11 @@ def versions():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="run the cases whose name contains this")
+    parser.add_argument("--count", type=int, help="so many tables, where a case takes a count")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     options = parser.parse_args()
+    if options.write and options.count:
+        parser.error("what is written is measured on all tables; leave out --count")
     if reason := paper_data.missing():
         sys.exit(f"The benchmarks need the paper's tables: {reason}.")
     search(np.random.default_rng(0).random((200, 6)), 3, 20)  # compile
@@ -578,7 +628,8 @@ def main():
     for function in CASES:
         if options.only not in function.__name__:
             continue
-        for what, target, measured, met in function():
+        counted = options.count and "count" in inspect.signature(function).parameters
+        for what, target, measured, met in function(options.count) if counted else function():
             failed += not met
             rows[what] = f"| {what} | {target} | {measured} | {'yes' if met else 'NO'} |"
             print(f"{'ok  ' if met else 'MISS'} {what}: {measured}  [{target}]", flush=True)

@@ -115,6 +115,68 @@ def cross_fitted_loss(M, mask, folds, d, centering="global"):
     return np.mean(losses)
 
 
+def rule(M, labels, d, loss="excess", centering="global"):
+    """What a partition says of any row: what it loses with the rest and the group; and its score.
+
+    The score is what the disparity of the partition's sizes gains from such a row in the group.
+    """
+    mean = M.mean(axis=0) if centering == "global" else 0.0
+    V = shared_basis(M, d, centering)
+    sides = [components(M[labels == g] - mean, d, centering == "paper") for g in (0, 1)]
+    share = np.sum(labels == 1) / np.sum(labels == 0)
+
+    def losses(row):
+        x, each = row - mean, []
+        for W in sides:
+            shared, own = V @ V.T @ x, W @ W.T @ x
+            if loss == "excess":
+                each.append(np.sum((x - shared) ** 2) - np.sum((x - own) ** 2))
+            else:
+                each.append(np.sum((shared - own) ** 2))
+        return each
+
+    def score(row):
+        rest, group = losses(row)
+        return group + share * rest
+
+    return losses, score
+
+
+def judged_apart(M, halves, labels_of, size, d, loss="excess", centering="global"):
+    """Both halves searched for their part of ``size`` rows, and judged on each other.
+
+    ``labels_of(rows, k)`` searches. Returns the gap on each half, what each row adds to their mean
+    beyond its side's, and the rows of the table that each half names.
+    """
+    gaps, added, named = [], np.zeros(len(M)), []
+    for searched, judged in (halves, halves[::-1]):
+        k = round(size * len(searched) / len(M))
+        losses, score = rule(M[searched], labels_of(M[searched], k), d, loss, centering)
+        ranked = sorted((score(row) for row in M[searched]), reverse=True)
+        cut = (ranked[k - 1] + ranked[k]) / 2
+        sides = {
+            1: [i for i in judged if score(M[i]) > cut],
+            0: [i for i in judged if score(M[i]) <= cut],
+        }
+        means = {0: 0.0, 1: 0.0}
+        for g, rows in sides.items():
+            if len(rows) in (0, len(judged)):  # nobody else to compare with
+                break
+            values = [losses(M[i])[g] for i in rows]
+            means[g], n = np.mean(values), len(rows)
+            for i, value in zip(rows, values, strict=True):
+                if n > 1:  # alone, it is its own mean
+                    added[i] += (1 if g else -1) * (value - means[g]) / np.sqrt(n * (n - 1)) / 2
+        gaps.append(means[1] - means[0])
+        order = sorted(range(len(M)), key=lambda i: -score(M[i]))
+        named.append(set(order[:size]))
+    return gaps, added, named
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b)
+
+
 def weighted_loss(M, mask, weights, d, centering="global"):
     """Excess loss of a group of rows of which each counts as much as its weight."""
     X = M - weights @ M / weights.sum() if centering == "global" else M

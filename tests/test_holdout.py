@@ -1,3 +1,5 @@
+"""Halves of the rows, searched apart and judged on each other."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,9 +7,11 @@ import pytest
 from scipy import stats
 
 import naive
+import tolerances
 from leftout import MaxDisparityPartition, datasets, holdout
-from leftout.evidence.chance import Task
-from leftout.evidence.holdout import HeldOut, held_out
+from leftout.core.losses import EXCESS, Loss
+from leftout.evidence.holdout import HeldOut, gap_of, held_out
+from leftout.evidence.learned import Learned
 from leftout.solvers import Alternating, Sorting
 
 
@@ -16,66 +20,176 @@ def planted():
     return datasets.make_planted(400, 8, 2, 80, random_state=0)[0]
 
 
+@pytest.fixture
+def halves(monkeypatch):
+    """The halves of every split, as they are drawn."""
+    kept, drawn = [], holdout._halves
+
+    def keep(*args):
+        kept.append(drawn(*args))
+        return kept[-1]
+
+    monkeypatch.setattr(holdout, "_halves", keep)
+    return kept
+
+
 @pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize(("loss", "centering"), [("excess", "global"), ("projection_gap", "none")])
-def test_one_split_is_fit_predict_and_the_definition(planted, loss, centering, wide):
-    X = planted
+@pytest.mark.parametrize(
+    ("loss", "centering"),
+    [("excess", "global"), ("excess", "none"), ("projection_gap", "paper")],
+)
+def test_halves_are_judged_by_the_definition(planted, halves, loss, centering, wide):
+    X = planted[:121] + 0.3
     if wide:
-        X = np.hstack([X[:120], 0.1 * np.random.default_rng(1).standard_normal((120, 240))])
-    half, size = len(X) // 2, len(X) // 10
-    search = MaxDisparityPartition(
-        2, solver=Sorting(split="matched"), loss=loss, centering=centering, min_group_size=2
+        X = np.hstack([X, 0.1 * np.random.default_rng(1).standard_normal((121, 140))])
+    size, core, d, splits = 24, 12, 2, 2
+    options = {"loss": loss, "centering": centering, "min_group_size": 4}
+    search = MaxDisparityPartition(d, solver=Sorting(split="matched"), **options)
+    found = held_out(search, X, group_size=size, splits=splits)
+
+    def labels_of(rows, k):
+        return search.set_params(group_size=k).fit(rows).labels_
+
+    gaps, added, overlaps = [], np.zeros(len(X)), []
+    for pair in halves:
+        whole, each, named = naive.judged_apart(X, pair, labels_of, size, d, loss, centering)
+        _, _, inner = naive.judged_apart(X, pair, labels_of, core, d, loss, centering)
+        gaps.append(whole)
+        added += each / splits
+        overlaps.append([naive.jaccard(*named), naive.jaccard(*inner)])
+    within = tolerances.of_rows(naive.seen_by_pca(X, centering), d)
+    np.testing.assert_allclose(found.gaps, gaps, rtol=0, atol=within)
+    assert found.overlaps.tolist() == overlaps and found.group_size == 12
+    squares = added**2
+    # errors are differences of losses, each as exact as they are
+    assert found.error == pytest.approx(np.sqrt(1.2 * squares.sum()), rel=1e-9)
+    assert found.freedom == pytest.approx(squares.sum() ** 2 / np.sum(squares**2) - 1, rel=1e-6)
+
+
+def test_rows_of_a_half_are_searched_or_judged(planted, halves):
+    X = planted[:61]
+    search = MaxDisparityPartition(1, min_group_size=5, random_state=0)
+    held_out(search, X, group_size=16, splits=4)
+    for searched, judged in halves:
+        assert sorted([*searched, *judged]) == list(range(61)) and len(searched) == 30
+    assert len({frozenset(searched.tolist()) for searched, _ in halves}) == 4
+
+
+def one_column(weight, cut):
+    """Losses of a row (x, y): y with the rest's components, x with the group's."""
+    own = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    return Learned(Loss(EXCESS, own_mean=False), np.zeros(2), np.zeros((1, 2)), own, weight, cut)
+
+
+def test_gap_of_rows_by_hand():
+    """Squares of x are lost by the group, those of y by the rest."""
+    learned = one_column(weight=0.5, cut=3.0)
+    X = np.array([[2.0, 1.0], [3.0, 0.0], [1.0, 1.0], [0.0, 2.0], [1.0, 0.0]])
+    losses = learned.row_losses(X)
+    assert losses.tolist() == [[1, 0, 1, 4, 0], [4, 9, 1, 0, 1]]
+    # scores: 4.5, 9, 1.5, 2, 1
+    assert learned.left_out(losses).tolist() == [True, True, False, False, False]
+    assert learned.highest(losses, 3).tolist() == [True, True, False, True, False]
+    gap, added = gap_of(learned, losses)
+    assert gap == pytest.approx(6.5 - 5 / 3)
+    group, rest = np.sqrt(2) / 2, -np.sqrt(3 / 2) / 3
+    want = [-2.5 * group, 2.5 * group, -2 / 3 * rest, 7 / 3 * rest, -5 / 3 * rest]
+    assert added.tolist() == pytest.approx(want)
+    # squares are the variances of the two means
+    variance = np.var([4, 9], ddof=1) / 2 + np.var([1, 4, 0], ddof=1) / 3
+    assert np.sum(added**2) == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("cut", [-1.0, 20.0])
+def test_nobody_on_a_side_is_no_gap(cut):
+    learned = one_column(weight=0.5, cut=cut)
+    gap, added = gap_of(learned, learned.row_losses(np.array([[2.0, 1.0], [3.0, 0.0]])))
+    assert gap == 0.0 and added.tolist() == [0.0, 0.0]
+
+
+def test_equal_scores_are_ranked_by_place():
+    learned = one_column(weight=0.0, cut=0.0)
+    losses = learned.row_losses(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.0]]))
+    assert learned.highest(losses, 2).tolist() == [True, True, False, False]
+
+
+def held(gaps, overlaps, error=0.05, freedom=30.0):
+    return HeldOut(
+        group_size=20,
+        gaps=np.array(gaps),
+        overlaps=np.array(overlaps),
+        error=error,
+        freedom=freedom,
     )
-    got, share = holdout._one_split(
-        Task.of(search, X), X[:half], X[half:], size, np.random.default_rng(0)
+
+
+def test_interval_is_students():
+    found = held([[0.8, 1.0], [0.7, 1.1]], [[0.2, 0.3]] * 2)
+    half = stats.t.ppf(0.975, 30) * 0.05
+    assert found.gap == pytest.approx((0.9, 0.9 - half, 0.9 + half))
+    # hardly any rows that it rests on: as for two
+    few = held([[0.8, 1.0]], [[0.2, 0.3]], freedom=0.4)
+    assert few.gap.high == pytest.approx(0.9 + stats.t.ppf(0.975, 1) * 0.05)
+
+
+@pytest.mark.parametrize(
+    ("overlaps", "says"),
+    [
+        (
+            [[0.62, 0.31], [0.7, 0.35]],
+            "Groups of halves of the table, searched apart, share 66 % of the rows that either "
+            "leaves out (2 splits): one group.",
+        ),
+        (
+            [[0.25, 0.5]],
+            "Groups, of half the size, of halves of the table, searched apart, share 50 % of the "
+            "rows that either leaves out (1 split): one group.",
+        ),
+        (
+            [[0.48, 0.2]],
+            "Groups of halves of the table, searched apart, share 48 % of the rows that either "
+            "leaves out (1 split): different rows.",
+        ),
+    ],
+)
+def test_what_is_said_of_halves(overlaps, says):
+    found = held([[0.8, 1.02]], overlaps)
+    assert found.told_overlap == says and found.agree == says.endswith("one group.")
+    assert found.told == (
+        "A group found the same way on half of the rows loses 0.91 more than the rest on the other "
+        f"half (0.808 to 1.01). {says}"
     )
-    labels = search.set_params(group_size=size).fit(X[:half]).predict(X[half:])
-    want = naive.signed_disparity(X[half:], labels, 2, loss, centering)
-    assert got == pytest.approx(want, rel=1e-9) and share == labels.mean()
+    data = found.to_dict()
+    assert data["overlap"] == found.overlap and data["splits"] == len(overlaps)
 
 
 def test_a_planted_group_returns(planted):
     search = MaxDisparityPartition(2, random_state=0)
-    found = held_out(search, planted, group_size=80, splits=6, chance=9)
-    assert found.group_size == 40 and len(found.disparities) == 6 and len(found.chance) == 9
-    assert found.low > 0 and found.p_value == 0.1
-    assert abs(found.shares.mean() - 0.2) < 0.05
-    as_share = held_out(search, planted, group_size=0.2, splits=6, chance=0)
-    assert np.array_equal(as_share.disparities, found.disparities)
-    assert as_share.p_value is None and as_share.to_dict()["chance"]["mean"] is None
+    found = held_out(search, planted, group_size=80, splits=3)
+    assert found.group_size == 40 and found.gaps.shape == found.overlaps.shape == (3, 2)
+    assert found.gap.low > 0 and found.overlap > 0.8
+    as_share = held_out(search, planted, group_size=0.2, splits=3)
+    assert np.array_equal(as_share.gaps, found.gaps)
+
+
+def test_noise_does_not_agree():
+    X = np.random.default_rng(0).standard_normal((300, 8))
+    found = held_out(MaxDisparityPartition(2, random_state=0), X, group_size=0.1, splits=3)
+    assert not found.agree and found.gap.low > 0  # which says nothing: they were chosen by it
 
 
 def test_jobs_change_nothing(planted):
-    results = [
+    one, two = (
         held_out(
-            MaxDisparityPartition(2, random_state=1, n_jobs=jobs),
+            MaxDisparityPartition(2, random_state=1, n_jobs=jobs, solver=Alternating(n_starts=8)),
             planted,
             group_size=80,
             splits=2,
-            chance=3,
         )
         for jobs in (1, 2)
-    ]
-    assert np.array_equal(results[0].disparities, results[1].disparities)
-    assert np.array_equal(results[0].chance, results[1].chance)
-
-
-def test_interval_is_the_corrected_t():
-    values = np.array([0.2, 0.3, 0.25, 0.4])
-    found = HeldOut(group_size=5, disparities=values, shares=values, chance=np.array([0.1, 0.5]))
-    half = stats.t.ppf(0.975, 3) * values.std(ddof=1) * np.sqrt(1 / 4 + 1)
-    assert found.low == pytest.approx(values.mean() - half)
-    assert found.high == pytest.approx(values.mean() + half)
-    assert found.p_value == 2 / 3
-    one = HeldOut(group_size=5, disparities=values[:1], shares=values[:1], chance=np.empty(0))
-    assert np.isnan(one.low) and one.to_dict()["low"] is None
-
-
-def test_nobody_on_a_side_is_no_gap(monkeypatch, planted):
-    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    task = Task.of(search, planted)
-    far = planted[200:] * 1e-6  # nothing to gain for any of these
-    assert holdout._one_split(task, planted[:200], far, 40, np.random.default_rng(0))[0] == 0.0
+    )
+    assert np.array_equal(one.gaps, two.gaps) and np.array_equal(one.overlaps, two.overlaps)
+    assert (one.error, one.freedom) == (two.error, two.freedom)
 
 
 def test_bad_options(planted):
@@ -84,22 +198,3 @@ def test_bad_options(planted):
         held_out(search, planted, group_size=80, splits=0)
     with pytest.raises(ValueError, match="group_size='evidence' is neither"):
         held_out(search, planted, group_size="evidence")
-
-
-def test_no_row_is_searched_and_judged_in_one_split(monkeypatch):
-    halves = []
-
-    def keep(task, searched, judged, size, rng):
-        halves.append([set(half[:, 0].tolist()) for half in (searched, judged)])
-        return 0.5, 0.25
-
-    monkeypatch.setattr("leftout.evidence.holdout._one_split", keep)
-    X, _ = datasets.make_planted(61, 4, 1, 15, random_state=0)
-    search = MaxDisparityPartition(1, min_group_size=10, random_state=0)
-    found = holdout.held_out(search, X, group_size=16, splits=4, chance=2)
-    assert found.disparities.tolist() == [0.5] * 4 and found.shares.tolist() == [0.25] * 4
-    assert found.chance.tolist() == [0.5] * 2 and found.group_size == 8
-    for searched, judged in halves[:4]:
-        assert not searched & judged and searched | judged == set(X[:, 0].tolist())
-        assert (len(searched), len(judged)) == (30, 31)
-    assert len({frozenset(searched) for searched, _ in halves[:4]}) == 4

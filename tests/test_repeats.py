@@ -222,49 +222,74 @@ def copied():
     return np.repeat(X, counts, axis=0), np.repeat(labels, counts)
 
 
-def test_no_copy_is_searched_and_judged_in_one_split(monkeypatch, copied):
-    X, halves = copied[0], []
+@pytest.fixture
+def halves(monkeypatch):
+    """The halves of every split, and how many rows each search looks for among how many."""
+    kept, sizes = [], []
+    drawn, learn = holdout._halves, holdout.learn
 
-    def keep(task, searched, judged, size, rng):
-        halves.append((searched, judged, size))
-        return 0.5, 0.25
+    def keep(*args):
+        kept.append(drawn(*args))
+        return kept[-1]
 
-    monkeypatch.setattr("leftout.evidence.holdout._one_split", keep)
-    search = MaxDisparityPartition(2, random_state=0)
-    found = holdout.held_out(search, X, group_size=60, splits=4, chance=2)
-    assert len(halves) == 12 and found.group_size == round(60 * (len(X) // 2) / len(X))
-    for searched, judged, size in halves:
-        assert len(searched) + len(judged) == len(X) and abs(len(searched) - len(judged)) <= 3
-        both = np.vstack([searched, judged])
-        assert distinct_rows(both).n_distinct == 150  # of chance tables too
-        assert distinct_rows(searched).n_distinct + distinct_rows(judged).n_distinct == 150
-        assert size == round(found.group_size * len(searched) / (len(X) // 2))
-    for searched, judged, _ in halves[:4]:
-        both = np.vstack([searched, judged])
-        assert np.array_equal(np.sort(both, axis=0), np.sort(X, axis=0))
+    def note(task, X, size, rng):
+        sizes.append((len(X), size))
+        return learn(task, X, size, rng)
+
+    monkeypatch.setattr(holdout, "_halves", keep)
+    monkeypatch.setattr(holdout, "learn", note)
+    return kept, sizes
 
 
-def test_a_row_that_is_most_of_the_table(copied, monkeypatch):
-    """It never fits into a half; it is searched, or judged, with hardly anybody else."""
+def test_no_copy_is_searched_and_judged_in_one_split(halves, copied):
+    X, (kept, sizes) = copied[0], halves
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    found = holdout.held_out(search, X, group_size=60, splits=4)
+    assert found.splits == len(kept) == 4 and len(sizes) == 16
+    place = distinct_rows(X).place
+    for searched, judged in kept:
+        assert sorted([*searched, *judged]) == list(range(len(X)))
+        assert abs(len(searched) - len(judged)) <= 3
+        assert not set(place[searched]) & set(place[judged])
+    wanted = {(rows, round(size * rows / len(X))) for rows, _ in sizes for size in (60, 30)}
+    assert set(sizes) == wanted
+
+
+def test_copies_say_it_once(copied, monkeypatch):
+    """What equal rows add to a gap is one row's: it is added up before it is squared."""
+    X, splits, one_split = copied[0], [], holdout._one_split
+
+    def keep(*args):
+        splits.append(one_split(*args))
+        return splits[-1]
+
+    monkeypatch.setattr(holdout, "_one_split", keep)
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    found = holdout.held_out(search, X, group_size=60, splits=3)
+    first, _, place = naive.distinct_rows(X)
+    squares = []
+    for row in range(len(first)):
+        each = [i for i in range(len(X)) if place[i] == row]
+        squares.append(sum(np.mean([split.influence[i] for split in splits]) for i in each) ** 2)
+    assert found.error == pytest.approx(np.sqrt(1.2 * sum(squares)), rel=1e-9)
+    freedom = sum(squares) ** 2 / sum(square**2 for square in squares) - 1
+    assert found.freedom == pytest.approx(freedom, rel=1e-9)
+
+
+def test_a_row_that_is_most_of_the_table(copied):
+    """It never fits into a half, and a half that is one row cannot be searched."""
     X = np.vstack([copied[0][:60], np.repeat(copied[0][:1], 300, axis=0)])
     search = MaxDisparityPartition(
         2, min_group_size=10, solver=Alternating(n_starts=4), random_state=0
     )
-    task = Task.of(search, X)
-    assert task.rows_repeat
-    sizes = set()
-    one_split = holdout._one_split
-
-    def keep(task, searched, judged, size, rng):
-        sizes.add((len(searched), size))
-        return one_split(task, searched, judged, size, rng)
-
-    monkeypatch.setattr(holdout, "_one_split", keep)
-    found = holdout.held_out(search, X, group_size=100, splits=6, chance=2)
-    assert 1 <= len(found.disparities) <= 6 and len(found.chance) == 2
-    assert len({rows for rows, _ in sizes}) > 1  # halves are far from equal
-    for rows, size in sizes:
-        assert size == round(found.group_size * rows / (len(X) // 2))
+    assert Task.of(search, X).rows_repeat
+    with pytest.raises(ValueError, match="Half of the rows, 180, have too few dimensions"):
+        holdout.held_out(search, X, group_size=100, splits=3)
+    found = trust(search, X, chance=2, runs=0, splits=2, parts=6)
+    assert found.held_out is None
+    assert found.notes[0].startswith("Halves of the rows: could not be searched. Half of the rows")
+    # a part without that row can be, and has a vote
+    assert found.membership is not None and np.isfinite(found.membership.shares).all()
 
 
 def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
@@ -282,16 +307,14 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
 def test_trust_says_that_rows_repeat(copied):
     X, labels = copied
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    found = trust(search, X, sizes=4, chance=19, kinds="copula", runs=0, splits=3)
+    found = trust(search, X, group_size=60, chance=19, kinds="copula", runs=0, splits=3, parts=2)
     rows = distinct_rows(X)
     assert found.repeats.n_distinct == 150 and found.repeats.n_repeated == len(X) - 150
-    text = (
-        f"Equal rows: {len(X) - 150} of {len(X)} rows repeat an earlier one (150 are distinct): "
-        "chance tables repeat rows as often, and halves of the rows keep equal ones together."
-    )
+    text = f"Equal rows: {found.repeats.told}"
     assert found.notes == [text] and text in found.summary() and rows.n_rows == len(X)
+    assert f"{len(X) - 150} of {len(X)} rows repeat an earlier one (150 are distinct)" in text
     # and the planted group is found
-    assert found.beyond_chance and found.held_out.p_value == 0.05
+    assert found.verdict == "A" and found.p_value == 0.05
     group = found.partition.labels_
     assert np.sum(group & labels) / np.sum(group | labels) > 0.8
 
@@ -299,7 +322,7 @@ def test_trust_says_that_rows_repeat(copied):
 def test_trust_is_silent_of_rows_that_are_equal_by_chance():
     X = yes_or_no(0, 200, 8)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
-    found = trust(search, X, sizes=2, chance=2, kinds="copula", runs=0, splits=2)
+    found = trust(search, X, chance=2, kinds="copula", runs=0, splits=2, parts=0)
     assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
     assert not any("repeat" in note for note in found.notes)
 

@@ -69,6 +69,34 @@ def test_redrawing_is_what_matches_dummies(monkeypatch):
     assert np.abs(misses).max() > 0.1
 
 
+@pytest.mark.parametrize("name", ["mixed", "dummies"])
+def test_columns_of_few_values_need_no_sorting(mixed, name, monkeypatch):
+    """Which rows have which value is the same: tables are, bit by bit."""
+    X = mixed if name == "mixed" else dummies()
+    quick = [Copula.of(X).draw(np.random.default_rng(seed)) for seed in range(5)]
+    few = [steps is not None for steps in Copula.of(X)._steps]
+    assert few == [1 < len(np.unique(column)) <= 8 for column in X.T] and any(few)
+    monkeypatch.setattr(surrogates, "_FEW_VALUES", 0)
+    assert not any(steps is not None for steps in Copula.of(X)._steps)
+    for seed, table in enumerate(quick):
+        assert np.array_equal(table, Copula.of(X).draw(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("name", ["mixed", "dummies"])
+def test_sweeps_that_gain_nothing_are_not_missed(mixed, name, monkeypatch):
+    X = mixed if name == "mixed" else dummies()
+
+    def miss():
+        law = Copula.of(X)
+        drawn = [correlations(law.draw(np.random.default_rng(seed))) for seed in range(40)]
+        return np.abs(np.mean(drawn, axis=0) - correlations(X)).max()
+
+    stopped = miss()
+    monkeypatch.setattr(surrogates, "_IDLE", surrogates._SWEEPS + 1)
+    # correlations are right to about 0.02 in a single table
+    assert stopped <= miss() + 0.01
+
+
 def test_copula_survives_constant_columns_and_duplicates(mixed):
     X = np.column_stack([mixed, np.full(240, 1e6 + 0.1), mixed[:, 0], mixed[:, 3]])
     drawn = Copula.of(X).draw(np.random.default_rng(0))

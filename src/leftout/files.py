@@ -144,14 +144,18 @@ def unwritable(folder: Path, error: OSError) -> Refusal:
 
 
 class Told:
-    """A result as plain data: a dataclass's fields, and the properties that ``also`` names."""
+    """A result as plain data: a dataclass's fields, and the properties that ``also`` names.
+
+    Fields that ``hidden`` names are left out: those with a value for each row.
+    """
 
     also: ClassVar[tuple[str, ...]] = ()
+    hidden: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
         names = (*getattr(self, "__dataclass_fields__", ()), *self.also)
-        return plain({name: getattr(self, name) for name in names})
+        return plain({name: getattr(self, name) for name in names if name not in self.hidden})
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write :meth:`to_dict`; the file appears whole or not at all."""

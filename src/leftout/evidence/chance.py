@@ -34,7 +34,7 @@ from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.partition import MaxDisparityPartition, prepare
 from leftout.search.pose import Posed, pose
-from leftout.search.sizes import check_sizes, group_sizes
+from leftout.search.sizes import check_sizes, default_smallest, group_sizes
 from leftout.solvers import Means, SearchResult, Solver, takes_sizes
 
 KINDS = tuple(SURROGATES)
@@ -113,11 +113,16 @@ class Task:
     repeats: Repeats | None = None  # None: nobody has looked
 
     @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any) -> Task:
+    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> Task:
+        """``sized``: for groups of a given size, of which a default minimum says nothing."""
         solver, matrix = prepare(estimator, X)
         _check_takes_sizes(solver)
+        smallest = estimator.min_group_size
+        if sized and smallest is None:
+            smallest = default_smallest(*matrix.shape)
         with one_thread():
-            posed = clone(estimator).set_params(group_size=None).pose(matrix)
+            free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
+            posed = free.pose(matrix)
         rngs = generator(estimator.random_state).spawn(3)
         return cls(
             X=matrix,

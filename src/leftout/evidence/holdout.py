@@ -153,7 +153,7 @@ def held_out(
     (True, True)
     """
     check_count("splits", splits)
-    task = Task.of(estimator, X)
+    task = Task.of(estimator, X, sized=True)
     _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
     assert size is not None
     return judge(task, size, splits, Steps(splits, progress))

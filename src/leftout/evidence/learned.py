@@ -28,7 +28,7 @@ def searching(task: Task) -> Task:
 def fewer(solver: Solver) -> Solver:
     """A solver with a quarter of that effort: for pictures."""
     if isinstance(solver, Alternating):
-        return replace(solver, n_starts=_STARTS // 4)
+        return replace(solver, n_starts=max(1, (solver.n_starts or _STARTS) // 4))
     return solver
 
 

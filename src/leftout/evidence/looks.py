@@ -21,7 +21,7 @@ from scipy import stats
 
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.core.ranks import LEVEL, p_value, reaching
+from leftout.core.ranks import LEVEL, reaching
 
 # Parts of a loss are means over this many tables at least.
 FEWEST = 9
@@ -69,22 +69,21 @@ def settled(value: float, others: Array, asked: int) -> bool:
         values = np.append(others, value)
         return bool(value - others.max() >= _CLEAR[n] * values.std())
     if n >= max(asked, _LAST_LOOK):
-        _, low, high = drawing_interval(value, others)
+        _, low, high = drawing_interval(above, n)
         return not low < LEVEL < high
     return False
 
 
-def drawing_interval(value: float, others: Array) -> Interval:
-    """A p-value, and the 90 % interval of what ever more comparison tables would give.
+def drawing_interval(above: int, n: int) -> Interval:
+    """The p-value of ``above`` of ``n`` tables, and its 90 % interval, were ever more drawn.
 
     Examples
     --------
-    >>> p, low, high = drawing_interval(1.0, np.linspace(0.0, 1.02, 99))
+    >>> p, low, high = drawing_interval(2, 99)
     >>> p, round(low, 3), round(high, 3)
     (0.03, 0.004, 0.062)
     """
-    n, above = len(others), reaching(value, others)
     tail = (1.0 - _CONFIDENCE) / 2.0
     low = stats.beta.ppf(tail, above, n - above + 1) if above else 0.0
     high = stats.beta.ppf(1.0 - tail, above + 1, n - above) if above < n else 1.0
-    return Interval(p_value(value, others), float(low), float(high))
+    return Interval((1 + above) / (1 + n), float(low), float(high))

@@ -83,7 +83,8 @@ class Membership(Told):
         return (
             f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
             f"in at least {100 * SURE:.0f} % of {self.parts} searches on {100 * SHARE:.0f} % of "
-            f"the rows; {self.n_borderline:,} borderline."
+            f"the rows; {self.n_borderline:,} {'is' if self.n_borderline == 1 else 'are'} "
+            "borderline."
         )
 
 

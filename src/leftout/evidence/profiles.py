@@ -100,9 +100,10 @@ class Profile:
     chance : dict of Chance
         By kind.
     evidence_size : int or None
-        The size with the largest total loss beyond chance; None without chance tables.
+        The smallest size with about as much total loss beyond chance as any; None where that was
+        not looked for.
     evidence : array of shape (n_sizes,) or None
-        That total, ``k (D(k) - N(k))``, at each size.
+        That total, ``k (D(k) - N(k))``, at each size; None with ``evidence_size``.
     evidence_range : (int, int) or None
         The smallest and the largest size within a tenth of the most evidence.
     n_rows, n_components : int
@@ -140,10 +141,6 @@ class Profile:
             n_components=problem.d,
         )
 
-    def disparity_at(self, size: int) -> float:
-        """The disparity found at a size."""
-        return float(self.disparities[np.flatnonzero(self.sizes == size)[0]])
-
     @property
     def main(self) -> Chance | None:
         """The chance that findings rest on: of the first kind asked for."""
@@ -152,7 +149,7 @@ class Profile:
     @property
     def evidence(self) -> Array | None:
         """Total loss beyond chance at each size, ``k (D(k) - N(k))``."""
-        if self.main is None or not np.array_equal(self.main.sizes, self.sizes):
+        if self.main is None or self.evidence_size is None:
             return None
         return self.sizes * (self.disparities - self.main.mean)
 

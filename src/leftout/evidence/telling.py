@@ -8,10 +8,11 @@ from leftout.core.ranks import LEVEL, can_tell, told_p
 from leftout.evidence import verdicts
 from leftout.evidence.looks import drawing_interval
 from leftout.files import Told
+from leftout.search.sizes import TENTH
 from leftout.wording import counted, number, unambiguous
 
 if TYPE_CHECKING:
-    from leftout.evidence.profiles import Chance, Profile
+    from leftout.evidence.profiles import Profile
 
 # What comparison tables of a kind are called.
 CALLED = {
@@ -86,7 +87,8 @@ class Weighed(Told):
         found = self._verdict
         if found is None:
             return (
-                "What explains the loss was not tested: that takes comparison tables of both kinds."
+                f"What explains the loss was not tested: that takes {FEWEST_TABLES} comparison "
+                "tables of each kind, and halves of the rows."
             )
         columns = [] if self.parts is None else self.parts.values.carriers
         return found.told([unambiguous(name) for name in columns])
@@ -111,17 +113,15 @@ class Weighed(Told):
         p = self.p_value if kind == "copula" else self.p_cloud
         if p is None:
             return f"{text}."
-        return f"{text} ({told_p(p)}{self._how_exact(kind, main)})."
+        return f"{text} ({told_p(p)}{self._how_exact(kind, p, main.surrogates)})."
 
-    def _how_exact(self, kind: str, main: Chance) -> str:
+    def _how_exact(self, kind: str, p: float, tables: int) -> str:
         """What else to know of a p-value: sizes, rows, and how exact it is."""
         more = ""
         if kind == "copula" and self.chosen == "evidence":
             more += f" over {counted(len(self.profile.sizes), 'size')}"
-        elif main.surrogates >= 99:
-            at = main.at(self.group_size)
-            value = self.profile.disparity_at(self.group_size)
-            _, low, high = drawing_interval(value, main.curves[:, at])
+        elif tables >= 99:
+            _, low, high = drawing_interval(round(p * (1 + tables)) - 1, tables)
             more += f", with ever more tables {number(low, digits=2)} to {number(high, digits=2)}"
         if self.of_rows is not None and self.of_rows > self.profile.n_rows:
             more += f", on {self.profile.n_rows:,} of the rows"
@@ -154,13 +154,16 @@ class Weighed(Told):
     @property
     def told_size(self) -> str:
         """How large the group is, and why."""
+        rows = self.profile.n_rows
         how = {
             "tenth": "the worst-represented tenth",
             "evidence": "the smallest size with about as much evidence as any",
             "given": "the size asked for",
             "free": "the size that the search chose",
         }[self.chosen]
-        return f"{self.group_size:,} of {self.profile.n_rows:,} rows, {how}"
+        if self.chosen == "tenth" and self.group_size > round(TENTH * rows):
+            how = "more than a tenth, since a group needs as many"
+        return f"{self.group_size:,} of {rows:,} rows, {how}"
 
     def summary(self) -> str:
         """The evidence in plain words, a line for each question."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
 from leftout.evidence.telling import FEWEST_TABLES as FEWEST_TABLES
 from leftout.evidence.telling import Weighed, doubts
+from leftout.files import plain
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import TENTH, group_sizes, worst_tenth
@@ -113,7 +114,7 @@ class Trust(Weighed):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
         found = self.partition
-        return {
+        data = {
             "partition": {
                 "group_size": self.group_size,
                 "chosen": self.chosen,
@@ -140,6 +141,7 @@ class Trust(Weighed):
             "stability": None if self.stability is None else self.stability.to_dict(),
             "notes": self.notes,
         }
+        return {key: plain(value) for key, value in data.items()}
 
 
 @clean_interrupts()
@@ -207,7 +209,7 @@ def trust(
     for name, value in asked.items():
         check_whole(name, value)
     kinds = check_kinds(kinds)
-    task = Task.of(estimator, X)
+    task = Task.of(estimator, X, sized=group_size != EVIDENCE)
     if group_size is None:
         group_size = TENTH if estimator.group_size is None else estimator.group_size
     if group_size == EVIDENCE and not (chance and "copula" in kinds):
@@ -262,7 +264,7 @@ def trust(
         partition=found,
         group_size=size,
         chosen=chosen,
-        profile=compared.profile if by_size is None else by_size,
+        profile=compared.profile if chosen != EVIDENCE else _with_others(by_size, compared),
         parts=_parts(found, posed, compared, names),
         held_out=held_out,
         membership=belongs,
@@ -344,11 +346,17 @@ def _compared(
 def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, steps: Steps) -> float:
     """The p-value of the same rows with the tails of their columns drawn in."""
     X = drawn_in(task.X)
-    other = Task.of(clone(task.estimator).set_params(n_components=task.n_components), X)
+    again = clone(task.estimator).set_params(n_components=task.n_components)
+    other = Task.of(again, X, sized=True)
     beside = Beside.of(other, size)
     of_table, of_values = rng.spawn(2)
     law = other.law("copula")
     return beside.compared("copula", law, beside.table(of_table), chance, of_values, steps).p_value
+
+
+def _with_others(by_size: Profile, compared: _Compared) -> Profile:
+    """The profile that chose the size, and the kinds of tables that it was not compared with."""
+    return replace(by_size, chance=compared.profile.chance | by_size.chance)
 
 
 def _parts(

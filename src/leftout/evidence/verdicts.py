@@ -76,7 +76,7 @@ def verdict(p_values: float | None, p_cloud: float | None, overlap: float | None
     if p_values is None:
         return None
     if p_values <= LEVEL:
-        return VERDICTS["A" if overlap is not None and overlap >= SAME_GROUP else "B"]
+        return None if overlap is None else VERDICTS["A" if overlap >= SAME_GROUP else "B"]
     if p_cloud is None:
         return None
     return VERDICTS["C" if p_cloud <= LEVEL else "D"]
