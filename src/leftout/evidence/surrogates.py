@@ -32,9 +32,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, special
 
 from leftout.core.distinct import IntArray
@@ -54,6 +55,9 @@ _CORRECTIONS, _DAMPING = 2, 0.5
 _SMALLEST, _SMALLEST_CORRECTED = 0.05, 0.2
 # Columns of so few values need not be sorted: it is enough to know which rows have which.
 _FEW_VALUES = 8
+
+
+Real = NDArray[np.floating[Any]]
 
 
 class Surrogate(Protocol):
@@ -198,7 +202,7 @@ class Copula:
         changes = [np.flatnonzero(np.diff(values)) for values in self.values]
         return [each if 0 < len(each) < _FEW_VALUES else None for each in changes]
 
-    def _ordered(self, latent: Array, column: int, slots: _Slots) -> IntArray:
+    def _ordered(self, latent: Real, column: int, slots: _Slots) -> IntArray:
         """Rows by rising latent values, or only in the order of the column's values."""
         steps = self._steps[column]
         if steps is None or slots.counts is not None:
@@ -240,7 +244,7 @@ class _Slots(NamedTuple):
         spread = np.sqrt(self.weights @ values**2)
         return values / spread if spread > 0.0 else values
 
-    def products(self, X: Array, others: Array) -> Array:
+    def products(self, X: Real, others: Real) -> Real:
         """Correlations of standardised columns, (n, n_rows), with others, (n_rows, ...)."""
         if self.counts is None:
             return X @ others / self.n_rows
@@ -252,7 +256,7 @@ def _inverse(R: Array, smallest: float) -> Array:
     return (vectors / np.maximum(values, smallest)) @ vectors.T
 
 
-def _largest_miss(X: Array, slots: _Slots, target: Array) -> float:
+def _largest_miss(X: Real, slots: _Slots, target: Array) -> float:
     """Between a target and the correlations of standardised columns, one per row of ``X``."""
     misses = slots.products(X, X.T) - target
     np.fill_diagonal(misses, 0.0)
