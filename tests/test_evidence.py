@@ -450,8 +450,8 @@ def test_the_summary_of_known_numbers():
         "much, and halves of the table, searched apart, agree on most of the rows.",
         "Comparison tables: The loss exceeds the rest's by 1.25; in 39 tables with the same values "
         "and correlations the same search finds 0.403 on average (p = 0.025).",
-        "Other rows: A group found the same way on half of the rows loses 0.91 more than the rest "
-        "on the other half (0.808 to 1.01). Groups of halves of the table, searched apart, share "
+        "Other rows: A group found the same way on half of the rows loses 0.91 (0.81 to 1.01) more "
+        "than the rest on the other half. Groups of halves of the table, searched apart, share "
         "55 % of the rows that either leaves out (1 split): one group. 15 of 20 rows are members: "
         "left out in at least 80 % of 16 searches on 80 % of the rows; 5 are borderline.",
         "A note.",

@@ -180,10 +180,10 @@ def test_parts_by_hand():
     assert [(each.column, each.loss) for each in found.own.columns] == [
         *(("a", 0.25), ("d", 0.125), ("c", 0.0625), ("b", 0.0)),
     ]
-    assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d", "c"]
+    assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
     assert found.told == (
         "Of 1 more than the rest lose, 0.375 any cloud of this spread, 0.188 rare or uneven values "
-        "(b and c) and 0.438 a structure of their own (a, d and c)."
+        "(b and c) and 0.438 a structure of their own (a and d)."
     )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
@@ -205,10 +205,11 @@ def test_features_of_one_column_are_added():
 def test_a_part_may_be_below_zero():
     found = Parts.of(0.5, SPLIT / 2, (0.375, CLOUD), (0.5625, VALUES), list("abcd"), None, 0.9)
     assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
-    # a small part is not pinned on columns, nor is the cloud's
+    # a small part is not pinned on columns, nor is the cloud's; rare values are those of these rows
+    assert found.values.carriers == ["b", "c"] and found.unusual == ["c", "d"]
     assert found.told == (
         "Of 0.5 more than the rest lose, 0.375 any cloud of this spread, 0.188 rare or uneven "
-        "values (b and c) and -0.0625 a structure of their own."
+        "values (c and d) and -0.0625 a structure of their own."
     )
 
 

@@ -63,8 +63,12 @@ class Part(Told):
     @property
     def carriers(self) -> list[str]:
         """The few columns that carry most of it."""
-        gained = sum(max(each.loss, 0.0) for each in self.columns)
-        return [each.column for each in self.columns[:_MOST] if each.loss > _SHARE * gained]
+        return _leading(self.columns)
+
+
+def _leading(columns: Sequence[Carrier]) -> list[str]:
+    gained = sum(max(each.loss, 0.0) for each in columns)
+    return [each.column for each in columns[:_MOST] if each.loss > _SHARE * gained]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,10 +147,23 @@ class Parts:
         return Part(loss=loss, p_value=p_value, columns=self._carriers(place), share=share)
 
     def _carriers(self, place: int) -> list[Carrier]:
-        if self.by_feature is None:
-            return []
+        return [] if self.by_feature is None else self._ranked(self.by_feature[place])
+
+    @property
+    def unusual(self) -> list[str]:
+        """The few columns whose rare or uneven values these rows lose by.
+
+        Other rows of comparison tables may lose by others: where these rows have hardly a structure
+        of their own, all that they lose beyond any cloud is counted.
+        """
+        if self.by_feature is None or self.losses[2] > _SHARE * self.total:
+            return self.values.carriers
+        return _leading(self._ranked(self.by_feature[1] + self.by_feature[2]))
+
+    def _ranked(self, by_feature: Array) -> list[Carrier]:
+        """Columns by what they add, most first."""
         sums: dict[str, float] = {}
-        for name, part in zip(self.names, self.by_feature[place].tolist(), strict=True):
+        for name, part in zip(self.names, by_feature.tolist(), strict=True):
             sums[name] = sums.get(name, 0.0) + part
         ranked = sorted(sums.items(), key=lambda one: -one[1])
         return [Carrier(column=name, loss=part) for name, part in ranked]
@@ -157,8 +174,9 @@ class Parts:
         words = []
         for key, part in self.each().items():
             text = f"{number(part.loss, self.total)} {CALLED[key]}"
-            if part.loss > _SHARE * abs(self.total) and key != "cloud" and part.carriers:
-                text += f" ({listed([unambiguous(name) for name in part.carriers])})"
+            carriers: list[str] = {"cloud": [], "values": self.unusual, "own": part.carriers}[key]
+            if part.loss > _SHARE * abs(self.total) and carriers:
+                text += f" ({listed([unambiguous(name) for name in carriers])})"
             words.append(text)
         return f"Of {number(self.total)} more than the rest lose, {listed(words)}."
 

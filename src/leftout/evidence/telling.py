@@ -90,7 +90,7 @@ class Weighed(Told):
                 f"What explains the loss was not tested: that takes {FEWEST_TABLES} comparison "
                 "tables of each kind, and halves of the rows."
             )
-        columns = [] if self.parts is None else self.parts.values.carriers
+        columns = [] if self.parts is None else self.parts.unusual
         return found.told([unambiguous(name) for name in columns])
 
     @property
