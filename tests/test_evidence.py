@@ -121,7 +121,7 @@ def test_the_worst_tenth(smallest, rows, d, size):
 
 
 def test_a_default_minimum_is_not_that_of_a_given_size(planted):
-    """Twenty rows are fewer than five for each column: of a minimum that was not asked for."""
+    """Twenty rows are fewer than five for each column, a minimum that nobody asked for."""
     X = planted[0][:90]
     assert trust(search(), X, chance=2, **ALONE).group_size == 20
     with pytest.warns(UserWarning, match="using 22"):
