@@ -49,7 +49,8 @@ def nothing(ax):
 def page_of(found):
     data = found.to_dict()
     told = {"pca", "explanation", "mitigation"} | {key for key in data if data[key]}
-    needs = {"profile": "profile", "parts": "parts", "known": "known", "harm": "harm"}
+    needs = {"profile": "profile", "agreement": "stability", "consensus": "stability"}
+    needs |= {"known": "known", "harm": "harm", "parts": "parts"}
     names = [name for name in ALTERNATIVES if needs.get(name, "pca") in told]
     if not data["explanation"]["alignment"]:
         names.remove("alignment")
