@@ -255,6 +255,8 @@ def test_the_page_shows_the_numbers_of_the_json(hostile, page):
     assert f"{data['partition']['sizes'][1]:,}" in text
     for line in data["comparison"]:
         assert f"{line['disparity']:.3g}" in text
+    # what people read speaks of comparison tables; chance is the name of an option
+    assert re.findall(r".{20}\bchance\b(?!=).{20}", text, re.IGNORECASE) == []
     for finding in data["findings"]:
         assert finding["title"].replace("'", "&#39;") in text
     for line in data["mitigation"]["by_dimension"]:
