@@ -34,7 +34,9 @@ class Page(HTMLParser):
             self.cells = []
         if tag in BLOCKS or tag in ("td", "th", "div", "section", "tr"):
             self._end_line()
-        if {"fill", "mark"} & set(given.get("class", "").split()):
+        if given.get("class", "").startswith("key "):
+            self.text += f" [{given['class']}] "
+        elif {"fill", "mark"} & set(given.get("class", "").split()):
             self.text += f" [{given['class']}, {given['style']}] "
         elif given.get("class", "").split()[:1] in (["left"], ["status"]):
             self.text += f"[{given['class']}] "
@@ -46,8 +48,6 @@ class Page(HTMLParser):
             self.text += f"[{given['title']}] " if "title" in given else ""
         elif tag == "svg":
             self.text += f"[{given['aria-labelledby']}] "
-        elif tag == "details":
-            self.text += "[open] " if "open" in given else "[closed] "
 
     def handle_data(self, data):
         if not any(tag in SKIPPED for tag, _ in self.open):
@@ -72,6 +72,10 @@ class Page(HTMLParser):
             pairs = zip(heads, self.cells, strict=True)
             named = [f"{head}: {cell}" if head else cell for head, cell in pairs]
             self.lines.append("  " + " | ".join(named))
+        elif tag == "summary":
+            parent = self.open[-1][1]
+            self.text = f"[{'open' if 'open' in parent else 'closed'}] {self.text}"
+            self._end_line(tag)
         elif tag in BLOCKS:
             self._end_line(tag)
         elif tag in ("div", "section"):

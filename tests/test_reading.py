@@ -27,6 +27,7 @@ from leftout import __version__, report
 from leftout.cli import lines, terminal
 from leftout.core.interval import Interval
 from leftout.report.alternatives import ALTERNATIVES
+from leftout.report.gists import gists
 from leftout.reproduce.compare import Results, compared
 from leftout.reproduce.lessons import headline, lessons
 from leftout.reproduce.verdicts import Against, Line, Ours, judge
@@ -49,7 +50,7 @@ def page_of(found):
     data = found.to_dict()
     told = {"pca", "explanation", "mitigation"} | {key for key in data if data[key]}
     needs = {"profile": "profile", "agreement": "stability", "consensus": "stability"}
-    needs |= {"known": "known", "harm": "harm"}
+    needs |= {"known": "known", "harm": "harm", "parts": "parts"}
     names = [name for name in ALTERNATIVES if needs.get(name, "pca") in told]
     if not data["explanation"]["alignment"]:
         names.remove("alignment")
@@ -80,6 +81,60 @@ def test_the_page_on_numbers_that_are_predicted():
     lines = cells.Page(page_of(predicted())).lines
     begin, end = lines.index("h2 What it costs them"), lines.index("h2 What can be done: Fair PCA")
     same("page_harm", lines[begin:end])
+
+
+def test_parts_below_zero_on_the_page():
+    """A bar has no room for them: they are told beside it."""
+    lost = known.parts((0.407, -0.143, 0.034))
+    lines = cells.Page(page_of(known.audit(trust=known.trust(parts=lost)))).lines
+    at = lines.index("dt Why") + 2
+    assert lines[at : at + 4] == [
+        "[fill cloud, width: 92.3%] [fill values, width: 0.0%] [fill own, width: 7.7%]",
+        "[key cloud] 0.407 any cloud of this spread",
+        "[key values] -0.143 rare or uneven values, taken off",
+        "[key own] 0.034 a structure of their own (colour and income)",
+    ]
+    carried = [line for line in lines if line.startswith("  part: [key values]")]
+    assert carried == [
+        "  part: [key values] rare or uneven values | loss: -0.143 | share: -48 % | p: 0.025 | "
+        "columns that carry it: \u2013"
+    ]
+
+
+def test_sizes_without_comparison_tables_on_the_page():
+    chance = known.chance(
+        sizes=np.array([617]), curves=np.full((39, 1), 0.25), p_values=np.array([0.026])
+    )
+    weighed = known.trust(profile=known.profile(chance={"copula": chance}), parts=None)
+    lines = cells.Page(page_of(known.audit(trust=weighed))).lines
+    none = "same values: \u2013 | p at this size: \u2013"
+    assert [line for line in lines if line.startswith("  rows: ")][:3] == [
+        f"  rows: 310 | disparity: 0.78 | ceiling: 0.98 | {none}",
+        "  rows: 617 | disparity: 0.592 | ceiling: 0.74 | same values: 0.25 | "
+        "p at this size: 0.026",
+        f"  rows: 1,240 | disparity: 0.51 | ceiling: 0.655 | {none}",
+    ]
+    assert not any("[key cloud] 0" in line for line in lines)
+
+
+def test_what_folded_sections_say_they_hold():
+    data = known.audit().to_dict()
+    untested = data["trust"] | {"verdict": None, "verdict_name": None}
+    other = gists(
+        data
+        | {"harm": None, "named": [], "comparison": [], "held_out": None, "known_search": None}
+        | {"trust": untested}
+    )
+    assert [other[name] for name in ("harm", "names", "algorithms", "real")] == [
+        "How far the prediction that is there errs on either side",
+        "None was found.",
+        "Not compared.",
+        "Too few comparison tables to say.",
+    ]
+    assert "known" not in other
+    assert gists(data | {"held_out": None})["real"] == (
+        "A group of its own; tables with the same values: p = 0.025"
+    )
 
 
 def test_the_page_on_the_paper():

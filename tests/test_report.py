@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browsing import opened
+import known
+from browsing import clipped, height, opened, printed, unfold
 from leftout import audit
 from leftout.files import write_together
+from test_reading import page_of
 
 HOSTILE = [
     "<script>document.title='run'</script>",
@@ -64,10 +66,10 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     tab, heard = opened(browser, page, width, scheme)
     assert heard["console"] == [] and heard["requests"] == [page.as_uri()]
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    unfold(tab)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width and clipped(tab) == []
     figures = tab.locator("figure svg")
-    assert figures.count() == 10
+    assert figures.count() == 9
     for place in range(figures.count()):
         box = figures.nth(place).bounding_box()
         assert box["width"] > 250 and box["height"] > 150
@@ -82,7 +84,7 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
-    assert len(links) == 13 and set(links) <= set(ids)
+    assert len(links) == 15 and set(links) <= set(ids)
 
 
 def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
@@ -105,8 +107,8 @@ def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
 
 
 def test_tables_sort_by_keyboard(browser, page):
-    tab, _ = opened(browser, page)
-    table = tab.locator("#rules ~ .scroll table, #rules ~ * table").first
+    tab, _ = opened(browser, page, anchor="#rules")
+    table = tab.locator("#rules table").first
     head = table.locator("th", has_text="rows").first
     for expected in ("descending", "ascending"):
         head.locator("button").focus()
@@ -116,9 +118,88 @@ def test_tables_sort_by_keyboard(browser, page):
         assert column == sorted(column, reverse=expected == "descending")
 
 
-def test_it_prints(browser, page):
-    tab, _ = opened(browser, page)
-    assert len(tab.pdf()) > 20_000
+@pytest.fixture(scope="module", params=[known.audit, known.bare], ids=["full", "bare"])
+def told(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("told") / "report.html"
+    path.write_text(page_of(request.param()), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("width", "most"), [(1280, 4_500), (390, 7_500)])
+def test_the_answer_comes_first_and_all_else_is_folded(browser, told, page, width, most):
+    for path in (told, page):
+        tab, _ = opened(browser, path, width)
+        assert height(tab) <= most
+        assert tab.locator("main > section details").count() == 0
+        first = tab.locator("main > section")
+        assert first.count() == 1 and first.bounding_box()["height"] < 0.7 * height(tab)
+        folded = tab.locator(".more > section > details")
+        assert folded.count() >= 10 and tab.locator("details[open]").count() == 0
+        for place in range(folded.count()):
+            gist = folded.nth(place).locator("> summary .gist")
+            assert gist.is_visible() and len(gist.inner_text()) > 10
+
+
+@pytest.mark.parametrize("width", [380, 768, 1280])
+def test_no_cell_is_clipped(browser, told, width):
+    tab, _ = opened(browser, told, width)
+    unfold(tab)
+    assert clipped(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    # a box that scrolls says so, and only such a box
+    for box in tab.locator(".scroll").all():
+        wide = box.evaluate("b => b.scrollWidth > b.clientWidth")
+        hint = box.evaluate("b => getComputedStyle(b, '::before').content")
+        assert ("scroll" in hint) == wide
+        assert box.evaluate("b => getComputedStyle(b).backgroundImage").count("gradient") == 4
+    captions = tab.locator("caption").evaluate_all("all => all.map(c => c.clientWidth)")
+    assert min(captions) > min(0.55 * width, 280)
+
+
+def test_clipped_cells_are_seen(browser, told):
+    tab, _ = opened(browser, told)
+    unfold(tab)
+    narrow = "'display: block; min-width: 0; width: 1px'"
+    tab.evaluate(f"document.querySelector('td.code').style = {narrow}")
+    assert clipped(tab) == ["D001"]
+    tab.evaluate("document.querySelector('.scroll').style = 'width: 300px'")
+    assert len(clipped(tab)) > 20  # the box scrolls without a hint
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_links_open_what_they_lead_to(browser, told, scripts):
+    tab, _ = opened(browser, told, java_script_enabled=scripts)
+    names = [link.get_attribute("href") for link in tab.locator("nav a").all()]
+    assert names[0] == "#verdict" and len(names) >= 12
+    for name in names[1:]:
+        inside = tab.locator(name)
+        assert not inside.is_visible()
+        tab.locator(f'nav a[href="{name}"]').click()
+        assert inside.is_visible()
+    tab, _ = opened(browser, told, anchor="#rules", java_script_enabled=scripts)
+    assert tab.locator("#rules").is_visible() and not tab.locator("#glossary").is_visible()
+    title = tab.locator("#rules-title").bounding_box()
+    assert 0 <= title["y"] < 900
+
+
+def test_a_link_opens_again_what_was_closed(browser, told):
+    tab, _ = opened(browser, told, anchor="#rules")
+    tab.locator("#rules-title").click()
+    assert not tab.locator("#rules").is_visible()
+    tab.locator('nav a[href="#rules"]').click()
+    assert tab.locator("#rules").is_visible()
+
+
+def test_paper_has_the_answer_on_two_pages_then_everything(browser, told):
+    tab, _ = opened(browser, told)
+    pages = printed(tab)
+    assert tab.locator("details[open]").count() == 0  # as it was
+    # the same without the script
+    silent, _ = opened(browser, told, java_script_enabled=False)
+    assert printed(silent) == pages
+    tab.evaluate("document.querySelector('.more').remove()")
+    answer = printed(tab)
+    assert answer <= 2 and pages >= answer + 4
 
 
 def test_the_page_is_one_small_file_that_asks_for_nothing(page):
@@ -160,10 +241,10 @@ def test_order_and_alternatives(page):
     outline.feed(page.read_text(encoding="utf-8"))
     assert outline.wrong == [] and outline.open == []
     assert outline.titles[1:] == [
-        "Findings", "Who they are", "Groups with a name", "Known groups", "Is it real?",
-        "How the algorithms compare", "What drives it", "Rules", "What it costs them",
-        "What can be done: Fair PCA", "Typical values", "Settings, and how to repeat this",
-        "Glossary",
+        "How much variance is kept", "Findings", "Who they are", "Groups with a name",
+        "Known groups", "Why, and does it come back?", "What drives it", "Rules",
+        "What it costs them", "What can be done: Fair PCA", "Typical values",
+        "How the algorithms compare", "The columns", "Settings, and how to repeat this", "Glossary",
     ]  # fmt: skip
 
 
@@ -174,6 +255,8 @@ def test_the_page_shows_the_numbers_of_the_json(hostile, page):
     assert f"{data['partition']['sizes'][1]:,}" in text
     for line in data["comparison"]:
         assert f"{line['disparity']:.3g}" in text
+    # what people read speaks of comparison tables; chance is the name of an option
+    assert re.findall(r".{20}\bchance\b(?!=).{20}", text, re.IGNORECASE) == []
     for finding in data["findings"]:
         assert finding["title"].replace("'", "&#39;") in text
     for line in data["mitigation"]["by_dimension"]:
@@ -191,6 +274,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from leftout.files import write_together
+from test_reading import page_of
 folder = Path(sys.argv[1])
 print("ready", flush=True)
 while True:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leftout.evidence.parts import CALLED
 from leftout.evidence.telling import CALLED as TABLES
 from leftout.wording import listed, number, unambiguous
 
@@ -28,12 +27,6 @@ def _people(data: Data) -> str:
     )
 
 
-def _parts(data: Data) -> str:
-    found = data["parts"]
-    each = [f"{number(found[key]['loss'], found['total'])} {name}" for key, name in CALLED.items()]
-    return f"One bar of {number(found['total'])}: {listed(each)}."
-
-
 def _profile(data: Data) -> str:
     lines = data["profile"]
     text = (
@@ -48,21 +41,6 @@ def _profile(data: Data) -> str:
             f"{known[-1]['size']:,} on average."
         )
     return text
-
-
-def _agreement(data: Data) -> str:
-    found = data["stability"]
-    return (
-        f"Squares: how far every two of {found['runs']} runs agree, Jaccard "
-        f"{found['jaccard_mean']:.2f} on average, {found['jaccard_low']:.2f} at least."
-    )
-
-
-def _consensus(data: Data) -> str:
-    return (
-        f"Bars: how many rows are left out in what share of {data['stability']['runs']} runs; rows "
-        "that never are left out are not shown."
-    )
 
 
 def _features(data: Data) -> str:
@@ -135,11 +113,8 @@ def _error(value: float, found: Data) -> str:
 
 ALTERNATIVES: dict[str, Callable[[Data], str]] = {
     "people": _people,
-    "parts": _parts,
     "scree": _scree,
     "profile": _profile,
-    "agreement": _agreement,
-    "consensus": _consensus,
     "features": _features,
     "scores": _scores,
     "alignment": _alignment,

@@ -11,9 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from leftout.core.ranks import told_p
+from leftout.evidence.parts import CALLED
+from leftout.evidence.verdicts import VERDICTS
 from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
+from leftout.report.gists import by_column, carriers, gists
 from leftout.wording import ROUNDING, counted, listed, number, shown
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -22,9 +25,20 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
     """The report: one HTML page with all that it needs."""
-    images = {name: drawn(name, draw, ALTERNATIVES[name](data)) for name, draw in figures.items()}
-    answers = {finding["code"]: finding for finding in data["findings"]}
-    return _rendered("page.html", {**data, "answers": answers}, images)
+    images = {
+        name: drawn(name, draw, ALTERNATIVES[name](data))
+        for name, draw in figures.items()
+        if name in ALTERNATIVES
+    }
+    more = {
+        "answers": {finding["code"]: finding for finding in data["findings"]},
+        "gists": gists(data),
+        "part_names": CALLED,
+        "carriers": carriers(data["parts"]),
+        "by_column": by_column(data["parts"]),
+        "verdicts": VERDICTS,
+    }
+    return _rendered("page.html", {**data, **more}, images)
 
 
 def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:

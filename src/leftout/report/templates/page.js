@@ -25,16 +25,37 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     });
   });
 });
-// What does not scroll need not be a stop on the way through the page.
+// What does not scroll need not be a stop on the way through the page; what does says so.
 var fit = function () {
   document.querySelectorAll(".scroll").forEach(function (box) {
-    if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+    var wide = box.scrollWidth > box.clientWidth;
+    box.classList.toggle("wide", wide);
+    if (wide) box.setAttribute("tabindex", "0");
     else box.removeAttribute("tabindex");
   });
 };
 fit();
 window.addEventListener("resize", fit);
 document.querySelectorAll("details").forEach(function (part) { part.addEventListener("toggle", fit); });
+// A link opens what it leads to.
+var reveal = function (hash) {
+  var target = hash.length > 1 && document.getElementById(hash.slice(1));
+  for (var part = target; part; part = part.parentElement) {
+    if (part.tagName === "DETAILS") part.open = true;
+  }
+  if (target) target.scrollIntoView();
+};
+document.querySelectorAll('a[href^="#"]').forEach(function (link) {
+  link.addEventListener("click", function () { reveal(link.hash); });
+});
+window.addEventListener("hashchange", function () { reveal(location.hash); });
+if (location.hash) reveal(location.hash);
+// Paper has everything, and afterwards the page is as it was.
+var folded = [];
 window.addEventListener("beforeprint", function () {
-  document.querySelectorAll("details").forEach(function (part) { part.open = true; });
+  folded = Array.prototype.slice.call(document.querySelectorAll("details:not([open])"));
+  folded.forEach(function (part) { part.open = true; });
+});
+window.addEventListener("afterprint", function () {
+  folded.forEach(function (part) { part.open = false; });
 });
