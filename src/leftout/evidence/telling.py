@@ -116,7 +116,7 @@ class Weighed(Told):
     def _how_exact(self, kind: str, main: Chance) -> str:
         """What else to know of a p-value: sizes, rows, and how exact it is."""
         more = ""
-        if kind == "copula" and self.chosen == "evidence":
+        if kind == "copula" and self.chosen == "evidence" and self.profile.evidence is not None:
             more += f" over {counted(len(self.profile.sizes), 'size')}"
         elif main.surrogates >= 99:
             at = main.at(self.group_size)
