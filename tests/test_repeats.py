@@ -287,7 +287,7 @@ def test_trust_says_that_rows_repeat(copied):
     assert found.repeats.n_distinct == 150 and found.repeats.n_repeated == len(X) - 150
     text = (
         f"Equal rows: {len(X) - 150} of {len(X)} rows repeat an earlier one (150 are distinct): "
-        "chance tables repeat rows as often, and halves of the rows keep equal ones together."
+        "comparison tables repeat rows as often, and halves of the rows keep equal ones together."
     )
     assert found.notes == [text] and text in found.summary() and rows.n_rows == len(X)
     # and the planted group is found
