@@ -81,6 +81,8 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
         "n_features_in_": 17,
         "explained_variance_ratio_": np.array([0.41, 0.22, 0.12]),
         "group_components_": np.zeros((2, 3, 17)),
+        "mean_": np.zeros(17),
+        "components_": np.eye(3, 17),
         "offset_": 0.5,
     }
     for name, value in (settled | changed).items():

@@ -54,6 +54,9 @@ def figures():
     across = known.harm(by_dimension=known.across())
     yield "harm by dimension", plots.harm_by_dimension, (across,), {}
     yield "plane", plots.plane, (found, X), {}
+    yield "people", plots.people, (found, X), {}
+    yield "parts", plots.parts, (known.parts(),), {}
+    yield "parts, below zero", plots.parts, (known.parts((0.407, -0.143, 0.034)),), {}
 
 
 def test_the_figures():
@@ -85,8 +88,10 @@ def test_figures_of_the_page_are_the_figures():
     assert drawing.keys() == ALTERNATIVES.keys()
     titles = {name: draw(Figure().subplots()).get_title() for name, draw in drawing.items()}
     assert titles == {
+        "people": "Every row's error under two PCAs",
+        "parts": "Why they lose 0.584 more than the rest",
         "scree": "3 components keep 75 % of the variance",
-        "profile": "Best disparity found, beside chance",
+        "profile": "Best disparity found, beside comparison tables",
         "agreement": "Agreement of 6 runs, mean 0.72",
         "consensus": "3 rows in every run, 2 in none",
         "features": "A disparity of 0.584, by feature",
