@@ -142,12 +142,12 @@ def parts(losses=(0.207, 0.143, 0.234), p_cloud=0.031, p_values=0.025):
     )
 
 
-def membership(sure=743, doubtful=119):
+def membership(sure=743, doubtful=119, rest=REST, group=GROUP):
     """Of the group's rows, some are sure to belong, some are hardly in it, some in between."""
-    shares = np.full(GROUP, 0.6875)
-    shares[:sure], shares[GROUP - doubtful :] = 0.9375, 0.25
-    group = np.repeat([False, True], [REST, GROUP])
-    return Membership(shares=np.append(np.full(REST, 0.0625), shares), group=group, parts=16)
+    shares = np.full(group, 0.6875)
+    shares[:sure], shares[group - doubtful :] = 0.9375, 0.25
+    inside = np.repeat([False, True], [rest, group])
+    return Membership(shares=np.append(np.full(rest, 0.0625), shares), group=inside, parts=16)
 
 
 def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):

@@ -88,19 +88,21 @@ def test_findings_name_what_to_repeat_with():
 
     def details():
         none = known.profile(chance={})
-        few = known.trust(profile=none, p_value=None)
+        few = known.trust(profile=none, p_value=None, p_drawn_in=None, parts=None)
         intake = known.intake(sensitive=[])
-        answers = findings(found.partition, few, None, nothing, found.mitigation, intake)
+        answers = findings(found.partition, few, None, nothing, None, found.mitigation, intake)
         return {each.code: each.detail for each in answers}
 
     here = details()
-    assert here["C001"].endswith(" Repeat with chance=99.")
+    for code in ("C001", "C002", "V001"):
+        assert here[code].endswith(" Repeat with chance=99.")
     assert here["S001"] == "Needs 5 runs, got 0. Repeat with runs=30."
     assert here["A001"] == "No column was named as sensitive. Name some: sensitive=['A', 'B']."
     assert here["O001"] == "No target was given. Name one: target='COLUMN'."
     with asked_by(as_option):
         there = details()
-    assert there["C001"].endswith(" Repeat with --chance 99.")
+    for code in ("C001", "C002", "V001"):
+        assert there[code].endswith(" Repeat with --chance 99.")
     assert there["S001"] == "Needs 5 runs, got 0. Repeat with --runs 30."
     assert there["A001"] == "No column was named as sensitive. Name some: --sensitive A,B."
     assert there["O001"] == "No target was given. Name one: --target COLUMN."

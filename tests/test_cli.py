@@ -46,12 +46,12 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     for words in (
-        "200 of 1,989 rows are represented worst", "application approved = yes (not searched)",
-        "applicant is Hispanic = yes",
-        "left-out group", "rest", "not run", "Fair PCA with as many components",
-        "Groups with a name", "names cover 80 % of the worst-represented tenth",
+        "By sharing one PCA, 200 of 1,989 rows lose", "approved = yes (not searched)", "Who: ",
+        "Why: What explains the loss was not tested", "left-out group", "rest", "with Fair PCA",
+        "All tables: --full, or the report.",
     ):  # fmt: skip
         assert words in text
+    assert "Findings" not in text and len(result.stdout.splitlines()) <= 60  # 80 characters wide
     assert "row " not in text  # no single row unless asked for
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written == ["audit.json", "groups.csv", "report.html"]
@@ -62,8 +62,14 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
 
 
 def test_rows_are_shown_only_when_asked_for(demo_table, tmp_path):
-    result = call(*QUICK, "--rows", "2", "--out", tmp_path)
+    result = call(*QUICK, "--rows", "2", "--full", "--out", tmp_path)
     text = " ".join(result.stdout.split())
+    for words in (
+        "Findings", "not run", "Groups with a name", "names cover 80 % of the worst-represented",
+        "What it costs", "Which columns the group looks like", "Rules: who is left out",
+    ):  # fmt: skip
+        assert words in text
+    assert "All tables:" not in text
     assert "Deepest in the left-out group, and most typical of the rest" in text
     assert "These are actual rows" in (tmp_path / "report.html").read_text()
 
@@ -103,7 +109,7 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
     )
     os.close(theirs)
     try:
-        said = _shown(ours, 300, until=b"copula")  # the search of chance tables is under way
+        said = _shown(ours, 300, until=b"which groups have a name")  # a long search is under way
         running.send_signal(signal.SIGINT)
         said += _shown(ours, 60)
         assert running.communicate(timeout=60)[0] == b"" and running.returncode == 130
@@ -213,13 +219,14 @@ ASKED = [
     ("--preset paper", {"preset": "paper"}),
     ("--seed 5", {"random_state": 5}),
     ("--rows 2", {"rows": 2}),
+    ("--quick", {"quick": True}),
 ]
 
 
 @pytest.mark.parametrize(("words", "asked"), ASKED)
 def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, asked):
     given = caught(monkeypatch, "leftout.auditing.run.run")
-    aside = ["--jobs", "3", "--quiet", "--json", f"--out={tmp_path / 'out'}"]
+    aside = ["--jobs", "3", "--quiet", "--json", "--full", f"--out={tmp_path / 'out'}"]
     result = call("audit", file, *words.split(), *aside)
     assert (result.exit_code, result.stderr) == (2, "Error: Enough.\n")
     usual = Settings(categorical=[], numeric=[], drop=[], sensitive=[])
@@ -234,8 +241,7 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     given = caught(monkeypatch, "leftout.auditing.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
-        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(),
-        group_size=200, chance=39, runs=10,
+        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), runs=10,
     )  # fmt: skip
     table, settings = given["values"]
     assert settings == replace(usual, command=f"leftout demo {words}", **asked)
@@ -286,7 +292,7 @@ def test_each_argument_is_the_setting_of_its_name(monkeypatch):
     asked = {
         "target": "t", "positive": "p", "categorical": ["c"], "drop": ["d"], "sensitive": ["s"],
         "n_components": 3, "min_group_size": 11, "group_size": 22, "n_groups": 2, "runs": 4,
-        "chance": 5, "preset": "paper", "sample": 66, "random_state": 7, "rows": 8,
+        "chance": 5, "preset": "paper", "sample": 66, "random_state": 7, "rows": 8, "quick": True,
     }  # fmt: skip
     with pytest.raises(Refusal, match="Enough"):
         leftout.audit("table", n_jobs=9, progress=True, **asked)

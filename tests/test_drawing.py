@@ -54,6 +54,9 @@ def figures():
     across = known.harm(by_dimension=known.across())
     yield "harm by dimension", plots.harm_by_dimension, (across,), {}
     yield "plane", plots.plane, (found, X), {}
+    yield "people", plots.people, (found, X), {}
+    yield "parts", plots.parts, (known.parts(),), {}
+    yield "parts, below zero", plots.parts, (known.parts((0.407, -0.143, 0.034)),), {}
 
 
 def test_the_figures():

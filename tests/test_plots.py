@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
 from leftout import MaxDisparityPartition, chance, datasets, explain, plots, stability  # noqa: E402
+from leftout.evidence.parts import Parts  # noqa: E402
 from leftout.solvers import Alternating  # noqa: E402
 
 
@@ -36,7 +37,7 @@ def test_profile_shows_table_chance_and_size(X, ax):
     found = chance.profile(search, X, sizes=4, chance=5)
     assert plots.profile(found, ax) is ax
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert [label.split(",")[0] for label in labels[:2]] == ["copula chance", "gaussian chance"]
+    assert labels[:2] == ["tables with the same values", "bell-shaped tables"]
     assert labels[2:] == ["table", f"most evidence: {found.evidence_size:,} rows"]
     line = next(line for line in ax.lines if line.get_label() == "table")
     assert line.get_ydata().tolist() == found.disparities.tolist()
@@ -123,6 +124,49 @@ def test_scores_alignment_rules_and_plane(told, found, table):
     assert (len(rest), len(group)) == (160, 40)
     # what the shared PCA drops: the group spreads along it, the rest does not
     assert group[:, 1].std() > 3 * rest[:, 1].std()
+
+
+def test_people_are_rows_with_two_errors(found, table, ax):
+    """Errors by their definition: what a row leaves outside of either span, squared."""
+    assert plots.people(found, table, ax) is ax
+    X, group = table.to_numpy() - table.to_numpy().mean(axis=0), found.labels_ == 1
+    shared, own = found.components_, found.left_out_.components
+    errors = [((X - X @ V.T @ V) ** 2).sum(axis=1) for V in (shared, own)]
+    for points, rows in zip(ax.collections, (~group, group), strict=True):
+        np.testing.assert_allclose(points.get_offsets(), np.transpose(errors)[rows], atol=1e-9)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["rest, 160 rows", "left-out group, 40 rows"]
+    # the average that the group loses is how far its points are from the line
+    x, y = ax.collections[1].get_offsets().T
+    assert np.mean(x - y) == pytest.approx(found.losses_[1])
+    drawn(ax)
+
+
+def test_of_very_many_people_some_are_drawn(ax):
+    X = datasets.make_planted(2_000, 4, 1, 200, random_state=0)[0]
+    found = MaxDisparityPartition(1, group_size=200, random_state=0).fit(X)
+    plots.people(found, X, ax)
+    rest, group = ax.collections
+    assert (len(rest.get_offsets()), len(group.get_offsets())) == (1_500, 200)
+    assert len(np.unique(rest.get_offsets(), axis=0)) == 1_500
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[0] == "rest, 1,800 rows"
+
+
+def test_parts_stand_one_after_the_other(ax):
+    found = Parts(
+        losses=np.array([0.3, -0.1, 0.25]), by_feature=None, names=[], p_cloud=None, p_values=None
+    )
+    assert plots.parts(found, ax) is ax
+    bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
+    np.testing.assert_allclose(bars, [(0.0, 0.3), (0.3, -0.1), (0.2, 0.25)])
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == [
+        "any cloud of this spread: 0.3", "rare or uneven values: -0.1",
+        "a structure of their own: 0.25",
+    ]  # fmt: skip
+    assert ax.get_title() == "Why they lose 0.45 more than the rest"
+    drawn(ax)
 
 
 def test_figures_of_an_explanation_ask_for_one(found, ax):

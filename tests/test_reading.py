@@ -24,8 +24,10 @@ import cells
 import known
 import known_paper
 from leftout import __version__, report
+from leftout.auditing.answer import headline as headline_of
 from leftout.cli import lines, terminal
 from leftout.core.interval import Interval
+from leftout.evidence.membership import Membership
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.gists import gists
 from leftout.reproduce.compare import Results, compared
@@ -255,8 +257,9 @@ def test_the_short_data():
     found = known.audit()
     whole, brief = json.loads(found.json()), json.loads(json.dumps(found.brief()))
     for key, value in brief.items():
-        where = {"p_value": "trust", "beyond_chance": "trust", "sentence": "explanation"}
-        where |= {"outcome": "explanation"}
+        where = dict.fromkeys(("sentence", "outcome"), "explanation")
+        evidence = ("p_value", "beyond_chance", "verdict", "cross_fitted", "membership")
+        where |= dict.fromkeys(evidence, "trust")
         full = whole[where[key]][key] if key in where else whole[key]
         full = full[:6] if key == "named" else full
         assert value == (
@@ -270,19 +273,32 @@ def test_the_short_data():
         "outcome",
         "headline",
         "notes",
+        "answer",
+        "verdict",
+        "parts",
     }
 
 
 def test_the_rows():
+    labels = np.array([0, 1, 0, 1, 0])
+    shares = np.array([0.0625, 0.8, 0.875, 0.7999, 0.0])
+    belongs = Membership(shares=shares, group=labels == 1, parts=16)
     found = known.audit(
-        partition=known.partition(3, 2, labels_=np.array([0, 1, 0, 1, 0])),
+        partition=known.partition(3, 2, labels_=labels),
         intake=known.intake(rows=np.array([4, 8, 15, 16, 23])),
         scores=np.array([-0.5, 1.5, -0.25, 2.5, 0.125]),
+        trust=known.trust(membership=belongs),
+        named=None,
     )
     assert found.csv() == (
-        "row,group,score\n4,rest,-0.5\n8,left out,1.5\n15,rest,-0.25\n16,left out,2.5\n"
-        "23,rest,0.125\n"
+        "row,group,score,belongs,membership\n4,rest,-0.5,rest,0.0625\n8,left out,1.5,member,0.8\n"
+        "15,rest,-0.25,rest,0.875\n16,left out,2.5,borderline,0.7999\n23,rest,0.125,rest,0.0\n"
     )
+    for unknown in (None, known.trust(membership=None)):
+        assert replace(found, trust=unknown).csv() == (
+            "row,group,score\n4,rest,-0.5\n8,left out,1.5\n15,rest,-0.25\n16,left out,2.5\n"
+            "23,rest,0.125\n"
+        )
 
 
 def on_terminal(show, *given):
@@ -351,10 +367,11 @@ def three_sides():
 
 
 ON_TERMINAL = {
-    "full": lambda: on_terminal(terminal.show_audit, known.audit()),
-    "bare": lambda: on_terminal(terminal.show_audit, known.bare()),
+    "answer": lambda: on_terminal(terminal.show_audit, known.audit()),
+    "full": lambda: on_terminal(terminal.show_audit, known.audit(), True),
+    "bare": lambda: on_terminal(terminal.show_audit, known.bare(), True),
     "untested": lambda: on_terminal(
-        terminal.show_audit, known.audit(named=known.named(False, complete=False, left=3.7))
+        terminal.show_audit, known.audit(named=known.named(False, complete=False, left=3.7)), True
     ),
     "groups": lambda: on_terminal(terminal.show_groups, known.named(False), many_known()),
     "groups_alone": lambda: on_terminal(terminal.show_groups, known.named(groups=[]), None),
@@ -383,29 +400,53 @@ def sentences():
     """Results that word themselves, in every way that they have."""
     few = known.profile(chance={"copula": known.chance(tables=18)})
     none = known.profile(chance={}, evidence_size=None)
-    flat = {"copula": known.chance(means=(0.9, 0.8, 0.7))}
-    gaussian = {"gaussian": known.chance("gaussian", means=(0.9, 0.1, 0.1))}
+    apart = known.held_out(overlaps=((0.37, 0.33), (0.41, 0.35)))
     trusts = {
         "by the evidence": known.trust(),
-        "given": known.trust(chosen="given", of_rows=None, held_out=None, notes=[]),
-        "of all rows": known.trust(of_rows=5_000, p_value=0.05, stability=None),
-        "may be chance": known.trust(p_value=0.051, profile=known.profile(chance=flat)),
-        "may be gaussian chance": known.trust(p_value=0.3, profile=known.profile(chance=gaussian)),
-        "few tables": known.trust(profile=few, p_value=0.0526),
-        "no tables": known.trust(profile=none, p_value=None, chosen="given"),
+        "given": known.trust(
+            chosen="given", of_rows=None, membership=None, notes=[], p_drawn_in=None
+        ),
+        "a tenth": known.trust(chosen="tenth", of_rows=5_000, p_value=0.05, stability=None),
+        "free": known.trust(chosen="free"),
+        "no sharp group": known.trust(held_out=apart),
+        "unusual values": known.trust(p_value=0.051, p_cloud=0.031),
+        "unusual values, by tails": known.trust(p_drawn_in=0.051, p_cloud=0.031),
+        "edge of the cloud": known.trust(p_value=0.3, p_cloud=0.23),
+        "few tables": known.trust(profile=few, p_value=0.0526, p_drawn_in=None, parts=None),
+        "no tables": known.trust(
+            profile=none, p_value=None, p_drawn_in=None, parts=None, chosen="given"
+        ),
+        "no tables, no halves": known.trust(
+            profile=none,
+            p_value=None,
+            p_drawn_in=None,
+            parts=None,
+            held_out=None,
+            membership=None,
+            chosen="given",
+        ),
     }
     for name, found in trusts.items():
         yield f"trust, {name}", found.summary()
+    for kind in ("copula", "gaussian"):
+        yield f"trust, {kind}", known.trust().told_against(kind)
+    yield "parts", known.parts().told
+    yield "parts, below zero", known.parts((0.407, -0.143, 0.034)).told
     yield "held out", known.held_out().told
-    yield "held out, nothing", known.held_out((-0.3, 0.1, 0.4)).told
-    yield "held out, one split", known.held_out((0.46,)).told
-    yield "held out, few tables", known.held_out(chance=[0.1] * 18).told
+    yield "held out, nothing", known.held_out(0.013).told
+    yield "held out, different rows", apart.told
+    yield "membership", f"{known.membership().told} | {known.membership().told_short}"
+    yield "comes back", known.returns().told
+    for rest, group in ((8_743, 1_267), (9_979, 31)):
+        fact = known.partition(rest, group).left_out_
+        yield f"left out, {group} rows", f"{fact.told_fact} | {headline_of(fact, True)}"
     for name, runs in (
         ("several", known.stability()),
         ("one", known.stability(5, 0.55, (0.59, 0.41))),
     ):
         yield f"stability, {name}", f"{runs.told} {runs.told_several}"
     yield "left out", known.partition().left_out_.told
+    yield "left out, less than the rest", known.partition(losses=(0.323, 0.317)).left_out_.told
     group = known.partition().left_out_
     yield "left out, numbers", f"{group.size} of {group.n_rows}, {group.share:.6f}"
     yield "explanation", known.explanation().summary()
@@ -502,7 +543,7 @@ def sentences():
         "many": many_known(),
         "none": known.known_groups(groups=unlike),
         "odd columns": known.known_groups(groups=unlike, columns=["a\nb", ""]),
-        "beyond chance, but less than the rest": known.known_groups(
+        "beyond random groups, but less than the rest": known.known_groups(
             groups=[replace(unlike[0], p_value=0.01, loss=0.0), *unlike[1:]]
         ),
         "few permutations": known.known_groups(groups=unlike, permutations=9),
@@ -546,4 +587,7 @@ def test_groups_csv_is_read_back_as_it_is():
     read = pd.read_csv(io.StringIO(found.csv()))
     counts = read["group"].value_counts()
     assert (counts["left out"], counts["rest"]) == (known.GROUP, known.REST)
+    counts = read["belongs"].value_counts()
+    assert (counts["member"], counts["borderline"]) == (743, known.GROUP - 743)
+    np.testing.assert_array_equal(read["membership"], found.trust.membership.shares)
     assert read["row"].tolist() == found.intake.rows.tolist()

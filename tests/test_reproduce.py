@@ -21,6 +21,7 @@ import paper_data
 from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.cli import main
+from leftout.core.interval import Interval
 from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency, disparity_by_feature
 from leftout.files import write_into
@@ -752,7 +753,8 @@ def test_preparation_and_evidence_are_told_as_they_were_found(monkeypatch):
     assert first == [(True, 80, 4), (True, 80, 5), (False, 80, 4), (False, 80, 5)]
     found = SimpleNamespace(
         group_size=17, disparity=0.5, by_chance=0.2, p_value=0.03, beyond_chance=True,
-        held_out=SimpleNamespace(disparity=0.4), partition=SimpleNamespace(labels_="labels"),
+        held_out=SimpleNamespace(gap=Interval(0.4, 0.3, 0.5)),
+        partition=SimpleNamespace(labels_="labels"),
     )  # fmt: skip
     monkeypatch.setattr(lessons, "trust", lambda *_, **__: found)
     monkeypatch.setattr(lessons, "who", lambda known, sample, labels, d, formula: labels)

@@ -150,14 +150,12 @@ def joined(conditions: list[str]) -> str:
 
 
 def _why(trust: Trust | None) -> str:
-    if trust is None:
-        return "Not looked at."
-    return trust.told_verdict
+    return "What explains the loss was not looked at." if trust is None else trust.told_verdict
 
 
 def _returns(trust: Trust | None) -> str:
     if trust is None or (trust.held_out is None and trust.membership is None):
-        return "Not looked at."
+        return "Whether it comes back was not looked at."
     said = [] if trust.held_out is None else [trust.held_out.told_gap]
     said += [] if trust.membership is None else [trust.membership.told_short]
     return " ".join(said)
@@ -166,6 +164,8 @@ def _returns(trust: Trust | None) -> str:
 def _cost(told: Explanation, mended: Mitigation, harm: Harm | None) -> str:
     """The outcome on both sides, what a model pays, and what Fair PCA gives back."""
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
+    if told.no_outcome is not None and told.no_outcome.notable:
+        said.append(f"{told.no_outcome.brief}.")
     if harm is not None:
         return " ".join([*said, harm.told_brief])
     (rest, group), (_, after) = mended.here.losses_before, mended.here.losses_after

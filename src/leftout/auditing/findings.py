@@ -127,6 +127,7 @@ def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
     held, belongs = trust.held_out, trust.membership
     why = next((note for note in trust.notes if note.startswith("Halves")), "")
     why = why or "Splits were not asked for."
+    whole = f"Found on all of them, it loses {number(trust.disparity)} more."
     found = [
         Finding(code, NOT_RUN, title, why)
         if held is None
@@ -134,7 +135,7 @@ def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
             code,
             answer(held.gap.low >= trust.disparity / 2.0 if code == "H001" else held.agree),
             title,
-            held.told_gap if code == "H001" else held.told_overlap,
+            f"{held.told_gap} {whole}" if code == "H001" else held.told_overlap,
         )
         for code, title in list(questions.items())[:2]
     ]

@@ -1,13 +1,96 @@
-"""Groups that have a name, and those that are known beforehand, coded as findings."""
+"""Groups that have a name, and those that are known beforehand: found, weighed, and coded."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer, more_tables
+from leftout.auditing.settings import Settings
+from leftout.checks import Refusal
+from leftout.evidence.repeats import find_repeats
 from leftout.evidence.telling import FEWEST_TABLES
+from leftout.evidence.weighing import TABLES, weighed
+from leftout.running import Report, note
 from leftout.search.groups import KnownGroups
+from leftout.search.in_columns import known_groups
+from leftout.search.named import named_groups
 from leftout.search.names import NamedGroups
+from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.intake import Intake
+
+# Random groups that known ones are held against.
+_PERMUTATIONS = 199
+
+
+def named_and_known(
+    found: MaxDisparityPartition,
+    intake: Intake,
+    settings: Settings,
+    rows: NDArray[np.intp],
+    wide: bool,
+    n_jobs: int | None,
+    report: Report,
+) -> tuple[NamedGroups | None, KnownGroups | None]:
+    """Both kinds of groups on all rows, with what comparison tables of ``rows`` explain."""
+    named = None
+    if settings.preset is None:
+        named = named_groups(
+            intake.X,
+            intake.telling,
+            n_components=found.n_components_,
+            depth=1 if wide else 2,  # pairs of very many columns would take hours
+            target=intake.target,
+            positive=intake.positive,
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            progress=report,
+        )
+    known = _of_known_columns(found, intake, settings, n_jobs, report)
+    if wide or settings.preset is not None:
+        return named, known
+    return weighed(
+        intake.X,
+        named,
+        known,
+        rows=rows,
+        repeats=find_repeats(intake.X[rows]),
+        tables=min(settings.chance, TABLES),
+        random_state=settings.random_state,
+        n_jobs=n_jobs,
+        progress=report,
+    )
+
+
+def _of_known_columns(
+    found: MaxDisparityPartition,
+    intake: Intake,
+    settings: Settings,
+    n_jobs: int | None,
+    report: Report,
+) -> KnownGroups | None:
+    """The groups of the columns that were kept out of the search."""
+    columns = intake.hidden
+    if not columns:
+        return None
+    report("known groups", 1, 1)
+    why = ""
+    for depth in (2, 1):  # of very many groups, those of single columns
+        try:
+            return known_groups(
+                intake.X,
+                columns,
+                n_components=found.n_components_,
+                depth=depth,
+                permutations=_PERMUTATIONS,
+                random_state=settings.random_state,
+                n_jobs=n_jobs,
+            )
+        except Refusal as error:
+            why = str(error)
+    note(f"Known groups were not compared. {why}")
+    return None
 
 
 def group_findings(

@@ -118,7 +118,7 @@ def _repeated(repeats: Repeats) -> Finding:
         rows = counted(repeats.n_repeated, "row")
         detail = (
             f"{rows} of {repeats.distinct.n_rows:,} repeat an earlier one. They are not taken for "
-            "copies: rows with few different values may be equal by chance."
+            "copies: rows with few different values may be equal all the same."
         )
     return Finding(code, NOT_FOUND, title, detail)
 

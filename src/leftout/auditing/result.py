@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__, plots, report
+from leftout.auditing.algorithms import Compared
 from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.findings import Finding
 from leftout.auditing.reading import OtherReading
@@ -29,7 +30,7 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.explain.returning import ComesBack
 from leftout.fair.mitigation import Mitigation
-from leftout.files import Told, plain, write_whole
+from leftout.files import plain, write_whole
 from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
@@ -45,17 +46,6 @@ SCHEMA_VERSION = "2.0"
 _SCREE, _DRAWN = 50, 14
 
 
-@dataclass(frozen=True)
-class Compared(Told):
-    """One solver's partition, where it may choose the sizes."""
-
-    solver: str
-    sizes: list[int]
-    losses: list[float]
-    disparity: float
-    seconds: float
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
     """What an audit found: plain results, and the ways to show them.
@@ -65,14 +55,14 @@ class Audit:
     partition : MaxDisparityPartition
         The left-out group, on all rows audited.
     trust : Trust or None
-        The evidence for it, on ``trust_rows``; None under the paper's preset.
+        The evidence for it, on ``trust_rows``; None in a quick audit and under the paper's preset.
     stability : Stability or None
     comparison : list of Compared
-        All solvers side by side, on ``trust_rows``.
+        All solvers side by side, on up to 5,000 of ``trust_rows``.
     explanation : Explanation
     mitigation : Mitigation
     named : NamedGroups or None
-        The groups with a name that are left out most; None under the paper's preset.
+        The groups with a name that are left out most; None as ``trust``.
     known : KnownGroups or None
         The groups of the sensitive columns; None without such.
     harm : Harm or None
@@ -89,7 +79,7 @@ class Audit:
     repeats : Repeats
         Rows that are equal.
     trust_rows : array of int
-        Places, among the rows audited, of those that evidence and comparison rest on.
+        Places, among the rows audited, of those that evidence rests on.
     smallest : int
         Fewest rows that a side could have.
     scree : array

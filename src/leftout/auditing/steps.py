@@ -1,8 +1,7 @@
-"""The steps of an audit: compare the solvers, weigh the evidence, find, name, explain, mend."""
+"""The steps of an audit: find, explain, mend; then name, weigh the evidence, compare."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,32 +12,27 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout import explain
+from leftout.auditing import finding
+from leftout.auditing.algorithms import compared
 from leftout.auditing.findings import findings
-from leftout.auditing.groups import group_findings
+from leftout.auditing.groups import group_findings, named_and_known
 from leftout.auditing.harm import Costs, costs, harm_findings, more_groups
 from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
-from leftout.auditing.result import Audit, Compared
+from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
-from leftout.checks import Refusal, generator
+from leftout.checks import generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, evidence_size, trust
-from leftout.evidence.weighing import TABLES, weighed
+from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, trust
 from leftout.explain import Explanation
 from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
-from leftout.search.groups import KnownGroups
-from leftout.search.in_columns import known_groups
-from leftout.search.named import named_groups
-from leftout.search.names import NamedGroups
 from leftout.search.partition import MaxDisparityPartition, for_same_size
 from leftout.search.pose import SMALL, Posed
-from leftout.search.sizes import TENTH, check_size, default_smallest, group_sizes, worst_tenth
-from leftout.solvers import Alternating, Greedy, Sorting
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
 
@@ -46,18 +40,8 @@ from leftout.tables.reading import Source
 _TRUST_ROWS = 50_000
 # Above so many rows, fewer splits and starts do: each says more, and takes longer.
 _MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
-# All algorithms side by side, the slow ones too, and names in comparison tables: on so many rows.
-_FEW_ROWS = 5_000
-# Climbs of the one search that the group comes from, where these are cheap.
-_STARTS, _CHEAP = 600, 8_192
-# The group does not depend on the seed of an audit: its search always starts from here.
-_FIXED = 0
-# Shares of the variance closer than this, as a share of the first, tie.
-_TIE = 1e-9
 # Leading features to search without, and how often to shuffle each.
 _WHAT_IF, _SHUFFLES = 5, 1
-# Random groups that known ones are held against.
-_PERMUTATIONS = 199
 
 # What people read while they wait, and the share of the time, more or less.
 READ, _FIND, _EXPLAIN = "reading and encoding", "who is left out", "who are they"
@@ -82,7 +66,7 @@ class Work:
     posed: Posed  # the whole table's problem, of any size
     settings: Settings
     X: pd.DataFrame
-    rows: NDArray[np.intp]  # those that chance, other seeds and other solvers are tried on
+    rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
     part: pd.DataFrame
     stages: Stages
 
@@ -106,7 +90,7 @@ class Work:
         given = None if settings.group_size == EVIDENCE else settings.group_size
         search.set_params(group_size=given).check_names()
         posed = search.pose(intake.X).resized(size=None)
-        d = _components(posed, settings.n_components)
+        d = finding.components(posed, settings.n_components)
         if d != posed.problem.d:
             posed = search.set_params(n_components=d).pose(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
@@ -129,9 +113,14 @@ class Work:
         first answer. Names, costs and evidence take longer.
         """
         begin, asked = self.stages.begin, self.settings
-        report = begin(_FIND)
-        stability = self._papers_runs(report) if asked.preset == "paper" else None
-        found = self._found(stability, report)
+        report, stability = begin(_FIND), None
+        if asked.preset == "paper":
+            stability, chosen = self._papers_runs(report), "free"
+            found = finding.papers(self.search, self.X, stability)
+        else:
+            size = finding.sized(self.search, self.posed, self.X, self.rows, asked, report)
+            found = finding.found(self.search, self.posed, self.X, size.rows, self._wide)
+            chosen = size.chosen
         with one_thread(self._wide and self.X.size <= SMALL):
             other = self._other_reading(found)
             told = self._explained(found, stability, begin(_EXPLAIN))
@@ -165,15 +154,18 @@ class Work:
             return answered
         if first is not None:
             first(answered)
-        return self._weighed_up(start, begin, skipped)
+        return self._weighed_up(start, chosen, begin, skipped)
 
-    def _weighed_up(self, start: Audit, begin: Callable[[str], Report], skipped: str) -> Audit:
-        """The same with names, costs and evidence."""
+    def _weighed_up(
+        self, start: Audit, chosen: str, begin: Callable[[str], Report], skipped: str
+    ) -> Audit:
+        """The same with names, costs and evidence; ``chosen``: how the group came to its size."""
         found, asked = start.partition, self.settings
-        report = begin(_NAME)
-        named, known = self._named(found, report), self._known(found, report)
-        named, known = self._weighed(named, known, report)
-        also, n_jobs = more_groups(named, known), self.search.n_jobs
+        n_jobs = self.search.n_jobs
+        named, known = named_and_known(
+            found, self.intake, asked, finding.few_of(self.rows), self._wide, n_jobs, begin(_NAME)
+        )
+        also = more_groups(named, known)
         paid = costs(found, self.intake, also, asked, n_jobs, begin(_COST))
         also = more_groups(named, known, MOST_KNOWN)
         guessed = judged(found, self.intake, also, asked.random_state)
@@ -181,7 +173,7 @@ class Work:
         told, returns = start.explanation, None
         report = begin(_TRUST)
         if not skipped:
-            evidence = self._believed(found, report)
+            evidence = self._believed(found, chosen, report)
             stability = evidence.stability
             returns = sentence_returns(
                 found, self.intake.X, self.intake.telling, generator(asked.random_state)
@@ -191,7 +183,7 @@ class Work:
             start,
             trust=evidence,
             stability=stability,
-            comparison=self._compared(begin(_COMPARE)),
+            comparison=compared(self.search, self.posed, self.X, self.rows, begin(_COMPARE)),
             explanation=told,
             named=named,
             known=known,
@@ -225,93 +217,13 @@ class Work:
     def _wide(self) -> bool:
         return min(self.part.shape) > WIDE
 
-    def _compared(self, report: Report) -> list[Compared]:
-        """All solvers on the same rows, each free to choose the sizes: the paper's table."""
-        solvers: dict[str, Any] = {
-            "alternating": "alternating",
-            "greedy": Greedy(),
-            "annealing": "annealing",
-            "sorting": Sorting(split="half"),
-            "sorting, best cut": Sorting(split="best"),
-        }
-        lines = []
-        tiny = np.random.default_rng(0).random((40, 4))
-        part, search = self.X, clone(self.search).set_params(group_size=None)
-        if len(part) > _FEW_ROWS:
-            part = part.iloc[self._few()].reset_index(drop=True)
-            if search.min_group_size is not None:
-                share = check_size("min_group_size", search.min_group_size, len(self.X))
-                fewest = max(round(share / len(self.X) * len(part)), default_smallest(*part.shape))
-                search.set_params(min_group_size=fewest)
-        with collected_notes():  # what they say of sizes, the audit says once
-            posed = self.posed if part is self.X else search.pose(part.to_numpy())
-            for done, (name, solver) in enumerate(solvers.items()):
-                report(name, done, len(solvers))
-                MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
-                began = time.perf_counter()
-                found = clone(search).set_params(solver=solver).fit_posed(part, posed)
-                seconds = time.perf_counter() - began
-                sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
-                lines.append(Compared(name, sizes, losses, found.disparity_, seconds))
-        return lines
-
-    def _few(self) -> NDArray[np.intp]:
-        """Places of a few of the rows."""
-        if len(self.rows) <= _FEW_ROWS:
-            return self.rows
-        chosen = np.random.default_rng(_FIXED).choice(len(self.rows), _FEW_ROWS, replace=False)
-        return self.rows[np.sort(chosen)]
-
     def _papers_runs(self, report: Report) -> Stability | None:
         asked = self.settings
         if asked.runs < 2:
             return None
         return agreement(clone(self.search), self.X, runs=asked.runs, progress=report)
 
-    def _found(self, stability: Stability | None, report: Report) -> MaxDisparityPartition:
-        """The group, on all rows."""
-        search, asked = clone(self.search), self.settings
-        if asked.preset is not None:  # of the paper's runs, the best
-            if stability is None:
-                return search.fit(self.X)
-            rngs = generator(search.random_state).spawn(len(stability.labels))
-            best = rngs[int(np.argmax(stability.disparities))]
-            return search.set_params(random_state=best).fit(self.X)
-        size = self._size(report)
-        starts = _STARTS if len(self.X) <= _CHEAP and not self._wide else None
-        search.set_params(random_state=_FIXED, solver=Alternating(n_starts=starts))
-        smallest = None
-        if size is not None:
-            search.set_params(group_size=size, min_group_size=None)
-            smallest, _ = group_sizes(None, size, *self.X.shape)
-        found = search.fit_posed(self.X, self.posed.resized(smallest, size))
-        # what is searched again and again from here on makes do with less
-        return found.set_params(solver=asked.solver)
-
-    def _size(self, report: Report) -> int | None:
-        """How many rows the group is to have; None: as the search likes."""
-        asked, m = self.settings.group_size, len(self.X)
-        smallest = self.search.min_group_size
-        if asked is None:
-            return None
-        if asked == TENTH:
-            return worst_tenth(smallest, m, self.posed.problem.d)
-        if asked == EVIDENCE:
-            part = self.X.iloc[self._few()] if m > _FEW_ROWS else self.X
-            search = clone(self.search)
-            if smallest is not None and len(part) < m:
-                share = check_size("min_group_size", smallest, m) / m
-                fewest = max(round(share * len(part)), default_smallest(*part.shape))
-                search.set_params(min_group_size=fewest)
-            chosen, why = evidence_size(search, part, self.settings.chance, report)
-            if why:
-                note(why)
-            if chosen is None:
-                return worst_tenth(smallest, m, self.posed.problem.d)
-            return round(chosen / len(part) * m)
-        return group_sizes(smallest, asked, *self.X.shape)[1]
-
-    def _believed(self, found: MaxDisparityPartition, report: Report) -> Trust:
+    def _believed(self, found: MaxDisparityPartition, chosen: str, report: Report) -> Trust:
         """What explains the group's loss, whether it comes back, and who belongs."""
         asked, many = self.settings, len(self.part) > _MANY_ROWS or self._wide
         if self._whole:
@@ -336,72 +248,12 @@ class Work:
                 progress=report,
                 everyone=(self.X, found),
             )
-        chosen = {TENTH: "tenth", EVIDENCE: EVIDENCE, None: "free"}.get(asked.group_size, "given")
         parts = weighed_up.parts
         return replace(
             weighed_up,
             of_rows=len(self.X),
             chosen=chosen,
             parts=None if parts is None else parts.named(self.intake.encoder.sources_),
-        )
-
-    def _named(self, found: MaxDisparityPartition, report: Report) -> NamedGroups | None:
-        """The groups with a name that are left out most, on all rows."""
-        if self.settings.preset is not None:
-            return None
-        intake, search = self.intake, self.search
-        return named_groups(
-            intake.X,
-            intake.telling,
-            n_components=found.n_components_,
-            depth=1 if self._wide else 2,  # pairs of very many columns would take hours
-            target=intake.target,
-            positive=intake.positive,
-            random_state=self.settings.random_state,
-            n_jobs=search.n_jobs,
-            progress=report,
-        )
-
-    def _known(self, found: MaxDisparityPartition, report: Report) -> KnownGroups | None:
-        """The groups of the columns that were kept out of the search."""
-        columns = self.intake.hidden
-        if not columns:
-            return None
-        report("known groups", 1, 1)
-        why = ""
-        for depth in (2, 1):  # of very many groups, those of single columns
-            try:
-                return known_groups(
-                    self.intake.X,
-                    columns,
-                    n_components=found.n_components_,
-                    depth=depth,
-                    permutations=_PERMUTATIONS,
-                    random_state=self.settings.random_state,
-                    n_jobs=self.search.n_jobs,
-                )
-            except Refusal as error:
-                why = str(error)
-        note(f"Known groups were not compared. {why}")
-        return None
-
-    def _weighed(
-        self, named: NamedGroups | None, known: KnownGroups | None, report: Report
-    ) -> tuple[NamedGroups | None, KnownGroups | None]:
-        """The same groups, with what comparison tables explain of their losses."""
-        if self._wide or self.settings.preset is not None:
-            return named, known
-        rows = self._few()
-        return weighed(
-            self.X.to_numpy(),
-            named,
-            known,
-            rows=rows,
-            repeats=find_repeats(self.X.to_numpy()[rows]),
-            tables=min(self.settings.chance, TABLES),
-            random_state=self.settings.random_state,
-            n_jobs=self.search.n_jobs,
-            progress=report,
         )
 
     def _other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
@@ -483,23 +335,3 @@ class Work:
         # in this order, the rest comes first as everywhere
         sides = np.where(found.left_out_.mask, "the left-out group", "rest")
         return mitigate(self.X, sides, found.n_components_, progress=report)
-
-
-def _components(posed: Posed, asked: int | float) -> int:
-    """The number of components, settled once on all rows: not between two that tie.
-
-    A share of the variance leaves a choice: the next number that parts them.
-    """
-    d, shares = posed.problem.d, posed.explained
-    if not isinstance(asked, float):
-        return d
-    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
-    apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
-    if not len(apart) or d in apart:
-        return d
-    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
-    note(
-        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
-        f"arbitrary; {other} components are used."
-    )
-    return other

@@ -38,8 +38,8 @@ def groups(
 
     Lists the groups that conditions on columns name and that lose most; with --sensitive also every
     group of these columns, which PCA does not see, beside random groups. Takes seconds: whether
-    names stand out from chance, leftout audit tells. With --out writes groups.json, named.csv and
-    known.csv.
+    names stand out from those of comparison tables, leftout audit tells. With --out writes
+    groups.json, named.csv and known.csv.
     """
     with interruptible(), reported(quiet) as report, refused():
         from leftout.cli import options

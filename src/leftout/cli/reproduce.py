@@ -26,7 +26,7 @@ from leftout.cli.common import deliver, interruptible, refused, reported, takes
 )
 @click.option(
     "--chance", default=39, show_default=True, type=click.IntRange(0),
-    help="Tables without a subgroup, to tell whether the group found is real; 0 for none.",
+    help="Comparison tables, to tell what explains the group found; 0 for none.",
 )  # fmt: skip
 @takes("out", "seed", "jobs", "as_json", "quiet", out=Path("leftout-paper"))
 def reproduce(

@@ -42,7 +42,7 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     _show_sides(console, found)
     if full:
         _show_everything(console, found)
-    for note in found.notes:
+    for note in [*found.notes, *([] if found.trust is None else found.trust.notes)]:
         _say(console, "\nNote: ", shown(note))
     if not full:
         _say(console, "", "All tables: --full, or the report.")
@@ -184,7 +184,7 @@ def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None)
         "\nHow to read this.",
         " Loss: squared error per row, beyond what the group's own PCA would leave; the own PCA of "
         "any small group fits it well, so compare with random groups of that size. Whether "
-        "names go beyond chance is not tested here: leftout audit does.",
+        "names go beyond comparison tables is not tested here: leftout audit does.",
     )
 
 

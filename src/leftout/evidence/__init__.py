@@ -1,1 +1,1 @@
-"""Is a group real, and does it come back? Chance tables, held-out rows, other seeds."""
+"""Why does a group lose, and does it come back? Comparison tables, halves of the rows, starts."""

@@ -205,7 +205,7 @@ class Task:
     ) -> Chance:
         curves, residuals, mean = [], [], np.zeros((self.X.shape[1],) * 2)
         tasks = ((law, sizes, rng) for rng in rngs)
-        what = f"{kind} chance"
+        what = f"{kind} comparison tables"
         n_jobs = self.estimator.n_jobs
         for curve, residual, R in in_turn(self._surrogate, tasks, n_jobs, steps, what):
             curves.append(curve)
@@ -265,9 +265,9 @@ def residual_share(posed: Posed) -> float:
 def _check_takes_sizes(solver: Solver) -> None:
     if not takes_sizes(solver):
         raise Refusal(
-            f"Chance is judged size by size, but {solver!r} chooses the size itself. Use "
-            "solver='alternating' or Sorting(split='matched'). (The agreement of its runs alone: "
-            "leftout.stability.agreement.)"
+            f"Comparison tables are searched size by size, but {solver!r} chooses the size itself. "
+            "Use solver='alternating' or Sorting(split='matched'). (The agreement of its runs "
+            "alone: leftout.stability.agreement.)"
         )
 
 

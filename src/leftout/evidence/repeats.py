@@ -73,8 +73,8 @@ class Repeats:
     def told(self) -> str:
         return (
             f"{self.n_repeated:,} of {self.distinct.n_rows:,} rows repeat an earlier one "
-            f"({self.n_distinct:,} are distinct): chance tables repeat rows as often, and halves "
-            "of the rows keep equal ones together."
+            f"({self.n_distinct:,} are distinct): comparison tables repeat rows as often, and "
+            "halves of the rows keep equal ones together."
         )
 
 

@@ -118,7 +118,7 @@ class Weighed(Told):
     def _how_exact(self, kind: str, p: float, tables: int) -> str:
         """What else to know of a p-value: sizes, rows, and how exact it is."""
         more = ""
-        if kind == "copula" and self.chosen == "evidence":
+        if kind == "copula" and self.chosen == "evidence" and self.profile.evidence is not None:
             more += f" over {counted(len(self.profile.sizes), 'size')}"
         elif tables >= 99:
             _, low, high = drawing_interval(round(p * (1 + tables)) - 1, tables)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole
 from leftout.core.interval import Interval
-from leftout.core.ranks import LEVEL
+from leftout.core.ranks import LEVEL, told_p
 from leftout.evidence.beside import Beside, drawn_in, split_by_feature
 from leftout.evidence.chance import (
     KINDS,
@@ -37,6 +37,7 @@ from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.sizes import TENTH, group_sizes, worst_tenth
 from leftout.tables.matrix import check_matrix
+from leftout.wording import counted
 
 EVIDENCE = "evidence"
 # Tables whose rank correlations are larger than those of comparison tables by this much, on
@@ -286,12 +287,16 @@ _NO_EVIDENCE = (
 def evidence_size(
     estimator: MaxDisparityPartition, X: Any, chance: int, progress: Report | bool | None = None
 ) -> tuple[int | None, str]:
-    """The size with the most evidence, or None and why there is none."""
+    """The size with the most evidence, or None where there is none; and why."""
     found = profile(estimator, X, chance=chance, kinds="copula", progress=progress)
     assert found.main is not None
     if found.main.p_value > LEVEL:
         return None, _NO_EVIDENCE
-    return found.evidence_size, ""
+    return found.evidence_size, (
+        f"Size: over {counted(len(found.sizes), 'size')}, tables with the same values rarely lose "
+        f"as much ({told_p(found.main.p_value)}); the smallest with about as much evidence as any "
+        "is taken."
+    )
 
 
 @dataclass(frozen=True)

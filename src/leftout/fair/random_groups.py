@@ -70,7 +70,7 @@ class RandomGroups(Told):
             if can_tell(self.permutations):
                 return (
                     "No group loses clearly more than random groups of its size. "
-                    f"{largest}There is nothing to mend beyond chance. "
+                    f"{largest}There is nothing to mend beyond what those lose. "
                 )
             return (
                 f"{largest}With {counted(self.permutations, 'permutation')} no p-value comes down "
@@ -89,8 +89,8 @@ class RandomGroups(Told):
         if not self.left_out[most]:
             text += (
                 f"The largest loss, {number(losses[most])}, is that of {names[most]} "
-                f"({counted(int(sizes[most]), 'row')}), but {self._random(most)}: that is within "
-                "chance. "
+                f"({counted(int(sizes[most]), 'row')}), but {self._random(most)}: that is no more "
+                "than any such group may lose. "
             )
         return text
 

@@ -323,15 +323,15 @@ def _who(data: Data) -> list[str]:
         )
     ]
     if evidence is not None:
-        beyond = "beyond chance" if evidence["beyond_chance"] else "not beyond chance"
+        beyond = "beyond" if evidence["beyond_chance"] else "not beyond"
         least = 1.0 / (1 + evidence["chance_tables"])
         p = told_p(evidence["p_value"])
         if evidence["p_value"] <= least:
-            p += f", the least that {evidence['chance_tables']} chance tables allow"
+            p += f", the least that {evidence['chance_tables']} comparison tables allow"
         lines.append(
             f"Who, at the size with the most evidence ({evidence['rows']:,} rows): "
             f"{evidence['who']['sentence']} (F1 {evidence['who']['f1']:.2f}); "
-            f"{evidence['who']['outcome']}. Disparity {evidence['disparity']:.4g}, by chance "
-            f"{evidence['by_chance']:.4g}: {beyond} ({p})."
+            f"{evidence['who']['outcome']}. Disparity {evidence['disparity']:.4g}, in tables "
+            f"with the same values {evidence['by_chance']:.4g}: {beyond} these ({p})."
         )
     return lines

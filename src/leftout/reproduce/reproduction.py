@@ -113,7 +113,7 @@ def paper(
     rows : int, default=2000
         Rows of a sample, in proportion to the target's values.
     chance : int, default=39
-        Chance tables that the definition's group is judged by; 0 for none.
+        Comparison tables that the definition's group is judged by; 0 for none.
     random_state : int, default=0
     n_jobs : int or None
         Threads. The answer does not depend on it.

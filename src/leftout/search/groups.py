@@ -22,7 +22,7 @@ from leftout.wording import counted, leading, listed, number, points, unambiguou
 # The most groups that a sentence names.
 _NAMED = 5
 # A group that loses less than this share of its variance beyond random groups is not left out: of
-# very many rows, any difference is beyond chance.
+# very many rows, any difference is beyond that of random groups.
 _MATTERS = 0.01
 _MEASURED = (
     "size", "share", "retained", "retained_own", "loss", "rest_loss", "random", "random_high",
@@ -302,8 +302,8 @@ class KnownGroups(Told):
         if small:
             which = "One goes" if small == 1 else f"{small:,} go"
             text += (
-                f" {which} beyond chance, but {'it' if small == 1 else 'each'} loses no more than "
-                "the rest, or less than a hundredth of its variance more than random groups do."
+                f" {which} beyond random groups, but {'it' if small == 1 else 'each'} loses no "
+                "more than the rest, or less than a hundredth of its variance more than these do."
             )
         if not can_tell(self.permutations):
             text += (

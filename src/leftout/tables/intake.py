@@ -188,7 +188,7 @@ def take_in(
         guess = None if guess is None else guess.take(rows)
     if len(rows) < FEWEST_ROWS:
         raise Refusal(
-            f"Found {counted(len(rows), 'row')} to audit; groups can be told from chance in "
+            f"Found {counted(len(rows), 'row')} to audit; groups can be told from random ones in "
             f"{FEWEST_ROWS} rows or more. Pass more of them."
         )
     asked = (target if is_name(target) else outcome, prediction if is_name(prediction) else guess)

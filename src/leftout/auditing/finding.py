@@ -1,0 +1,129 @@
+"""The group that an audit is about: how many components, how many rows, and which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from leftout.auditing.settings import Settings
+from leftout.checks import generator
+from leftout.evidence.stability import Stability
+from leftout.evidence.trusting import EVIDENCE, evidence_size
+from leftout.running import Report, note
+from leftout.search.partition import MaxDisparityPartition
+from leftout.search.pose import Posed
+from leftout.search.sizes import TENTH, check_size, default_smallest, group_sizes, worst_tenth
+from leftout.solvers import Alternating
+
+# What would take long on many rows is done on so many.
+FEW_ROWS = 5_000
+# Climbs of the one search that the group comes from, where these are cheap.
+_STARTS, _CHEAP = 600, 8_192
+# The group does not depend on the seed of an audit: its search always starts from here.
+FIXED = 0
+# Shares of the variance closer than this, as a share of the first, tie.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Sized:
+    """How many rows the group is to have (None: as the search likes), and how that came about."""
+
+    rows: int | None
+    chosen: str  # "tenth", "evidence", "given", "free"
+
+
+def components(posed: Posed, asked: int | float) -> int:
+    """The number of components, settled once on all rows: not between two that tie.
+
+    A share of the variance leaves a choice: the next number that parts them.
+    """
+    d, shares = posed.problem.d, posed.explained
+    if not isinstance(asked, float):
+        return d
+    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
+    apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
+    if not len(apart) or d in apart:
+        return d
+    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
+    note(
+        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
+        f"arbitrary; {other} components are used."
+    )
+    return other
+
+
+def few_of(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Few enough of some rows, always the same ones."""
+    if len(rows) <= FEW_ROWS:
+        return rows
+    chosen = np.random.default_rng(FIXED).choice(len(rows), FEW_ROWS, replace=False)
+    return rows[np.sort(chosen)]
+
+
+def on_fewer(
+    search: MaxDisparityPartition, part: pd.DataFrame, n_rows: int
+) -> MaxDisparityPartition:
+    """The search for some of the rows, with the smallest size in proportion."""
+    search, smallest = clone(search), search.min_group_size
+    if smallest is not None and len(part) < n_rows:
+        share = check_size("min_group_size", smallest, n_rows) / n_rows
+        fewest = max(round(share * len(part)), default_smallest(*part.shape))
+        search.set_params(min_group_size=fewest)
+    return search
+
+
+def sized(
+    search: MaxDisparityPartition,
+    posed: Posed,
+    X: pd.DataFrame,
+    rows: NDArray[np.intp],
+    settings: Settings,
+    report: Report,
+) -> Sized:
+    """How many rows the group is to have; ``rows`` are those that evidence rests on."""
+    asked, m, smallest = settings.group_size, len(X), search.min_group_size
+    if asked is None:
+        return Sized(None, "free")
+    tenth = Sized(worst_tenth(smallest, m, posed.problem.d), "tenth")
+    if asked == TENTH:
+        return tenth
+    if asked == EVIDENCE:
+        part = X.iloc[few_of(rows)] if m > FEW_ROWS else X
+        search = on_fewer(search, part, m)
+        chosen, why = evidence_size(search, part, settings.chance, report)
+        note(why)
+        return tenth if chosen is None else Sized(round(chosen / len(part) * m), EVIDENCE)
+    return Sized(group_sizes(smallest, asked, *X.shape)[1], "given")
+
+
+def found(
+    search: MaxDisparityPartition, posed: Posed, X: pd.DataFrame, size: int | None, wide: bool
+) -> MaxDisparityPartition:
+    """The group of a size, on all rows, from starts that are always the same.
+
+    What is searched again and again from there on makes do with the solver that ``search`` names.
+    """
+    starts = _STARTS if len(X) <= _CHEAP and not wide else None
+    thorough = clone(search).set_params(random_state=FIXED, solver=Alternating(n_starts=starts))
+    smallest = None
+    if size is not None:
+        thorough.set_params(group_size=size, min_group_size=None)
+        smallest, _ = group_sizes(None, size, *X.shape)
+    group = thorough.fit_posed(X, posed.resized(smallest, size))
+    return group.set_params(solver=search.solver)
+
+
+def papers(
+    search: MaxDisparityPartition, X: pd.DataFrame, stability: Stability | None
+) -> MaxDisparityPartition:
+    """The best of the paper's runs."""
+    search = clone(search)
+    if stability is None:
+        return search.fit(X)
+    rngs = generator(search.random_state).spawn(len(stability.labels))
+    return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
