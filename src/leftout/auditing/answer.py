@@ -25,9 +25,10 @@ from leftout.wording import number
 # Findings that change how to read the answer: under which status they are said with it.
 _MIND = {"T001": FOUND, "T002": FOUND, "S003": NOT_FOUND}
 # Names that cover less of the group than this fail; so many are said.
-_COVER, _NAMES = 0.5, 4
-# Each further name must cover so much of the group anew.
-_NEW = 0.05
+_COVER, _NAMES = 0.5, 3
+# Each further name must cover so much of the group anew, and each condition be worth this much of
+# F1: shorter names are read more easily.
+_NEW, _LENGTH = 0.05, 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,8 @@ def headline(group: LeftOut, sampled: bool = False) -> str:
 def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:
     """The names that cover the group, each with something new, and all that they cover.
 
-    In turn the name that adds most to the F1 of all of them together, while any does.
+    In turn the name that adds most to the F1 of all of them together, while any does; of a name of
+    several conditions it must be more.
     """
     chosen: list[NamedGroup] = []
     covered = np.zeros(len(group), dtype=bool)
@@ -112,7 +114,7 @@ def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], 
     best = 0.0
     while left and len(chosen) < _NAMES:
         scored = [(_f1(covered | each.mask, group), each) for each in left]
-        f1, name = max(scored, key=lambda one: one[0])
+        f1, name = max(scored, key=lambda one: one[0] - _LENGTH * len(one[1].conditions))
         if f1 <= best or np.sum(group & name.mask & ~covered) < _NEW * size:
             break
         best, covered = f1, covered | name.mask
@@ -135,8 +137,7 @@ def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
     if names and inside >= _COVER * group.sum():
         return (
             f"{joined([name.condition for name in names])}: {100 * inside / group.sum():.0f} % of "
-            f"the group, and {100 * inside / covered.sum():.0f} % of the {int(covered.sum()):,} "
-            "rows so named."
+            f"the group, {100 * inside / covered.sum():.0f} % of all so named."
         )
     if sentence is not None:
         return f"No short description fits; the closest: {sentence}."

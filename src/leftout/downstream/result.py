@@ -226,9 +226,10 @@ class Harm(Shown, Told):
             " and ".join(text.removesuffix(unit) for text in self._both(variant)) + unit
             for variant in VARIANTS
         )
+        errs = "errs by" if self.kind == "number" else "errs on"
         return (
-            f"Predicted from {counted(self.n_components, 'component')}, errors are {shared} "
-            f"({every} from all columns); with Fair PCA {fair}."
+            f"Predicting it from {counted(self.n_components, 'component')} {errs} {shared} "
+            f"(all columns {every}, Fair PCA {fair})."
         )
 
     @property

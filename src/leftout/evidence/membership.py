@@ -76,7 +76,7 @@ class Membership(Told):
 
     @property
     def told_short(self) -> str:
-        return f"{self.n_members:,} of {self.group.sum():,} rows are sure to belong."
+        return f"{counted(self.n_members, 'row')} surely belong{'s' * (self.n_members == 1)}."
 
     @property
     def told(self) -> str:

@@ -43,7 +43,7 @@ def people(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     ax.set_title("Every row's error under two PCAs")
     read(ax.xaxis)
     read(ax.yaxis)
-    ax.legend(frameon=False, loc="upper left")
+    ax.legend(frameon=False, loc="upper left", markerscale=2.5)
     return ax
 
 
