@@ -46,9 +46,7 @@ from leftout.core.losses import Array
 _DEGREE = 64
 _BISECTIONS = 24
 # Columns are redrawn until no correlation misses by more than this, at most this many times.
-# Nor once so many sweeps in a row have not taken this share off the largest miss.
 _GOOD_ENOUGH, _SWEEPS = 0.02, 12
-_LEAST_GAIN, _IDLE = 0.02, 2
 _CORRECTIONS, _DAMPING = 2, 0.5
 # Columns may depend on each other. Smaller eigenvalues of the correlations are taken for these,
 # where a column is told from the others, and where its coefficients are corrected.
@@ -175,9 +173,9 @@ class Copula:
         X = np.empty((n, m), dtype=np.float32)
         for j in range(n):
             X[j] = slots.standardised(self.scaled[j], order[j], j)
-        best, least, idle = order.copy(), _largest_miss(X, slots, self.target), 0
+        best, least = order.copy(), _largest_miss(X, slots, self.target)
         for _ in range(_SWEEPS):
-            if least <= _GOOD_ENOUGH or idle == _IDLE:
+            if least <= _GOOD_ENOUGH:
                 break
             for j in range(n):
                 b, c = coefficients[j], correction[j]
@@ -191,7 +189,6 @@ class Copula:
                         gap = self.target[j] - slots.products(X, X[j])
                         b += (_DAMPING * (others @ gap)).astype(np.float32)
             miss = _largest_miss(X, slots, self.target)
-            idle = 0 if miss < (1.0 - _LEAST_GAIN) * least else idle + 1
             if miss < least:
                 best, least = order.copy(), miss
         return best
