@@ -780,4 +780,7 @@ def test_evidence_as_data_is_that_of_its_parts():
     }  # fmt: skip
     assert (data["p_value"], data["beyond_chance"]) == (0.025, True)
     assert data["notes"] == known.trust().notes
-    assert (data["evidence_size"], data["evidence_range"]) == (617, known.profile().evidence_range)
+    assert (data["evidence_size"], data["evidence_range"]) == (
+        617,
+        [*known.profile().evidence_range],
+    )

@@ -84,17 +84,12 @@ def test_columns_of_few_values_need_no_sorting(mixed, name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["mixed", "dummies"])
-def test_sweeps_that_gain_nothing_are_not_missed(mixed, name, monkeypatch):
+def test_correlations_come_out_on_average(mixed, name):
     X = mixed if name == "mixed" else dummies()
-
-    def miss():
-        law = Copula.of(X)
-        drawn = [correlations(law.draw(np.random.default_rng(seed))) for seed in range(40)]
-        return np.abs(np.mean(drawn, axis=0) - correlations(X)).max()
-
-    stopped = miss()
-    # correlations are right to about 0.02 in a single table
-    assert stopped <= miss() + 0.01
+    law = Copula.of(X)
+    drawn = [correlations(law.draw(np.random.default_rng(seed))) for seed in range(40)]
+    # right to about 0.02 in a single table
+    assert np.abs(np.mean(drawn, axis=0) - correlations(X)).max() <= 0.02
 
 
 def test_copula_survives_constant_columns_and_duplicates(mixed):
