@@ -52,8 +52,8 @@ def test_every_example_is_run_below():
 
 def test_audit_example(lines_of, tmp_path):
     lines = lines_of("README.md")
-    assert "200 of 1,989 rows" in lines[0] and (tmp_path / "report.html").exists()
-    assert any(line.split() == ["rest", "1789"] for line in lines)
+    assert "199 of 1,989 rows" in lines[0] and (tmp_path / "report.html").exists()
+    assert any(line.split() == ["rest", "1790"] for line in lines)
 
 
 def test_audit_example_of_its_page(lines_of):
