@@ -119,7 +119,7 @@ def test_what_components_cost_is_measured(table):
     assert found.harm.target == "paid = no" and found.harm.sizes == {
         "left-out group": 60, "rest": 200,
     }  # fmt: skip
-    assert 'id="harm"' in found.html() and "that costs the left-out group" in found.html()
+    assert 'id="harm"' in found.html() and "hat costs the left-out group" in found.html()
     brief = found.brief()["harm"]
     assert brief["extra_cost"] == plain(alone.extra_cost)
     assert brief["fair_return"] == plain(alone.fair_return)
@@ -388,7 +388,7 @@ def test_the_paragraph_answers_in_order(found):
         "town = Beeley",
         "Tables with the same values and correlations rarely lose as much, and halves of the table",
         "A group found the same way on half of the rows loses",
-        "of 60 rows are sure to belong.",
+        " rows surely belong.",
         "paid = yes:",
         "Fair PCA",
     ]

@@ -489,7 +489,7 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
         ({"tables": 100, "p_value": 3 / 101}, "copula", "finds 0.4 on average (p = 0.03, with ever "
          "more tables 0.0036 to 0.062)."),
         ({"tables": 100, "p_value": 3 / 101, "chosen": "evidence"}, "copula",
-         "finds 0.4 on average (p = 0.03 over 2 sizes)."),
+         "finds 0.4 on average (p = 0.03, with ever more tables 0.0036 to 0.062)."),
         ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
         ({"of_rows": 200}, "copula", "(p = 0.025)."),
         ({"p_cloud": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
