@@ -274,7 +274,6 @@ WRITER = """
 import sys
 from pathlib import Path
 from leftout.files import write_together
-from test_reading import page_of
 folder = Path(sys.argv[1])
 print("ready", flush=True)
 while True:
