@@ -10,7 +10,7 @@ and looked at until the answer is settled:
 - after 99, as soon as the 90 % interval of what ever more tables would give for p (Clopper and
   Pearson's) does not hold the level; after 399 in any case.
 
-Without these rules, 99 tables would decide. Where p-values are uniform, as in a simulation of 6,000,
+Without these rules, 99 tables would decide. Where p-values are uniform (a simulation of 6,000),
 that is the same decision in 98 of 100 cases, for 33 tables on average, and as many false alarms.
 """
 
