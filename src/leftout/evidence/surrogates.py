@@ -30,32 +30,25 @@ often, and on average otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, special
 
 from leftout.core.distinct import IntArray
 from leftout.core.losses import Array
+from leftout.evidence.redrawing import Hand, Redrawing
+from leftout.evidence.swaps import Together, exchange
+from leftout.evidence.units import Unit, units_of
 
 # Hermite polynomials; what is beyond them is put into the next two, so that the series is right at
 # correlations -1 and 1.
 _DEGREE = 64
 _BISECTIONS = 24
-# Columns are redrawn until no correlation misses by more than this, at most this many times.
-_GOOD_ENOUGH, _SWEEPS = 0.02, 12
-_CORRECTIONS, _DAMPING = 2, 0.5
-# Columns may depend on each other. Smaller eigenvalues of the correlations are taken for these,
-# where a column is told from the others, and where its coefficients are corrected.
-_SMALLEST, _SMALLEST_CORRECTED = 0.05, 0.2
-# Columns of so few values need not be sorted: it is enough to know which rows have which.
-_FEW_VALUES = 8
-
-
-Real = NDArray[np.floating[Any]]
+# Columns are redrawn where the gaussian would miss a correlation by more than this; so many times
+# in each table, and so many to learn what to order them by.
+_GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 2, 8
 
 
 class Surrogate(Protocol):
@@ -127,20 +120,22 @@ class Gaussian:
 class Copula:
     """Tables with the same values in every column and the same correlations."""
 
-    values: Array  # (n, m): each column's values, sorted
+    units: list[Unit]
+    values: Array  # (n, m): each column's values, in its unit's order
     scaled: Array  # the same, standardised
     target: Array  # (n, n): the table's correlations
     root: Array  # (n, rank), times its transpose the gaussian's correlations
     miss: float  # largest difference to expect of the gaussian's correlations, once mapped
     counts: IntArray | None = None  # how often each drawn row is repeated, in any order
+    redrawing: Redrawing | None = None  # None: the gaussian's correlations do
 
     @classmethod
     def of(cls, X: Array, counts: IntArray | None = None) -> Copula:
-        scaled = np.sort(_standardised(X).T, axis=1)
-        target = correlations(X)
-        series = _Series.of(scaled)
+        Z, target, units = _standardised(X), correlations(X), units_of(X)
+        series = _Series.of(np.sort(Z.T, axis=1))
+        n_rows = len(X) if counts is None else len(counts)
         # With as many columns as rows, only the table's own correlations have as low a rank.
-        wide = len(target) >= (len(X) if counts is None else len(counts))
+        wide = len(target) >= n_rows
         values, vectors = linalg.eigh(target if wide else series.solve(target), check_finite=False)
         keep = values > 1e-9 * values[-1]
         root = vectors[:, keep] * np.sqrt(values[keep])
@@ -148,116 +143,51 @@ class Copula:
         misses = series(np.clip(root @ root.T, -1.0, 1.0)) - target
         np.fill_diagonal(misses, 0.0)
         miss = float(np.abs(misses).max())
-        return cls(np.sort(X.T, axis=1), scaled, target, root, miss, counts)
+        law = cls(units, _arranged(X, units), _arranged(Z, units), target, root, miss, counts)
+        if wide or miss <= _GOOD_ENOUGH:
+            return law
+        return replace(law, redrawing=law._learned(Redrawing.of(target, units)))
 
     def draw(self, rng: np.random.Generator) -> Array:
+        hand, orders = self._started(rng)
+        n = len(self.values)
+        if self.redrawing is not None:
+            orders, _ = self.redrawing.redrawn(orders, hand, rng, _SWEEPS)
+        values = np.empty((hand.n_rows, n))
+        for unit, order in zip(self.units, orders, strict=True):
+            values[:, unit.columns] = hand.out(self.values, unit, order).T
+        if n < hand.n_rows:
+            Z = np.ascontiguousarray(hand.all_standardised(orders).T)
+            misses = self.target - Z.T @ (Z * hand.weights[:, None])
+            np.fill_diagonal(misses, 0.0)
+            whose = exchange(
+                Z, misses, hand.weights, Together.of([unit.columns for unit in self.units]), rng
+            )
+            for place, unit in enumerate(self.units):
+                values[:, unit.columns] = values[whose[:, place]][:, unit.columns]
+        return _repeated(values, hand.counts)
+
+    def _started(self, rng: np.random.Generator) -> tuple[Hand, list[IntArray]]:
+        """Rows as a gaussian's, unit by unit."""
         n, m = self.values.shape
-        slots = _Slots.drawn(n, m, self.counts, rng)
-        frame = _frame(slots.n_rows, self.root.shape[1], rng, slots.counts)
+        hand = Hand.drawn(self.units, self.scaled, self.counts, rng)
+        frame = _frame(hand.n_rows, self.root.shape[1], rng, hand.counts)
         latent = self.root @ frame.T
-        order = np.stack([self._ordered(latent[j], j, slots) for j in range(n)])
-        if n < slots.n_rows:
-            order = self._redrawn(order, slots, rng)
-        X = np.stack([slots.filled(self.values[j], order[j], j) for j in range(n)])
-        return _repeated(np.ascontiguousarray(X.T), slots.counts)
+        return hand, [unit.ordered(latent[unit.columns], hand.counts) for unit in self.units]
 
-    def _redrawn(self, order: IntArray, slots: _Slots, rng: np.random.Generator) -> IntArray:
-        """Order the columns in turn like linear functions of the others plus noise."""
-        n, m = order.shape
-        precision = _inverse(self.target, _SMALLEST)
-        scale = np.diag(precision)[:, None]
-        # single precision is plenty to order rows by, and half as much to read
-        coefficients = (-precision / scale).astype(np.float32)
-        noise = (rng.standard_normal((n, m)) / np.sqrt(scale)).astype(np.float32)
-        correction = _inverse(self.target, _SMALLEST_CORRECTED)
-        X = np.empty((n, m), dtype=np.float32)
-        for j in range(n):
-            X[j] = slots.standardised(self.scaled[j], order[j], j)
-        best, least = order.copy(), _largest_miss(X, slots, self.target)
-        for _ in range(_SWEEPS):
-            if least <= _GOOD_ENOUGH:
-                break
-            for j in range(n):
-                b, c = coefficients[j], correction[j]
-                # the inverse without row and column j, by a Schur complement
-                others = correction - np.outer(c, c / c[j])
-                for turn in range(_CORRECTIONS + 1):
-                    b[j] = 0.0
-                    order[j] = self._ordered(b @ X + noise[j], j, slots)
-                    X[j] = slots.standardised(self.scaled[j], order[j], j)
-                    if turn < _CORRECTIONS:
-                        gap = self.target[j] - slots.products(X, X[j])
-                        b += (_DAMPING * (others @ gap)).astype(np.float32)
-            miss = _largest_miss(X, slots, self.target)
-            if miss < least:
-                best, least = order.copy(), miss
-        return best
-
-    @cached_property
-    def _steps(self) -> list[IntArray | None]:
-        """Where the sorted values of each column change, if they are few; else None."""
-        changes = [np.flatnonzero(np.diff(values)) for values in self.values]
-        return [each if 0 < len(each) < _FEW_VALUES else None for each in changes]
-
-    def _ordered(self, latent: Real, column: int, slots: _Slots) -> IntArray:
-        """Rows by rising latent values, or only in the order of the column's values."""
-        steps = self._steps[column]
-        if steps is None or slots.counts is not None:
-            return np.argsort(latent)
-        return np.argpartition(latent, steps)
+    def _learned(self, redrawing: Redrawing) -> Redrawing:
+        """What to order columns by, learned in one table that is always the same."""
+        rng = np.random.default_rng(0)
+        hand, orders = self._started(rng)
+        return redrawing.redrawn(orders, hand, rng, _LEARNING)[1]
 
 
-class _Slots(NamedTuple):
-    """Which of a column's sorted values each drawn row takes up: as many as it is repeated."""
-
-    n_rows: int
-    counts: IntArray | None  # how often each drawn row is repeated; None: once
-    chosen: IntArray  # (n, n_rows): which of the values it takes up becomes its own
-    weights: Array  # (n_rows,): counts, as shares
-
-    @classmethod
-    def drawn(cls, n: int, m: int, counts: IntArray | None, rng: np.random.Generator) -> _Slots:
-        if counts is None:
-            return cls(m, None, np.empty((n, 0), dtype=np.intp), np.empty(0))
-        counts = rng.permutation(counts)
-        chosen = rng.integers(counts, size=(n, len(counts)))
-        return cls(len(counts), counts, chosen, counts / counts.sum())
-
-    def filled(self, values: Array, order: IntArray, column: int) -> Array:
-        """A column: its sorted values, (m,), handed to the rows in the given order."""
-        result = np.empty(self.n_rows)
-        if self.counts is not None:
-            taken = self.counts[order]
-            values = values[np.cumsum(taken) - taken + self.chosen[column, order]]
-        result[order] = values
-        return result
-
-    def standardised(self, scaled: Array, order: IntArray, column: int) -> Array:
-        """The same of standardised values, and with mean 0 and variance 1 once repeated."""
-        values = self.filled(scaled, order, column)
-        if self.counts is None:
-            return values
-        values -= self.weights @ values
-        spread = np.sqrt(self.weights @ values**2)
-        return values / spread if spread > 0.0 else values
-
-    def products(self, X: Real, others: Real) -> Real:
-        """Correlations of standardised columns, (n, n_rows), with others, (n_rows, ...)."""
-        if self.counts is None:
-            return X @ others / self.n_rows
-        return X @ (others.T * self.weights).T
-
-
-def _inverse(R: Array, smallest: float) -> Array:
-    values, vectors = linalg.eigh(R, check_finite=False)
-    return (vectors / np.maximum(values, smallest)) @ vectors.T
-
-
-def _largest_miss(X: Real, slots: _Slots, target: Array) -> float:
-    """Between a target and the correlations of standardised columns, one per row of ``X``."""
-    misses = slots.products(X, X.T) - target
-    np.fill_diagonal(misses, 0.0)
-    return float(np.abs(misses).max())
+def _arranged(X: Array, units: list[Unit]) -> Array:
+    """Columns, as rows, in the order of their units."""
+    result = np.empty(X.T.shape)
+    for unit in units:
+        result[unit.columns] = X[unit.by_level][:, unit.columns].T
+    return result
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""The last of a match: rows that exchange what they have in a column, where that brings it nearer.
+
+A table whose correlations are nearly those asked for is as likely as any other that has them. Two
+rows, drawn at random, exchange their values in a column (in all columns of a category), if the
+squares of all misses add up to less then. Values are kept, and few rows are touched: what is left
+of the misses is far below the accidents of a sample.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.compiling import kernel
+from leftout.core.distinct import IntArray
+from leftout.core.losses import Array
+
+# Pairs of rows that are tried in a round, for each row, and at least.
+_PAIRS, _FEWEST = 40, 20_000
+# Rounds go on while squares of misses come down to this share, up to a number of rounds, or until
+# misses are this small on average, in standard errors of a correlation.
+_SHARE, _ROUNDS, _SMALL = 0.8, 12, 0.01
+
+
+class Together(NamedTuple):
+    """Which columns rows exchange together: those of unit ``u`` from ``first[u]`` on."""
+
+    columns: IntArray
+    first: IntArray  # (n_units + 1,)
+
+    @classmethod
+    def of(cls, units: list[IntArray]) -> Together:
+        first = np.cumsum([0, *(len(unit) for unit in units)])
+        return cls(np.concatenate(units).astype(np.intp), first.astype(np.intp))
+
+
+def exchange(
+    X: Array, misses: Array, weights: Array, together: Together, rng: np.random.Generator
+) -> IntArray:
+    """Exchange values of standardised columns, in place, and say whose each row has now.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        Standardised columns.
+    misses : array of shape (n, n)
+        Correlations asked for less those of ``X``; kept in step.
+    weights : array of shape (m,)
+        Shares of the rows; only rows of the same share exchange.
+    together : Together
+
+    Returns
+    -------
+    whose : array of shape (m, n_units)
+        The row, of ``X`` as it was, whose values each row has now in a unit.
+    """
+    m, n_units = len(X), len(together.first) - 1
+    whose = np.tile(np.arange(m)[:, None], (1, n_units))
+    enough = misses.size * _SMALL**2 * float(weights @ weights)
+    before = float(np.sum(misses**2))
+    for _ in range(_ROUNDS):
+        if before <= enough:
+            break
+        pairs = rng.integers(m, size=(max(_PAIRS * m, _FEWEST), 2))
+        _exchange(X, misses, weights, together, whose, pairs)
+        after = float(np.sum(misses**2))
+        if after > _SHARE * before:
+            break
+        before = after
+    return whose
+
+
+@kernel
+def _exchange(
+    X: Array,
+    misses: Array,
+    weights: Array,
+    together: Together,
+    whose: IntArray,
+    pairs: NDArray[np.int64],
+) -> None:
+    n, n_units = X.shape[1], len(together.first) - 1
+    columns, first = together.columns, together.first
+    step = np.empty(n)
+    for t in range(len(pairs)):
+        unit, a, b = t % n_units, pairs[t, 0], pairs[t, 1]
+        if weights[a] != weights[b]:
+            continue
+        gain, differ = 0.0, False
+        for i in range(first[unit], first[unit + 1]):
+            j = columns[i]
+            h = weights[a] * (X[a, j] - X[b, j])
+            if h == 0.0:
+                continue
+            if not differ:
+                differ = True
+                for k in range(n):
+                    step[k] = X[b, k] - X[a, k]
+                for other in range(first[unit], first[unit + 1]):
+                    step[columns[other]] = 0.0
+            for k in range(n):
+                change = h * step[k]
+                gain += change * (2.0 * misses[j, k] - change)
+        if gain <= 0.0:
+            continue
+        for i in range(first[unit], first[unit + 1]):
+            j = columns[i]
+            h = weights[a] * (X[a, j] - X[b, j])
+            if h == 0.0:
+                continue
+            for k in range(n):
+                change = h * step[k]
+                misses[j, k] -= change
+                misses[k, j] -= change
+            X[a, j], X[b, j] = X[b, j], X[a, j]
+        whose[a, unit], whose[b, unit] = whose[b, unit], whose[a, unit]

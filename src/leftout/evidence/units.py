@@ -1,0 +1,90 @@
+"""What is drawn in one piece: a number, or a category, whose levels are columns.
+
+Columns of two values that exclude each other, such as the levels of a category, have a correlation
+that says so: no other table has it. So they are drawn together, a level for each row, and every
+table is one of people who are in one level each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.core.distinct import IntArray
+from leftout.core.losses import Array
+
+# Numbers of so few values need not be sorted: it is enough to know which rows have which.
+FEW_VALUES = 8
+
+Real = NDArray[np.floating[Any]]
+
+
+class Unit(NamedTuple):
+    """Columns that are drawn together."""
+
+    columns: IntArray
+    by_level: IntArray  # (m,): the rows of the table, a number's by rising value, or level by level
+    sizes: IntArray | None  # how many rows are in each level; None: a number
+    steps: IntArray | None  # where the sorted values of a number change, if they are few
+
+    def ordered(self, latent: Real, counts: IntArray | None) -> IntArray:
+        """Drawn rows in the order of ``by_level``, by a latent value for each column."""
+        if self.sizes is not None:
+            return _by_level(latent, self.sizes, counts)
+        if self.steps is None or counts is not None:
+            return np.argsort(latent[0])
+        return np.argpartition(latent[0], self.steps)
+
+
+def _by_level(latent: Real, sizes: IntArray, counts: IntArray | None) -> IntArray:
+    """Each level in turn takes the rows, of those that are left, whose latent value is highest."""
+    rest = np.arange(latent.shape[1])
+    chosen = []
+    for values, size in zip(latent, sizes.tolist(), strict=True):
+        if counts is None:
+            if size < len(rest):
+                rest = rest[np.argpartition(values[rest], len(rest) - size)]
+            k = size
+        else:
+            rest = rest[np.argsort(values[rest])]
+            k = int(np.searchsorted(np.cumsum(counts[rest[::-1]]), size, side="right"))
+        chosen.append(rest[len(rest) - k :])
+        rest = rest[: len(rest) - k]
+    return np.concatenate([*chosen, rest])
+
+
+def units_of(X: Array) -> list[Unit]:
+    """The table's numbers and categories.
+
+    Examples
+    --------
+    >>> kind = np.array([0, 2, 1, 0, 2])
+    >>> X = np.column_stack([kind == 0, np.arange(5), kind == 1, kind == 2])
+    >>> [unit.columns.tolist() for unit in units_of(X)]
+    [[0, 2, 3], [1]]
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    two = np.flatnonzero(np.all((X == low) | (X == high), axis=0) & (low < high))
+    on = (X[:, two] == high[two]).astype(np.float32)
+    together = on.T @ on
+    categories: list[list[int]] = []
+    for place in range(len(two)):
+        for each in categories:
+            if not together[place, each].any():
+                each.append(place)
+                break
+        else:
+            categories.append([place])
+    units = []
+    for each in categories:
+        level = np.where(on[:, each].any(axis=1), on[:, each].argmax(axis=1), len(each))
+        sizes = np.bincount(level, minlength=len(each))[: len(each)]
+        units.append(Unit(two[each], np.argsort(level, kind="stable"), sizes, None))
+    for j in np.setdiff1d(np.arange(X.shape[1]), two):
+        order = np.argsort(X[:, j], kind="stable")
+        changes = np.flatnonzero(np.diff(X[order, j]))
+        few = 0 < len(changes) < FEW_VALUES
+        units.append(Unit(np.array([j]), order, None, changes if few else None))
+    return sorted(units, key=lambda unit: int(unit.columns[0]))
