@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leftout.evidence import surrogates
+from leftout.evidence import surrogates, swaps, units
 from leftout.evidence.surrogates import SURROGATES, Copula, Gaussian, correlations
+from leftout.evidence.units import units_of
 
 
 def dummies(seed=0, m=500):
@@ -60,27 +61,105 @@ def test_copula_keeps_every_value_and_all_correlations(mixed, name):
     assert not np.any(np.all(drawn[0][:, None, -1:] == X[None, :, -1:], axis=2).all(axis=1))
 
 
-def test_redrawing_is_what_matches_dummies(monkeypatch):
+def test_a_category_is_drawn_in_one_piece():
+    """Every row is in one level of each, as in the table."""
     X = dummies()
     law = Copula.of(X)
-    assert law.miss > 0.1
-    monkeypatch.setattr(surrogates, "_SWEEPS", 0)
-    misses = correlations(law.draw(np.random.default_rng(0))) - correlations(X)
-    assert np.abs(misses).max() > 0.1
+    assert law.miss > 0.1  # no gaussian has these correlations
+    assert [unit.columns.tolist() for unit in law.units] == [[0, 1, 2, 3], [4, 5, 6], [7]]
+    for seed in range(10):
+        drawn = law.draw(np.random.default_rng(seed))
+        assert np.all(drawn[:, :4].sum(axis=1) == 1.0) and np.all(drawn[:, 4:7].sum(axis=1) == 1.0)
+
+
+def test_redrawing_and_exchanging_are_what_match_dummies(monkeypatch):
+    X = dummies()
+
+    def missed():
+        drawn = Copula.of(X).draw(np.random.default_rng(0))
+        return np.abs(correlations(drawn) - correlations(X)).max()
+
+    assert missed() < 0.002
+    monkeypatch.setattr(swaps, "_ROUNDS", 0)
+    assert 0.002 < missed() < 0.08
+    monkeypatch.setattr(surrogates, "_GOOD_ENOUGH", 1.0)
+    assert missed() > 0.08
 
 
 @pytest.mark.parametrize("name", ["mixed", "dummies"])
-def test_columns_of_few_values_need_no_sorting(mixed, name, monkeypatch):
+def test_numbers_of_few_values_need_no_sorting(mixed, name, monkeypatch):
     """Which rows have which value is the same: tables are, bit by bit."""
     X = mixed if name == "mixed" else dummies()
     X = np.column_stack([X, np.digitize(X[:, -1], np.quantile(X[:, -1], [0.1, 0.5, 0.6, 0.9]))])
     quick = [Copula.of(X).draw(np.random.default_rng(seed)) for seed in range(5)]
-    few = [steps is not None for steps in Copula.of(X)._steps]
-    assert few == [1 < len(np.unique(column)) <= 8 for column in X.T] and any(few)
-    monkeypatch.setattr(surrogates, "_FEW_VALUES", 0)
-    assert not any(steps is not None for steps in Copula.of(X)._steps)
+    few = [int(unit.columns[0]) for unit in units_of(X) if unit.steps is not None]
+    assert few == [j for j, column in enumerate(X.T) if 2 < len(np.unique(column)) <= 8] and few
+    monkeypatch.setattr(units, "FEW_VALUES", 0)
+    assert all(unit.steps is None for unit in units_of(X))
     for seed, table in enumerate(quick):
         assert np.array_equal(table, Copula.of(X).draw(np.random.default_rng(seed)))
+
+
+def test_units():
+    """Levels that exclude each other, wherever they stand; unknown ones; and what is a number."""
+    kind = np.array([0, 2, 1, 0, 2, 3, 3, 1])
+    levels = [np.where(kind == 3, 0.3, kind == level) for level in range(3)]
+    three = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0])
+    other = np.array([1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    X = np.column_stack([levels[0], three, levels[1], other, 1.0 - other, levels[2], np.ones(8)])
+    found = units_of(X)
+    assert [unit.columns.tolist() for unit in found] == [[0, 2, 5], [1], [3, 4], [6]]
+    category, number, both, constant = found
+    assert category.sizes.tolist() == [2, 2, 2] and both.sizes.tolist() == [4, 4]
+    assert kind[category.by_level].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert number.sizes is None and three[number.by_level].tolist() == sorted(three)
+    assert constant.sizes is None and constant.steps is None
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_levels_take_rows_in_turn(seed, repeat):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 4, size=30) if repeat else np.ones(30, dtype=int)
+    sizes = 1 + rng.multinomial(counts.sum() - 4, [0.2, 0.5, 0.1, 0.2])[:3]
+    unit = units.Unit(np.arange(3), np.arange(30), sizes, None)
+    latent = rng.standard_normal((3, 30))
+    order = unit.ordered(latent, counts if repeat else None)
+    assert sorted(order) == list(range(30))
+    rest = list(range(30))
+    for level, size in enumerate(sizes):
+        best = sorted(rest, key=lambda row: -latent[level, row])
+        taken = [row for k, row in enumerate(best) if counts[best[: k + 1]].sum() <= size]
+        start = 30 - len(rest)
+        assert sorted(order[start : start + len(taken)]) == sorted(taken)
+        rest = [row for row in rest if row not in taken]
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_exchanges_keep_values_and_lower_misses(seed, repeat):
+    """Each unit's rows stay together, those of other weights apart; misses are kept in step."""
+    rng = np.random.default_rng(seed)
+    values = np.column_stack([dummies(seed, 60), rng.standard_normal((60, 2))])
+    columns = [unit.columns for unit in units_of(values)]
+    weights = np.repeat([1.0, 3.0], 30) if repeat else np.ones(60)
+    weights /= weights.sum()
+    Z = (values - weights @ values) / np.sqrt(weights @ (values - weights @ values) ** 2)
+    target = correlations(rng.permuted(values, axis=0))
+    misses = target - (Z.T * weights) @ Z
+    np.fill_diagonal(misses, 0.0)
+    single, before, now = Z.astype(np.float32), misses.copy(), values.copy()
+    swaps.exchange(single, misses, weights, swaps.Together.of(columns), now, rng)
+    assert np.sum(misses**2) < np.sum(before**2)
+    for rows in [weights == weight for weight in np.unique(weights)]:
+        for each in columns:
+            assert sorted(map(tuple, now[rows][:, each])) == sorted(
+                map(tuple, values[rows][:, each])
+            )
+    Z = (now - weights @ values) / np.sqrt(weights @ (values - weights @ values) ** 2)
+    again = target - (Z.T * weights) @ Z
+    for each in columns:
+        again[np.ix_(each, each)] = before[np.ix_(each, each)]
+    np.testing.assert_allclose(misses, again, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(single, Z, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["mixed", "dummies"])
@@ -88,8 +167,9 @@ def test_correlations_come_out_on_average(mixed, name):
     X = mixed if name == "mixed" else dummies()
     law = Copula.of(X)
     drawn = [correlations(law.draw(np.random.default_rng(seed))) for seed in range(40)]
-    # right to about 0.02 in a single table
-    assert np.abs(np.mean(drawn, axis=0) - correlations(X)).max() <= 0.02
+    # right to a few thousandths in a single table
+    misses = np.abs(np.array(drawn) - correlations(X)).max(axis=(1, 2))
+    assert misses.max() <= 0.02 and np.median(misses) <= 0.005
 
 
 def test_copula_survives_constant_columns_and_duplicates(mixed):

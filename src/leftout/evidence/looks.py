@@ -3,21 +3,24 @@
 A p-value by rank needs many tables only where it is near the level. So tables are drawn one by one,
 and looked at until the answer is settled:
 
-- "no" as soon as 4 of the first 19, 5 of the first 39 or 11 of the first 99 reach the table's
-  value: p could hardly come down to the level any more;
+- "no" as soon as five reach the table's value, and the 70 % interval of what ever more tables would
+  give for p (Clopper and Pearson's) is above the level. Five of 99 are a p of 0.06: a "no" before
+  99 tables is always theirs;
 - "yes" after 19 or 39 of which none does, if the table stands clear of the highest of them, by 1.5
   or 1 standard deviations;
-- after 99, as soon as the 90 % interval of what ever more tables would give for p (Clopper and
-  Pearson's) does not hold the level; after 399 in any case.
+- after 99, as soon as that interval does not hold the level; after 399 in any case.
 
-Without these rules, 99 tables would decide. Where p-values are uniform (a simulation of 6,000),
-that is the same decision in 98 of 100 cases, for 33 tables on average, and as many false alarms.
+Without these rules, 99 tables would decide. Where p is uniform, as without any structure, that is
+the same decision in 98.9 of 100 cases, for 26.7 tables on average (51 is their standard deviation),
+and 5.0 % false alarms: exact figures, by adding up over all paths (``tests/test_looks.py``), but
+for the early "yes", which adds less than 0.1 %. Nearly all of what differs are cases that more than
+99 tables decide better: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 95 %.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
@@ -25,14 +28,15 @@ from leftout.core.ranks import LEVEL, reaching
 
 # Parts of a loss are means over this many tables at least.
 FEWEST = 9
-# Looks, and how many tables that reach the value end the drawing up to each.
-_TOO_MANY = {19: 4, 39: 5, 99: 11}
+# Fewer that reach the value never end the drawing with a "no".
+_TOO_MANY = 5
 # Standard deviations by which the value exceeds all others, so that no more are drawn.
 _CLEAR = {19: 1.5, 39: 1.0}
-_LAST_LOOK = max(_TOO_MANY)
+_LAST_LOOK = 99
 # Where the p-value is near the level, so many times as many tables are drawn, and one more each.
 _FURTHER = 4
-_CONFIDENCE = 0.9
+# Of the interval that ends the drawing, and of the one that people are told.
+_ENOUGH, _CONFIDENCE = 0.7, 0.9
 
 
 def most_tables(asked: int) -> int:
@@ -62,20 +66,17 @@ def settled(value: float, others: Array, asked: int) -> bool:
         return True
     if n < FEWEST:
         return False
-    look = next((look for look in _TOO_MANY if n <= look), None)
-    if look is not None and above >= _TOO_MANY[look]:
-        return True
     if n in _CLEAR and not above:
         values = np.append(others, value)
         return bool(value - others.max() >= _CLEAR[n] * values.std())
-    if n >= max(asked, _LAST_LOOK):
-        _, low, high = drawing_interval(above, n)
-        return not low < LEVEL < high
-    return False
+    _, low, high = drawing_interval(above, n, _ENOUGH)
+    if above >= _TOO_MANY and low > LEVEL:
+        return True
+    return n >= max(asked, _LAST_LOOK) and high < LEVEL
 
 
-def drawing_interval(above: int, n: int) -> Interval:
-    """The p-value of ``above`` of ``n`` tables, and its 90 % interval, were ever more drawn.
+def drawing_interval(above: int, n: int, confidence: float = _CONFIDENCE) -> Interval:
+    """The p-value of ``above`` of ``n`` tables, and its interval, were ever more drawn.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def drawing_interval(above: int, n: int) -> Interval:
     >>> p, round(low, 3), round(high, 3)
     (0.03, 0.004, 0.062)
     """
-    tail = (1.0 - _CONFIDENCE) / 2.0
-    low = stats.beta.ppf(tail, above, n - above + 1) if above else 0.0
-    high = stats.beta.ppf(1.0 - tail, above + 1, n - above) if above < n else 1.0
+    tail = (1.0 - confidence) / 2.0
+    low = special.betaincinv(above, n - above + 1, tail) if above else 0.0
+    high = special.betaincinv(above + 1, n - above, 1.0 - tail) if above < n else 1.0
     return Interval((1 + above) / (1 + n), float(low), float(high))

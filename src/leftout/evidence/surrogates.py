@@ -46,6 +46,8 @@ from leftout.evidence.units import Unit, units_of
 # correlations -1 and 1.
 _DEGREE = 64
 _BISECTIONS = 24
+# So many rows a column are many.
+_TALL = 8
 # Columns are redrawn where the gaussian would miss a correlation by more than this; so many times
 # in each table, and so many to learn what to order them by.
 _GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 2, 8
@@ -82,9 +84,13 @@ def _frame(m: int, n: int, rng: np.random.Generator, counts: IntArray | None = N
     if n >= m:
         return Z
     Z -= np.average(Z, axis=0, weights=counts)
+    total = m if counts is None else counts.sum()
+    if m > _TALL * n:  # far from singular: the same by Cholesky's decomposition, in less time
+        weighted = Z if counts is None else Z * counts[:, None]
+        root = linalg.cholesky(Z.T @ weighted / total, check_finite=False)
+        return linalg.solve_triangular(root, Z.T, trans="T", check_finite=False).T
     root = 1.0 if counts is None else np.sqrt(counts)[:, None]
     Q, R = linalg.qr(Z * root, mode="economic", check_finite=False)
-    total = m if counts is None else counts.sum()
     return Q * (np.sign(np.diag(R)) * np.sqrt(total)) / root
 
 
@@ -157,14 +163,12 @@ class Copula:
         for unit, order in zip(self.units, orders, strict=True):
             values[:, unit.columns] = hand.out(self.values, unit, order).T
         if n < hand.n_rows:
-            Z = np.ascontiguousarray(hand.all_standardised(orders).T)
-            misses = self.target - Z.T @ (Z * hand.weights[:, None])
+            Z = hand.all_standardised(orders)
+            misses = self.target - (Z * hand.weights) @ Z.T
             np.fill_diagonal(misses, 0.0)
-            whose = exchange(
-                Z, misses, hand.weights, Together.of([unit.columns for unit in self.units]), rng
-            )
-            for place, unit in enumerate(self.units):
-                values[:, unit.columns] = values[whose[:, place]][:, unit.columns]
+            together = Together.of([unit.columns for unit in self.units])
+            Z = np.ascontiguousarray(Z.T, dtype=np.float32)
+            exchange(Z, misses, hand.weights, together, values, rng)
         return _repeated(values, hand.counts)
 
     def _started(self, rng: np.random.Generator) -> tuple[Hand, list[IntArray]]:

@@ -18,10 +18,13 @@ from leftout.core.distinct import IntArray
 from leftout.core.losses import Array
 
 # Pairs of rows that are tried in a round, for each row, and at least.
-_PAIRS, _FEWEST = 40, 20_000
+_PAIRS, _FEWEST = 10, 20_000
 # Rounds go on while squares of misses come down to this share, up to a number of rounds, or until
 # misses are this small on average, in standard errors of a correlation.
-_SHARE, _ROUNDS, _SMALL = 0.8, 12, 0.01
+_SHARE, _ROUNDS, _SMALL = 0.8, 12, 0.02
+
+
+Single = NDArray[np.float32]
 
 
 class Together(NamedTuple):
@@ -37,48 +40,48 @@ class Together(NamedTuple):
 
 
 def exchange(
-    X: Array, misses: Array, weights: Array, together: Together, rng: np.random.Generator
-) -> IntArray:
-    """Exchange values of standardised columns, in place, and say whose each row has now.
+    X: Single,
+    misses: Array,
+    weights: Array,
+    together: Together,
+    values: Array,
+    rng: np.random.Generator,
+) -> None:
+    """Let rows exchange values in place.
 
     Parameters
     ----------
     X : array of shape (m, n)
-        Standardised columns.
+        Standardised columns, in single precision: rows are looked up at random.
     misses : array of shape (n, n)
-        Correlations asked for less those of ``X``; kept in step.
+        Correlations asked for less those of ``X``; zero on the diagonal. Kept in step.
     weights : array of shape (m,)
         Shares of the rows; only rows of the same share exchange.
     together : Together
-
-    Returns
-    -------
-    whose : array of shape (m, n_units)
-        The row, of ``X`` as it was, whose values each row has now in a unit.
+    values : array of shape (m, n)
+        Rows exchange these as they do those of ``X``.
     """
-    m, n_units = len(X), len(together.first) - 1
-    whose = np.tile(np.arange(m)[:, None], (1, n_units))
+    m = len(X)
     enough = misses.size * _SMALL**2 * float(weights @ weights)
     before = float(np.sum(misses**2))
     for _ in range(_ROUNDS):
         if before <= enough:
             break
         pairs = rng.integers(m, size=(max(_PAIRS * m, _FEWEST), 2))
-        _exchange(X, misses, weights, together, whose, pairs)
+        _exchange(X, misses, weights, together, values, pairs)
         after = float(np.sum(misses**2))
         if after > _SHARE * before:
             break
         before = after
-    return whose
 
 
 @kernel
 def _exchange(
-    X: Array,
+    X: Single,
     misses: Array,
     weights: Array,
     together: Together,
-    whose: IntArray,
+    values: Array,
     pairs: NDArray[np.int64],
 ) -> None:
     n, n_units = X.shape[1], len(together.first) - 1
@@ -115,4 +118,4 @@ def _exchange(
                 misses[j, k] -= change
                 misses[k, j] -= change
             X[a, j], X[b, j] = X[b, j], X[a, j]
-        whose[a, unit], whose[b, unit] = whose[b, unit], whose[a, unit]
+            values[a, j], values[b, j] = values[b, j], values[a, j]

@@ -2,7 +2,8 @@
 
 Columns of two values that exclude each other, such as the levels of a category, have a correlation
 that says so: no other table has it. So they are drawn together, a level for each row, and every
-table is one of people who are in one level each.
+table is one of people who are in one level each. (Where a category is unknown, its columns may all
+have a value between these two; whose it is, is left over when all levels are taken.)
 """
 
 from __future__ import annotations
@@ -65,26 +66,36 @@ def units_of(X: Array) -> list[Unit]:
     >>> [unit.columns.tolist() for unit in units_of(X)]
     [[0, 2, 3], [1]]
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    two = np.flatnonzero(np.all((X == low) | (X == high), axis=0) & (low < high))
-    on = (X[:, two] == high[two]).astype(np.float32)
+    columns, low, high = np.arange(X.shape[1]), X.min(axis=0), X.max(axis=0)
+    between = (low < X) & (X < high)
+    unknown = [np.packbits(rows).tobytes() for rows in between.T]
+    levels = np.flatnonzero([low[j] < high[j] and _one_value(X[between[:, j], j]) for j in columns])
+    on = (X[:, levels] == high[levels]).astype(np.float32)
     together = on.T @ on
     categories: list[list[int]] = []
-    for place in range(len(two)):
+    for place, j in enumerate(levels):
         for each in categories:
-            if not together[place, each].any():
+            if unknown[levels[each[0]]] == unknown[j] and not together[place, each].any():
                 each.append(place)
                 break
         else:
             categories.append([place])
-    units = []
+    units, numbers = [], np.setdiff1d(columns, levels).tolist()
     for each in categories:
+        if len(each) == 1 and between[:, levels[each[0]]].any():
+            numbers.append(int(levels[each[0]]))  # of three values
+            continue
         level = np.where(on[:, each].any(axis=1), on[:, each].argmax(axis=1), len(each))
         sizes = np.bincount(level, minlength=len(each))[: len(each)]
-        units.append(Unit(two[each], np.argsort(level, kind="stable"), sizes, None))
-    for j in np.setdiff1d(np.arange(X.shape[1]), two):
+        level += between[:, levels[each[0]]]
+        units.append(Unit(levels[each], np.argsort(level, kind="stable"), sizes, None))
+    for j in numbers:
         order = np.argsort(X[:, j], kind="stable")
         changes = np.flatnonzero(np.diff(X[order, j]))
         few = 0 < len(changes) < FEW_VALUES
         units.append(Unit(np.array([j]), order, None, changes if few else None))
     return sorted(units, key=lambda unit: int(unit.columns[0]))
+
+
+def _one_value(values: Array) -> bool:
+    return len(values) == 0 or bool(np.all(values == values[0]))
