@@ -193,8 +193,9 @@ def doubts(profile: Profile, heavy: bool) -> list[str]:
     if heavy:
         found.append(
             "Comparison tables: columns have heavy tails. Rank correlations are "
-            f"{main.ranks_miss:.2f} larger in the table on average, so what stands out may be how "
-            "columns go together in the middle of their values."
+            f"{abs(main.ranks_miss):.2f} {'larger' if main.ranks_miss > 0.0 else 'smaller'} in the "
+            "table on average, so what stands out may be how columns go together in the middle of "
+            "their values."
         )
     if main.miss > _FAR:
         found.append(

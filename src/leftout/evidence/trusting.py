@@ -40,8 +40,8 @@ from leftout.tables.matrix import check_matrix
 from leftout.wording import counted
 
 EVIDENCE = "evidence"
-# Tables whose rank correlations are larger than those of comparison tables by this much, on
-# average, have heavy tails: they are compared once more with these drawn in.
+# Tables whose rank correlations differ from those of comparison tables by this much, on average,
+# have heavy tails: they are compared once more with these drawn in.
 HEAVY = 0.03
 # Sizes of the picture, on the table alone.
 _PICTURE = 9
@@ -329,7 +329,7 @@ def _compared(
         law = task.law("copula")
         main = beside.compared("copula", law, table, chance, of_values, steps)
         found["copula"], p_values = main, main.p_value
-        heavy = main.ranks_miss > HEAVY
+        heavy = abs(main.ranks_miss) > HEAVY
         if heavy and p_values <= LEVEL:
             p_drawn_in = _drawn_in(task, size, chance, again, steps)
     if chance and "gaussian" in kinds:
