@@ -26,6 +26,7 @@ TESTS = (
     "partition",
     "chance",
     "surrogates",
+    "swaps",
     "holdout",
     "stability",
     "scores",

@@ -134,34 +134,6 @@ def test_levels_take_rows_in_turn(seed, repeat):
         rest = [row for row in rest if row not in taken]
 
 
-@given(st.integers(0, 1000), st.booleans())
-def test_exchanges_keep_values_and_lower_misses(seed, repeat):
-    """Each unit's rows stay together, those of other weights apart; misses are kept in step."""
-    rng = np.random.default_rng(seed)
-    values = np.column_stack([dummies(seed, 60), rng.standard_normal((60, 2))])
-    columns = [unit.columns for unit in units_of(values)]
-    weights = np.repeat([1.0, 3.0], 30) if repeat else np.ones(60)
-    weights /= weights.sum()
-    Z = (values - weights @ values) / np.sqrt(weights @ (values - weights @ values) ** 2)
-    target = correlations(rng.permuted(values, axis=0))
-    misses = target - (Z.T * weights) @ Z
-    np.fill_diagonal(misses, 0.0)
-    single, before, now = Z.astype(np.float32), misses.copy(), values.copy()
-    swaps.exchange(single, misses, weights, swaps.Together.of(columns), now, rng)
-    assert np.sum(misses**2) < np.sum(before**2)
-    for rows in [weights == weight for weight in np.unique(weights)]:
-        for each in columns:
-            assert sorted(map(tuple, now[rows][:, each])) == sorted(
-                map(tuple, values[rows][:, each])
-            )
-    Z = (now - weights @ values) / np.sqrt(weights @ (values - weights @ values) ** 2)
-    again = target - (Z.T * weights) @ Z
-    for each in columns:
-        again[np.ix_(each, each)] = before[np.ix_(each, each)]
-    np.testing.assert_allclose(misses, again, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(single, Z, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["mixed", "dummies"])
 def test_correlations_come_out_on_average(mixed, name):
     X = mixed if name == "mixed" else dummies()
