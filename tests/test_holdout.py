@@ -10,8 +10,9 @@ import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets, holdout
 from leftout.core.losses import EXCESS, Loss
+from leftout.evidence.chance import Task
 from leftout.evidence.holdout import HeldOut, gap_of, held_out
-from leftout.evidence.learned import Learned
+from leftout.evidence.learned import Learned, searching
 from leftout.solvers import Alternating, Sorting
 
 
@@ -198,3 +199,13 @@ def test_bad_options(planted):
         held_out(search, planted, group_size=80, splits=0)
     with pytest.raises(ValueError, match="group_size='evidence' is neither"):
         held_out(search, planted, group_size="evidence")
+
+
+@pytest.mark.parametrize(("rows", "starts"), [(8192, 280), (8193, 1120)])
+def test_large_tables_are_searched_on_four_parts(rows, starts):
+    """Climbs on parts of 8,192 rows: on larger tables one part alone is not the same for all."""
+    X = np.random.default_rng(0).standard_normal((rows, 3))
+    task = Task.of(MaxDisparityPartition(1, random_state=0), X, sized=True)
+    assert searching(task).solver.n_starts == starts
+    asked = Task.of(MaxDisparityPartition(1, solver=Alternating(n_starts=9)), X, sized=True)
+    assert searching(asked).solver.n_starts == 9
