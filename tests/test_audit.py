@@ -387,7 +387,7 @@ def test_the_paragraph_answers_in_order(found):
         "By sharing one PCA, 60 of 260 rows lose",
         "town = Beeley",
         "Tables with the same values and correlations rarely lose as much, and halves of the table",
-        "A group found the same way on half of the rows loses",
+        "On rows not searched, such groups lose",
         " rows surely belong.",
         "paid = yes:",
         "Fair PCA",

@@ -159,7 +159,7 @@ def test_parts_stand_one_after_the_other(ax):
     )
     assert plots.parts(found, ax) is ax
     bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
-    np.testing.assert_allclose(bars, [(0.0, 0.3), (0.3, -0.1), (0.2, 0.25)])
+    np.testing.assert_allclose(bars, [(0.0, 0.3), (0.0, -0.1), (0.3, 0.25)])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [
         "any cloud of this spread: 0.3", "rare or uneven values: -0.1",

@@ -173,10 +173,10 @@ def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Weighing, "settled", staticmethod(lambda p_values, tables: False))
         all_of_them, _ = told()
-        first, _ = told(6)
+        first, _ = told(4)
     np.testing.assert_allclose(few.differences, first.differences)
     np.testing.assert_array_equal(few.p_values, first.p_values)
-    assert few.p_values.min() >= 1 / 7 > 0.05
+    assert few.p_values.min() >= 1 / 5 > 0.05
     stopped = not np.array_equal(whole.differences, all_of_them.differences)
     assert not stopped or all_of_them.p_values.min() > 0.05
 

@@ -15,6 +15,7 @@ from leftout.auditing.findings import FOUND, NOT_FOUND, Finding
 from leftout.downstream.result import Harm
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
+from leftout.explain.sentence import Sentence
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Told
 from leftout.search.left_out import LeftOut, told_points
@@ -59,7 +60,7 @@ class Answer(Told):
             "Who": self.who,
             "Why": self.why,
             "Does it come back": self.returns,
-            "What it costs, and what helps": self.cost,
+            "Cost, and what helps": self.cost,
         }
 
     @property
@@ -96,8 +97,8 @@ def headline(group: LeftOut, sampled: bool = False) -> str:
         return f"No group of {rows} loses more than the rest."
     lost, rest = (told_points(max(share, 0.0)) for share in group.points)
     return (
-        f"By sharing one PCA, {rows} lose {lost} of their variance, the other "
-        f"{group.sizes.rest:,} lose {rest.split()[0]}."
+        f"By sharing one PCA, {rows} lose {lost} of their variance, the rest "
+        f"{rest.split()[0]}."
     )
 
 
@@ -132,16 +133,25 @@ def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
     names, covered = covering(named, group)
     sentence, f1 = told.sentence, _f1(covered, group)
     if sentence is not None and sentence.describes and sentence.f1 > f1:
-        return f"{sentence}."
+        return _described(sentence, told)
     inside = int(np.sum(covered & group))
     if names and inside >= _COVER * group.sum():
-        return (
-            f"{joined([name.condition for name in names])}: {100 * inside / group.sum():.0f} % of "
-            f"the group, {100 * inside / covered.sum():.0f} % of all so named."
-        )
+        conditions = joined([name.condition for name in names])
+        return named_so(conditions, inside / group.sum(), inside / covered.sum())
     if sentence is not None:
-        return f"No short description fits; the closest: {sentence}."
+        return f"No short description fits; the closest: {_described(sentence, told)}"
     return "Nobody that columns could name."
+
+
+def named_so(conditions: str, recall: float, precision: float) -> str:
+    """What names the group, how much of it that is, and how much of what is named is in it."""
+    return f"{conditions}: {100 * recall:.0f} % of the group, {100 * precision:.0f} % of all named."
+
+
+def _described(sentence: Sentence, told: Explanation) -> str:
+    """The same of a sentence, with the columns in it that lower the loss."""
+    text = named_so(sentence.text, sentence.recall, sentence.precision)
+    return f"{text} {sentence.told_off(told.by_column())}".rstrip()
 
 
 def joined(conditions: list[str]) -> str:

@@ -29,11 +29,10 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.core.losses import Array
+from leftout.core.tridiagonal import top_sums
 
 # Sums over columns may be reordered for speed.
 _SUMS = {"reassoc", "contract", "nsz"}
-# Eigenvalues of as many numbers at a time.
-_BATCH = 1 << 20
 
 
 @kernel(fastmath=_SUMS)
@@ -145,16 +144,16 @@ def ceilings(packed: Array, n: int, d: int) -> Array:
 
 
 @cache
-def _triangle(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of a packed triangle, and where its diagonal is."""
-    return *np.tril_indices(n), np.cumsum(np.arange(1, n + 1)) - 1
+def _own(n: int) -> NDArray[np.intp]:
+    """Where the diagonal of a packed triangle is."""
+    return np.cumsum(np.arange(1, n + 1)) - 1
 
 
 def diagonal(values: Array) -> Array:
     """A diagonal matrix, packed."""
     n = len(values)
     packed = np.zeros(n * (n + 1) // 2)
-    packed[_triangle(n)[2]] = values
+    packed[_own(n)] = values
     return packed
 
 
@@ -162,18 +161,5 @@ def total_losses(packed: Array, n: int, d: int) -> Array:
     """Total ``excess`` loss of each box, from its packed moments."""
     if not len(packed):
         return np.empty(0)
-    own = _triangle(n)[2]
+    own = _own(n)
     return top_sums(packed, n, d) - packed[:, own[:d]].sum(axis=1)
-
-
-def top_sums(packed: Array, n: int, d: int) -> Array:
-    """Sum of the ``d`` largest eigenvalues of each box."""
-    result = np.empty(len(packed))
-    rows, columns, _ = _triangle(n)
-    step = max(1, _BATCH // n**2)
-    for start in range(0, len(packed), step):
-        part = packed[start : start + step]
-        S = np.zeros((len(part), n, n))
-        S[:, rows, columns] = part  # LAPACK reads the lower triangle
-        result[start : start + step] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
-    return result

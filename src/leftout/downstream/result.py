@@ -221,14 +221,13 @@ class Harm(Shown, Told):
     @property
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
-        unit = "" if self.kind == "number" else " %"
+        unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
         every, shared, fair = (
-            " and ".join(text.removesuffix(unit) for text in self._both(variant)) + unit
+            " and ".join(text.removesuffix(unit) for text in self._both(variant))
             for variant in VARIANTS
         )
-        errs = "errs by" if self.kind == "number" else "errs on"
         return (
-            f"Predicting it from {counted(self.n_components, 'component')} {errs} {shared} "
+            f"{counted(self.n_components, 'component')} {err} {shared}{unit} "
             f"(all columns {every}, Fair PCA {fair})."
         )
 

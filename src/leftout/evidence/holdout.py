@@ -106,9 +106,8 @@ class HeldOut(Told):
     def told_gap(self) -> str:
         value, low, high = self.gap
         return (
-            f"A group found the same way on half of the rows loses {number(value, digits=2)} "
-            f"({number(low, value, 2)} to {number(high, value, 2)}) more than the rest on the "
-            "other half."
+            f"On rows not searched, such groups lose {number(value, digits=2)} "
+            f"({number(low, value, 2)} to {number(high, value, 2)}) more than the rest."
         )
 
     @property

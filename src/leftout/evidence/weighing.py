@@ -46,11 +46,11 @@ GAUSSIAN, COPULA = "gaussian", "copula"
 # Comparison tables of each kind: as many as a p-value of 0.05 takes.
 TABLES = 19
 # After so many of them it is looked whether the others can still matter.
-_LOOKS = (6, 12)
+_LOOKS = (4, 6, 8, 10, 12, 15)
 # They cannot, once so many reach every group (one would do, were nothing standardised anew).
 _REACHED = 2
-# Names in the list of every table, at least.
-_TOP = 6
+# Names in the list of every table: a longer one takes longer, and is as well calibrated.
+_TOP = 4
 
 
 class Judged(NamedTuple):
@@ -264,7 +264,7 @@ def weighing_of(
             0.5 if named is None else named.weight,
             2 if named is None else named.depth,
         ),
-        top=max(_TOP, len(named_groups)),
+        top=_TOP,
     )
 
 

@@ -114,15 +114,7 @@ class Sentence(Told):
 
     def told_parts(self, parts: Mapping[str, float]) -> str:
         """Which of its columns take something off the disparity, given every column's part."""
-        total = sum(parts.values())
-        if not total > 0.0:
-            return ""
-        shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns}
-        off = {
-            unambiguous(name): f"{number(share, digits=2)} %"
-            for name, share in shares.items()
-            if share >= _TAKES
-        }
+        off = self._off(parts)
         if not off:
             return ""
         verbs = (
@@ -133,6 +125,25 @@ class Sentence(Told):
             f"{listed(list(off))} {describe}{verbs[1]} not drive the loss: {verbs[2]} "
             f"{listed(list(off.values()))} off the disparity."
         )
+
+    def told_off(self, parts: Mapping[str, float]) -> str:
+        """The same in fewer words."""
+        off = self._off(parts)
+        if not off:
+            return ""
+        take = "takes" if len(off) == 1 else "take"
+        return f"{listed(list(off))} {take} {listed(list(off.values()))} off the loss."
+
+    def _off(self, parts: Mapping[str, float]) -> dict[str, str]:
+        total = sum(parts.values())
+        if not total > 0.0:
+            return {}
+        shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns}
+        return {
+            unambiguous(name): f"{number(share, digits=2)} %"
+            for name, share in shares.items()
+            if share >= _TAKES
+        }
 
 
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:

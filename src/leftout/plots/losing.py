@@ -57,11 +57,14 @@ def _drawn(places: Any, most: int) -> Any:
 def parts(found: Parts, ax: Axes | None = None) -> Axes:
     """One bar: what any cloud shows, what rare values add, and what is left of the loss."""
     ax = axis(ax)
-    left = 0.0
+    ends = {True: 0.0, False: 0.0}  # what is taken off is drawn to the left of zero
     for (key, part), color in zip(found.each().items(), (GREY, REST, LEFT_OUT), strict=True):
         label = f"{PARTS[key]}: {number(part.loss, found.total)}"
-        ax.barh([0], [part.loss], left=left, color=color, label=label)
-        left += part.loss
+        more = part.loss >= 0.0
+        ax.barh([0], [part.loss], left=ends[more], color=color, label=label)
+        ends[more] += part.loss
+    if ends[False] < 0.0:
+        ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.set_yticks([])
     ax.set_ylim(-0.6, 0.6)
     ax.set_xlabel("loss beyond the rest's")

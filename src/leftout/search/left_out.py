@@ -94,7 +94,7 @@ class LeftOut:
         group, rest = (told_points(max(share, 0.0)) for share in self.points)
         return (
             f"By sharing one PCA, {self.sizes.group:,} rows lose {group} of their variance, the "
-            f"other {self.sizes.rest:,} lose {rest.split()[0]}."
+            f"rest {rest.split()[0]}."
         )
 
     @property

@@ -81,6 +81,8 @@ def telling(every: list[Name], mask_of: Callable[[Name], Mask], top: int) -> lis
     known = {(name.axes, name.spans): name.worth for name in every}
     ordered = [name for name in every if _earned(name, known)]
     worth = np.array([name.worth for name in ordered])
+    step = TIE * np.abs(worth).max(initial=0.0) or 1.0
+    worth = step * np.round(worth / step)  # of equals the first counts, whatever their last digits
     new = np.ones(len(ordered))  # at most: it only falls, so few have to be looked at again
     covered: Mask | bool = False
     lines: list[Line] = []
@@ -94,7 +96,7 @@ def telling(every: list[Name], mask_of: Callable[[Name], Mask], top: int) -> lis
             new[place] = share if share >= NEW else 0.0
             if worth[place] * new[place] > least * (1.0 + TIE):
                 best = Line(ordered[place], mask, share)
-                least = best.marginal
+                least = worth[place] * new[place]
         if best is None:
             break
         lines.append(best)

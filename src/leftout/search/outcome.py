@@ -63,11 +63,9 @@ class Outcome(Told):
 
     @property
     def brief(self) -> str:
-        """The figures of both sides, in a few words."""
+        """The figures of the group and of the rest, in a few words."""
         group, rest = self.sides()
-        if self.kind == "mean":
-            return f"{self.text}: {group} in the group, {rest} in the rest, on average"
-        return f"{self.text}: {group} of the group, {rest} of the rest"
+        return f"{self.text}: {group}{' on average' * (self.kind == 'mean')} (rest {rest})"
 
     @property
     def differs(self) -> int:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.boxes import top_sums
 from leftout.core.losses import Array
+from leftout.core.tridiagonal import top_sums
 from leftout.search.listing import GAIN, LEAST, NEW, TIE, Line, Name, Place
 from leftout.search.rows import Rows
 from leftout.tables.conditions import Mask

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from leftout.core.losses import Array, shared_pca
 from leftout.core.problem import Problem
+from leftout.core.tridiagonal import top_sums
 from leftout.tables.conditions import Mask
 
 _EPS = float(np.finfo(float).eps)
@@ -45,9 +46,16 @@ class Rows(NamedTuple):
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""
-        if not 0 < np.count_nonzero(mask) < len(self.Z):
+        k, m = int(np.count_nonzero(mask)), len(self.Z)
+        if not 0 < k < m:
             return 0.0
-        return self.loss(mask) - self.rest_loss(mask)
+        Z = self.Z[mask]
+        S = Z.T @ Z
+        rest = np.diag(self.eigenvalues) - S
+        packed = np.stack([each[np.tril_indices(len(S))] for each in (S, rest)])
+        own = top_sums(packed, len(S), self.d)
+        lost, of_rest = own - [np.trace(each[: self.d, : self.d]) for each in (S, rest)]
+        return float(lost / k - of_rest / (m - k))
 
     def _own(self, S: Array) -> float:
         """What their own components keep of rows with these second moments."""
