@@ -222,7 +222,7 @@ class Guess:
         first, last = int(middle - margin), int(middle + margin) + 1
         return (
             float(self.scores[last]) if last < len(self.scores) else -np.inf,
-            float(self.scores[first - 1]) if first > 0 else np.inf,
+            float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf,
         )
 
 
