@@ -1,0 +1,331 @@
+"""The alternating search of a large table: on samples first, then in a few passes over all rows.
+
+Two kinds of samples. Of a large group an even sample holds enough rows to climb on; what is found
+there is carried on by passes over the table, each of which takes the rows of the highest scores.
+Of a small group it does not: there the longest rows (:func:`leftout.core.losses.row_reach`) give
+the starts, and each pass brings home a pool, the rows of the highest scores and some times as many
+as the group has. Together with the moments of the whole table a pool is enough to compare
+partitions of the whole table, so the search goes on in the pool until the next pass.
+
+Whatever is drawn is drawn by place, and what is compared or returned is the disparity of an actual
+partition of all rows: the answer does not depend on where the rows are, nor on who passes over
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from leftout.core.cutting import (
+    Form,
+    highest,
+    score_form,
+)
+from leftout.core.losses import Array, Loss, basis_loss, evaluate, own_components
+from leftout.core.moments import Moments, build, stack, without
+from leftout.core.passes import Places
+from leftout.core.problem import Labels, Problem
+from leftout.running import one_thread
+from leftout.solvers.ascending import part_of
+from leftout.solvers.base import Means, SearchResult, as_history
+from leftout.solvers.climbing import lay_out, line
+from leftout.solvers.sampling import LEAST, Samples, Whole, quick
+from leftout.wording import number
+
+# Tables of more values than this are passed over.
+LARGE = 1 << 22
+# Lines of climbs, climbs in each, and the rows they are on; up to _EFFORT times as many lines where
+# a pass over the table costs less, in proportion to this number of values.
+_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 8, 4096, 4, 1 << 26
+# Starts in the even sample are for groups of so many rows at least.
+_MEMBERS = 512
+# Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
+# and the share of the disparity that makes another worth it.
+_FIRST, _TURNS, _PASSES, _IN_POOLS, _GAIN = 2, 12, 4, 2, 2e-4
+# Steps go on in the direction of the last, so much further; more, where gains grow.
+_NEAR, _FAR = 1.0, 2.0
+# Disparities nearer than this are the same.
+_ROUNDING = 1e-12
+# Where the size is free, another is looked at in a sample if the components at hand promise a
+# disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
+_DOUBT, _FINEST = 0.25, 0.1
+
+
+class Group(NamedTuple):
+    """A left-out group and what follows from its moments."""
+
+    size: int
+    sides: Moments  # of rest and group
+    own: Array
+    value: float
+    places: Places  # of its rows, in the table or part that it was found in; rising
+    cut: tuple[float, float] = (np.nan, np.nan)  # see `Chosen`, where all rows were looked at
+
+    @classmethod
+    def of(cls, loss: Loss, V: Array, pooled: Moments, group: Moments, places: Places) -> Group:
+        sides = stack(without(pooled, group), group)
+        own = own_components(loss, sides, len(V))
+        losses = evaluate(loss, sides, V, own)
+        return cls(len(places), sides, own, float(losses[1] - losses[0]), places)
+
+    def beyond(self, loss: Loss, before: Group | None, times: float) -> Array:
+        """Components of a point further on the way from the group before.
+
+        Each step goes a little in the direction of the last. Going further saves most of them.
+        """
+        if before is None:
+            return self.own
+        count, total, second, origin = self.sides
+        total = total + times * (total - before.sides.total)
+        second = second + times * (second - before.sides.second)
+        return own_components(loss, Moments(count, total, second, origin), self.own.shape[1])
+
+
+class Way(NamedTuple):
+    """The best group on a way up, and the way."""
+
+    best: Group
+    trail: tuple[tuple[float, int], ...]
+    stopped: str
+
+
+def _rise(
+    step: Callable[[Array], Group],
+    loss: Loss,
+    own: Array,
+    turns: int,
+    gain: float = 0.0,
+    best: Group | None = None,
+) -> Way:
+    """Alternate while the true disparity rises: the best rows, their components, and so on."""
+    trail: list[tuple[float, int]] = []
+    last = np.inf
+    for _ in range(turns):
+        now = step(own)
+        if best is None or now.value > best.value:
+            trail.append((now.value, now.size if best is None else _moved(best, now)))
+            more = np.inf if best is None else now.value - best.value
+            own, best = now.beyond(loss, best, _FAR if more > last else _NEAR), now
+            if more <= gain * abs(now.value):
+                return Way(best, tuple(trail), "gain")
+            last = more
+        elif own is best.own:
+            best = now if now.value >= (1.0 - _ROUNDING) * best.value else best
+            return Way(best._replace(cut=now.cut), tuple(trail), "local optimum")
+        else:  # too far: from the best, without a run-up
+            own = best.own
+    assert best is not None
+    return Way(best, tuple(trail), "max_passes")
+
+
+def _moved(a: Group, b: Group) -> int:
+    """Rows that are in one of two groups."""
+    at = np.searchsorted(a.places, b.places)
+    both = int(np.sum(a.places[np.minimum(at, a.size - 1)] == b.places))
+    return a.size + b.size - 2 * both
+
+
+def _in_part(part: Problem, size: int) -> Callable[[Array], Group]:
+    """The step to the best rows of a part; nobody asks for digits there."""
+    weight = size / (float(part.pooled.count[0]) - size)
+    short = part.X.astype(np.float32)
+
+    def step(own: Array) -> Group:
+        scores = quick(short, score_form(part.loss, part.V, own, weight))
+        index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
+        return Group.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
+
+    return step
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One search of a large table."""
+
+    whole: Whole
+    samples: Samples
+    means: Means
+    climbs: int
+
+    @property
+    def effort(self) -> int:
+        values = self.whole.table.n_rows * self.whole.table.n_features
+        return int(np.clip(_VALUES // values, 1, _EFFORT))
+
+    def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
+        """Components where lines of climbs end, each on some of the part's rows."""
+        ends = []
+        guides = [part] if part.loss.own_is_best else [part, part.under_excess()]
+        for rng in self.means.rng.spawn(lines * self.effort):
+            for guide in guides:
+                rows, few = part_of(guide, size, rng, _ROWS)
+                climbs = self.climbs * max(1, _ROWS // len(rows.X))
+                ends.append(line(rows, lay_out(rows), few, climbs, rng, own)[1])
+        return ends
+
+    def in_part(self, part: Problem, size: int, starts: Sequence[Array], turns: int) -> Group:
+        """The best group of a part that lies up from the starts."""
+        step = _in_part(part, size)
+        ways = [_rise(step, part.loss, own, self.effort * _FIRST) for own in starts]
+        best = max((way.best for way in ways), key=lambda group: group.value)
+        return _rise(step, part.loss, best.own, turns, _GAIN, best).best
+
+    def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> Way:
+        """The best group of a size, from all rows."""
+        even, few = self.samples.even, self.samples.size(size)
+        rows = self.samples.pool_rows(size)
+        if not rows:
+            starts = self.starts(even, few, lines, own)
+            start = self.in_part(even, few, starts, _FIRST)
+            return self.rise(size, start.own)
+        long = self.samples.longest(rows)
+        starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
+        many = min(max(few, _MEMBERS), len(even.X) // 4)
+        starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
+        starts += [] if own is None else [own]
+        step = self.step(size)
+        best = max((step(start) for start in starts), key=lambda group: group.value)
+        way = self.rise(size, best.own, best)
+        return way._replace(trail=((best.value, size), *way.trail))
+
+    def rise(self, size: int, own: Array, best: Group | None = None) -> Way:
+        """Up by passes over all rows; more of them where a score takes few products."""
+        d, n = self.whole.V.shape
+        passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
+        if self.samples.pool_rows(size):
+            passes = _IN_POOLS
+        return _rise(self.step(size), self.whole.loss, own, passes, _GAIN, best)
+
+    def step(self, size: int) -> Callable[[Array], Group]:
+        """The step to the best rows of all, by a pass."""
+        whole, samples = self.whole, self.samples
+        rows = samples.pool_rows(size)
+
+        def by_moments(own: Array) -> Group:
+            form = whole.form(own, size)
+            found = highest(whole.table, form, size, samples.guess(form))
+            places = np.flatnonzero(found.labels)
+            group = Group.of(whole.loss, whole.V, whole.pooled, found.group, places)
+            return group._replace(cut=found.cut)
+
+        def by_pool(own: Array) -> Group:
+            pool, inside = samples.pool(whole.form(own, size), rows)
+            samples.latest = pool
+            found = _settled(pool, self.in_part(pool, size, [own], _TURNS))
+            scores = np.sort(inside.scores)[::-1]
+            cut = float(scores[size - 1]), float(scores[size])
+            return found._replace(places=inside.places[found.places], cut=cut)
+
+        return by_pool if rows else by_moments
+
+    def offset(self, way: Way) -> float:
+        """Half way between the lowest score in the group and the highest outside of it."""
+        cut, group = way.best.cut, way.best
+        if way.stopped != "local optimum":  # that cut is by the components before
+            form = self.whole.form(group.own, group.size)
+            cut = highest(self.whole.table, form, group.size, self.samples.guess(form)).cut
+        return (cut[0] + cut[1]) / 2.0
+
+    def free(self) -> Way:
+        """The best group of any size: up from the smallest by doubling, then around the best.
+
+        Other sizes are looked at in the last pool, whose partitions are those of the table, and
+        larger ones in the even sample; only what is better there is looked for in all rows.
+        """
+        first, last = self.whole.min_size, self.whole.table.n_rows - self.whole.min_size
+        way = self.at(first)
+        sizes = [first]
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = {first}, sizes[1:]
+        while untried:
+            for size in untried:
+                way = self.better(way, size)
+            tried.update(untried)
+            best = way.best.size
+            below, above = [t for t in tried if t < best], [t for t in tried if t > best]
+            middles = {(best + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
+            untried = sorted(t for t in middles - tried if abs(t - best) >= _FINEST * best)
+        return way
+
+    def better(self, way: Way, size: int) -> Way:
+        """The way so far, or a better one to a group of another size."""
+        best, part, few = way.best, self.samples.latest, size
+        if self.samples.bound(size) <= best.value:
+            return way
+        if part is None or LEAST * size > len(part.X):
+            part, few = self.samples.even, self.samples.size(size)
+        near = min(size, best.size) / max(size, best.size)
+        if _promise(part, few, best.own) < near**_DOUBT * best.value:
+            return way
+        there = self.in_part(part, few, [best.own], _FIRST)
+        if there.value <= best.value:
+            return way
+        found = self.rise(size, there.own)
+        return max(way, found, key=lambda way: way.best.value)
+
+
+def _settled(pool: Problem, found: Group) -> Group:
+    """A group in a pool after one more step, with all digits: equal rows by their places."""
+    weight = found.size / (float(pool.pooled.count[0]) - found.size)
+    form = Form(score_form(pool.loss, pool.V, found.own, weight), pool.pooled.origin)
+    index = np.sort(np.argsort(-form.scores(pool.X), kind="stable")[: found.size])
+    exact = Group.of(pool.loss, pool.V, pool.pooled, build(pool.X[index]), index)
+    return exact if exact.value >= (1.0 - _ROUNDING) * found.value else found
+
+
+def _promise(part: Problem, size: int, own: Array) -> float:
+    """Disparity of the best group of a size in a part under components of another."""
+    rest = float(part.pooled.count[0]) - size
+    scores = quick(part.X.astype(np.float32), score_form(part.loss, part.V, own, size / rest))
+    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+    return (
+        float(chosen.mean()) - basis_loss(part.loss, part.pooled.second[0], part.V, own[0]) / rest
+    )
+
+
+def search_passes(whole: Whole, means: Means, n_starts: int | None = None) -> SearchResult:
+    """The left-out group of a large table; of ``whole.group_size`` rows, if that is given.
+
+    It stops at a ``"local optimum"``, when a pass brings a ``"gain"`` that is too small to go on
+    for, or after ``"max_passes"``.
+    """
+    with one_thread():
+        search = _search(whole, means, n_starts)
+        way = search.free() if whole.group_size is None else search.at(whole.group_size)
+        means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
+        return replace(_result(whole, way), offset=search.offset(way))
+
+
+def profile_passes(
+    whole: Whole, sizes: Sequence[int], means: Means, n_starts: int | None = None
+) -> list[SearchResult]:
+    """The best groups of several sizes, in rising order, each from the components before."""
+    with one_thread():
+        search, own, found = _search(whole, means, n_starts), None, []
+        for size in sizes:
+            way = search.at(size, own, _LINES if own is None else 1)
+            own = way.best.own
+            found.append(_result(whole, way))
+        return found
+
+
+def _search(whole: Whole, means: Means, n_starts: int | None) -> _Search:
+    climbs = _CLIMBS if n_starts is None else max(1, n_starts // _LINES)
+    return _Search(whole, Samples(whole, means.rng), means, climbs)
+
+
+def _result(whole: Whole, way: Way) -> SearchResult:
+    labels: Labels = np.zeros(whole.table.n_rows, dtype=np.int8)
+    labels[way.best.places] = 1
+    return SearchResult(
+        labels=labels,
+        own=way.best.own,
+        history=as_history(*zip(*way.trail, strict=True)),
+        stopped=way.stopped,
+        sides=way.best.sides,
+    )
