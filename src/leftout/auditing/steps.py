@@ -31,7 +31,8 @@ from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
-from leftout.search.partition import MaxDisparityPartition, for_same_size
+from leftout.search.fitted import for_same_size
+from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source

@@ -137,7 +137,7 @@ class Problem:
         return evaluate(self.loss, moments, self.V, own), own
 
     def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
-        """What each row would add to the loss of each side (rest, group, ...), shape (sides, rows)."""
+        """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
         kept = self.norms_and_kept[1][index]
         result = np.empty((len(own), len(kept)))
         for block in blocks(len(kept), self.X.shape[1]):

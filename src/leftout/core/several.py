@@ -36,9 +36,7 @@ class Sides:
             return cls(labels, losses, own)
         rows = [np.flatnonzero(labels == side) for side in range(n_sides)]
         own = np.stack([top_components_of_rows(problem.rows(side), problem.d) for side in rows])
-        each = [
-            problem.row_losses(own[[side]], index)[0].mean() for side, index in enumerate(rows)
-        ]
+        each = [problem.row_losses(own[[side]], index)[0].mean() for side, index in enumerate(rows)]
         return cls(labels, np.array(each), own)
 
     @property

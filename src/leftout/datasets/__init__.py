@@ -92,8 +92,9 @@ def make_planted(
     >>> np.bincount(make_planted(100, 8, 2, [30, 10], [1.0, 0.5], random_state=0)[1]).tolist()
     [60, 30, 10]
     """
-    sizes = [group_size] if np.ndim(group_size) == 0 else list(group_size)  # type: ignore[arg-type]
-    strengths = [strength] * len(sizes) if np.ndim(strength) == 0 else list(strength)  # type: ignore[arg-type]
+    sizes: list[int] = np.atleast_1d(np.asarray(group_size)).tolist()
+    given = np.asarray(strength, dtype=float)
+    strengths: list[float] = [float(given)] * len(sizes) if given.ndim == 0 else given.tolist()
     _check_planted(n_rows, n_features, n_components, sizes, strengths)
     rng = np.random.default_rng(random_state)
     directions = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0].T

@@ -32,7 +32,8 @@ from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats, find_repeats
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.partition import MaxDisparityPartition, prepare
+from leftout.search.fitted import prepare
+from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import Posed, pose
 from leftout.search.sizes import check_sizes, default_smallest, group_sizes
 from leftout.solvers import Means, SearchResult, Solver, takes_sizes

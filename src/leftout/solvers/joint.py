@@ -12,7 +12,9 @@ from leftout.core.several import Sides, row_values, split
 from leftout.core.tracking import JOINS, LEAVES, loss_after, loss_now, move, track
 from leftout.core.tracking import Sides as Tracked
 
-_PASSES, _ROUNDS = 50, 10
+_PASSES = 50
+# Exchanges look at so many rows of a side for each other side; on larger tables at few, few times.
+_SMALL, _ROUNDS, _FEW_ROUNDS, _FEW = 256, 10, 3, 2
 _LARGE, _LARGE_PASSES = 1 << 22, 12
 
 
@@ -32,12 +34,12 @@ def refine(problem: Problem, found: Sides) -> Sides:
     return found
 
 
-def exchanged(problem: Problem, found: Sides) -> tuple[Sides, bool]:
+def exchanged(problem: Problem, found: Sides, free: bool) -> tuple[Sides, bool]:
     """Exact swaps (and single moves where sizes are free) near the cuts, until none helps."""
     if problem.leading is not None or problem.X.size > _LARGE:
         return found, False
     n_sides = len(found.losses)
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS):
         near = _near_the_cuts(problem, found)
         labels = found.labels.copy()
         labels[near] = _exchange(
@@ -47,7 +49,7 @@ def exchanged(problem: Problem, found: Sides) -> tuple[Sides, bool]:
             problem.norms_and_kept[1][near],
             problem.V,
             found.labels[near],
-            problem.group_size is None,
+            free,
             problem.min_size,
         )
         if np.array_equal(labels, found.labels):
@@ -64,13 +66,14 @@ def _near_the_cuts(problem: Problem, found: Sides) -> np.ndarray:
     sizes = found.sizes.tolist()
     net = row_values(problem, found.own, sizes)
     net -= assign(net, sizes).prices
+    margin = MARGIN if len(problem.X) <= _SMALL else _FEW
     chosen = []
     for side in range(len(sizes)):
         rows = np.flatnonzero(found.labels == side)
         for other in range(len(sizes)):
             if other != side:
                 lost = net[rows, side] - net[rows, other]
-                chosen.append(rows[np.argsort(lost, kind="stable")[:MARGIN]])
+                chosen.append(rows[np.argsort(lost, kind="stable")[:margin]])
     return np.unique(np.concatenate(chosen))
 
 

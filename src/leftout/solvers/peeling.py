@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -37,11 +36,18 @@ def peel(
     return labels
 
 
-def without_group(problem: Problem, labels: Labels, group: int, size: int | None) -> Problem:
-    """The search for one group anew, while the others keep their rows."""
-    return among(problem, (labels == 0) | (labels == group), size)
-
-
-def with_fewer_starts(solver: Solver, starts: int) -> Solver:
-    """The same search with so many starts, where it counts them."""
-    return replace(solver, n_starts=starts) if hasattr(solver, "n_starts") else solver  # type: ignore[type-var]
+def searched_anew(
+    solver: Solver,
+    problem: Problem,
+    labels: Labels,
+    group: int,
+    sizes: Sequence[int] | None,
+    means: Means,
+) -> Labels:
+    """One group searched anew while the others keep their rows."""
+    left = (labels == 0) | (labels == group)
+    size = None if sizes is None else int(np.sum(labels == group))
+    found = solver.maximise(among(problem, left, size), means).labels
+    result = labels.copy()
+    result[left] = np.where(found == 1, group, 0)
+    return result
