@@ -109,10 +109,15 @@ def worst_tenth(min_group_size: Any, n_rows: int, n_components: int) -> int:
     (199, 24, 300)
     """
     if min_group_size is None:
-        smallest = min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
+        smallest = fewest(n_rows, n_components)
     else:
         smallest = check_size("min_group_size", min_group_size, n_rows)
     return max(round(TENTH * n_rows), smallest)
+
+
+def fewest(n_rows: int, n_components: int) -> int:
+    """So many rows that a PCA can be fitted, but never more than a quarter of the table."""
+    return min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
 
 
 def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
