@@ -383,3 +383,79 @@ def test_a_default_minimum_that_is_cut_says_so(mixed):
 def test_one_group_is_weighed_at_a_time(mixed):
     with pytest.raises(leftout.Refusal, match="one left-out group is weighed at a time"):
         leftout.trust(MaxDisparityPartition(3, n_groups=3), mixed)
+    found = MaxDisparityPartition(3, n_groups=3, group_size=20, solver=QUICK, random_state=0)
+    with pytest.raises(leftout.Refusal, match="Found 2 left-out groups, but one is told of"):
+        leftout.explain.what_if(found.fit(mixed), mixed)
+
+
+@pytest.fixture(scope="module")
+def two_planted():
+    return datasets.make_planted(300, 9, 2, [40, 60], random_state=0)
+
+
+def test_groups_are_counted_and_then_searched(two_planted):
+    X, planted = two_planted
+    search = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0)
+    found = clone(search).fit(X)
+    count = found.how_many_
+    assert count.n_groups == 2 == len(count.sizes) and found.n_groups_ == 3
+    assert sorted(found.sizes_[1:]) == sorted(count.sizes)
+    assert [each.counts for each in count.looked] == [True, True, False]
+    for label in (1, 2):
+        assert np.mean(planted[found.labels_ == label] != 0) > 0.8
+    for each in count.looked[:2]:
+        assert each.p_value <= 0.05 and each.disparity > each.chance and each.tables >= 19
+    first, second, last = count.looked
+    said = count.summary()
+    assert said.startswith("2 left-out groups are more than comparison tables show: ")
+    assert f"{first.size} rows" in said and f"{second.size} rows" in said
+    assert said.endswith(f"The next is not (p = {last.p_value:.2g}).")
+    alone = leftout.how_many(search, X)  # the same by the other door, and whatever the jobs
+    assert alone.to_dict() == count.to_dict()
+    jobs = leftout.how_many(clone(search).set_params(n_jobs=2), X)
+    assert jobs.to_dict() == count.to_dict()
+    assert not hasattr(clone(found).set_params(n_groups=2).fit(X), "how_many_")
+
+
+def test_no_group_more_than_comparison_tables_show():
+    X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 1, 1]
+    found = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0).fit(X)
+    assert found.n_groups_ == 1 and found.how_many_.n_groups == 0
+    assert "No left-out group is more than comparison" in found.how_many_.summary()
+    assert not found.labels_.any() and not found.predict(X).any()
+    assert found.sizes_.tolist() == [200] and found.disparity_ == 0.0
+    assert found.disparities_.shape == (0,) and found.bound_.shape == (0,)
+    assert found.score_samples(X).shape == (200, 0) and found.left_out_groups_ == []
+    assert found.losses_[0] == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(leftout.Refusal, match="there is none to tell of.*n_groups=2"):
+        found.left_out_  # noqa: B018
+
+
+def test_at_most_so_many_are_counted_and_of_a_size_that_is_given(two_planted):
+    X, _ = two_planted
+    search = MaxDisparityPartition(2, solver=QUICK, random_state=0)
+    count = leftout.how_many(search, X, most=1, chance=19)
+    assert len(count.looked) == 1 and count.n_groups == 1
+    sized = clone(search).set_params(group_size=40)
+    assert set(leftout.how_many(sized, X, chance=19).sizes) == {40}
+    with pytest.raises(leftout.Refusal, match="chance=9 comparison tables cannot tell"):
+        leftout.how_many(search, X, chance=9)
+
+
+def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
+    """The second group is held to tables off which a group of the first one's size was peeled."""
+    from leftout.evidence import counting
+
+    peeled = []
+    peel_one = counting._Table.peel
+    monkeypatch.setattr(
+        counting._Table,
+        "peel",
+        lambda self, solver, size: (peeled.append(size), peel_one(self, solver, size))[1],
+    )
+    X, _ = two_planted
+    count = leftout.how_many(MaxDisparityPartition(2, solver=QUICK, random_state=0), X)
+    first, second, last = count.looked
+    # the table's own, and those before it in each comparison table that was looked at, or begun
+    assert peeled.count(first.size) >= 1 + second.tables + last.tables
+    assert peeled.count(second.size) >= 1 + last.tables

@@ -11,6 +11,7 @@ from leftout.core.losses import Array
 from leftout.search.partition import MaxDisparityPartition
 from leftout.solvers import Solver, takes_sizes
 from leftout.tables.matrix import check_matrix
+from leftout.wording import counted
 
 
 def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
@@ -38,6 +39,11 @@ def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
             "returns) is needed; give the finding first, then the table."
         )
     check_is_fitted(found)
+    if found.n_groups_ != 2:
+        raise Refusal(
+            f"Found {counted(found.n_groups_ - 1, 'left-out group')}, but one is told of at a time."
+            f" Use {asking('n_groups', 2)}; functions that take labels take labels_ == 1 and so on."
+        )
     matrix = check_matrix(X)
     if matrix.shape != (len(found.labels_), found.n_features_in_):
         raise Refusal(
