@@ -37,6 +37,7 @@ from benchmarks import (  # noqa: E402
     relations,
     reproduce,
     scratch,
+    several,
     tables,
     trust,
 )
@@ -577,6 +578,31 @@ def harm_planted():
 @case
 def harm_fits():
     yield from harm.fits()
+
+
+@case
+def several_planted(count=20):
+    yield from several.planted(count)
+
+
+@case
+def several_auto(count=30):
+    yield from several.auto(count)
+
+
+@case
+def several_speed():
+    yield from several.speed()
+
+
+@case
+def several_fair():
+    yield from several.fair()
+
+
+@case
+def several_faces():
+    yield from several.faces()
 
 
 @case

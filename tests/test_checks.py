@@ -101,7 +101,7 @@ REFUSALS = {
         r"asks for 60 of 60 rows.*from 1 to 59\.$",
     ),
     "min_group_size text": ({"min_group_size": "5%"}, r"min_group_size='5%' is neither"),
-    "n_groups 3": ({"n_groups": 3}, r"n_groups=3 is not available yet.*Use n_groups=2"),
+    "n_groups 1": ({"n_groups": 1}, r"n_groups=1 is not a number of groups: give an int from 2"),
     "unknown loss": ({"loss": "exces"}, r"loss='exces' is not known.*Did you mean 'excess'\?"),
     "unknown centering": (
         {"centering": "globl"},

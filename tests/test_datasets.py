@@ -37,3 +37,33 @@ def test_planted_refuses_what_cannot_be():
         datasets.make_planted(100, 6, 4, 10)
     with pytest.raises(ValueError, match=r"group_size=100 is not a part of 100 rows"):
         datasets.make_planted(100, 6, 2, 100)
+
+
+def test_several_groups_each_have_a_subspace_of_their_own():
+    X, labels = datasets.make_planted(6000, 12, 2, [900, 1500], [0.5, 2.0], random_state=0)
+    assert np.bincount(labels).tolist() == [3600, 900, 1500]
+    own = []
+    for side, deviation in enumerate((1.0, 0.5, 2.0)):
+        spread = np.sqrt(np.linalg.eigvalsh(np.cov(X[labels == side].T))[::-1])
+        np.testing.assert_allclose(spread[:2], np.hypot(deviation, 0.2), rtol=0.1)
+        np.testing.assert_allclose(spread[2:], 0.2, rtol=0.15)
+        own.append(np.linalg.svd(X[labels == side])[2][:2])
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert np.linalg.norm(own[a] @ own[b].T, 2) < 0.2
+    alike, _ = datasets.make_planted(100, 12, 2, [20], 0.7, random_state=3)
+    np.testing.assert_array_equal(alike, datasets.make_planted(100, 12, 2, 20, 0.7, 3)[0])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strength", "says"),
+    [
+        ([], 1.0, r"group_size=\[\] plants no group"),
+        ([30, 70], 1.0, r"group_size=\[30, 70\] does not leave a rest of 100 rows"),
+        ([30, 0], 1.0, "holds an empty group"),
+        ([10, 10, 10], 1.0, "n_components=2 does not fit 6 features.*of each group.*Choose from 1"),
+        ([10, 10], [1.0], "Found 1 strengths for 2 groups"),
+    ],
+)
+def test_several_groups_that_cannot_be(sizes, strength, says):
+    with pytest.raises(ValueError, match=says):
+        datasets.make_planted(100, 6, 2, sizes, strength)

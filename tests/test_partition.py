@@ -23,6 +23,10 @@ from leftout.search.sizes import check_size
 from leftout.solvers import SOLVERS, Alternating, Greedy
 
 ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]
+ESTIMATORS += [
+    MaxDisparityPartition(n_groups=3),
+    MaxDisparityPartition(n_groups=3, solver="greedy"),
+]
 QUICK = Alternating(n_starts=12)
 
 

@@ -12,6 +12,7 @@ _HOME = {
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
     "Harm": "downstream.result",
+    "HowMany": "evidence.counting",
     "KnownGroups": "search.groups",
     "MaxDisparityPartition": "search.partition",
     "Mitigation": "fair.mitigation",
@@ -23,6 +24,7 @@ _HOME = {
     "disparity": "search.known",
     "group_losses": "search.known",
     "harm": "downstream.costs",
+    "how_many": "evidence.counting",
     "known_groups": "search.in_columns",
     "mitigate": "fair.mitigation",
     "named_groups": "search.named",
@@ -57,6 +59,8 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence import chance as chance
     from leftout.evidence import holdout as holdout
     from leftout.evidence import stability as stability
+    from leftout.evidence.counting import HowMany as HowMany
+    from leftout.evidence.counting import how_many as how_many
     from leftout.evidence.trusting import Trust as Trust
     from leftout.evidence.trusting import trust as trust
     from leftout.fair.estimator import FairPCA as FairPCA

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout import explain
+from leftout.asking import asking
 from leftout.auditing import finding
 from leftout.auditing.algorithms import compared
 from leftout.auditing.findings import findings
@@ -21,7 +22,7 @@ from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_f
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
-from leftout.checks import generator
+from leftout.checks import Refusal, generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
@@ -31,7 +32,8 @@ from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
-from leftout.search.partition import MaxDisparityPartition, for_same_size
+from leftout.search.fitted import for_same_size
+from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
@@ -89,6 +91,12 @@ class Work:
         )  # fmt: skip
         given = None if settings.group_size == EVIDENCE else settings.group_size
         search.set_params(group_size=given).check_names()
+        if settings.n_groups != 2:
+            raise Refusal(
+                f"{asking('n_groups', settings.n_groups)} is not available in an audit yet: it "
+                f"tells of one left-out group. Use {asking('n_groups', 2)}. (Several are found by "
+                "MaxDisparityPartition in Python.)"
+            )
         posed = search.pose(intake.X).resized(size=None)
         d = finding.components(posed, settings.n_components)
         if d != posed.problem.d:

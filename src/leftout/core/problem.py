@@ -141,9 +141,9 @@ class Problem:
         return evaluate(self.loss, moments, self.V, own), own
 
     def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
-        """What each row would add to the loss of the rest and of the group, shape (2, rows)."""
+        """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
         kept = self.norms_and_kept[1][index]
-        result = np.empty((2, len(kept)))
+        result = np.empty((len(own), len(kept)))
         for block in blocks(len(kept), self.X.shape[1]):
             rows = self.rows(block if isinstance(index, slice) else index[block])
             for side, W in enumerate(own):

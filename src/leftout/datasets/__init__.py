@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,57 +57,91 @@ def make_planted(
     n_rows: int,
     n_features: int,
     n_components: int,
-    group_size: int,
-    strength: float = 1.0,
+    group_size: int | Sequence[int],
+    strength: float | Sequence[float] = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Draw a gaussian table in which some rows vary along directions of their own.
 
-    Most rows vary along ``n_components`` common directions with standard deviation 1. The planted
-    rows vary, instead, along as many directions orthogonal to these, with standard deviation
-    ``strength``. Every entry has noise of standard deviation 0.2 on top.
+    Most rows vary along ``n_components`` common directions with standard deviation 1. The rows of a
+    planted group vary, instead, along as many directions orthogonal to these and to every other
+    group's, with standard deviation ``strength``. Every entry has noise of standard deviation 0.2
+    on top.
 
     Parameters
     ----------
-    n_rows, n_features, n_components, group_size : int
-        ``2 * n_components`` may not exceed ``n_features``.
-    strength : float
+    n_rows, n_features, n_components : int
+        ``n_components`` times the number of groups and one more may not exceed ``n_features``.
+    group_size : int or list of int
+        Rows of the planted group, or of each of several.
+    strength : float or list of float
+        Of all groups, or of each.
     random_state : int, Generator or None
 
     Returns
     -------
     X : array of shape (n_rows, n_features)
     labels : array of shape (n_rows,)
-        1 for the planted rows.
+        1 for the planted rows; of several groups, their places in ``group_size`` from 1.
 
     Examples
     --------
     >>> X, labels = make_planted(100, 8, 2, 30, random_state=0)
     >>> X.shape, int(labels.sum())
     ((100, 8), 30)
+    >>> np.bincount(make_planted(100, 8, 2, [30, 10], [1.0, 0.5], random_state=0)[1]).tolist()
+    [60, 30, 10]
     """
+    sizes: list[int] = np.atleast_1d(np.asarray(group_size)).tolist()
+    given = np.asarray(strength, dtype=float)
+    strengths: list[float] = [float(given)] * len(sizes) if given.ndim == 0 else given.tolist()
+    _check_planted(n_rows, n_features, n_components, sizes, strengths)
+    rng = np.random.default_rng(random_state)
+    directions = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0].T
+    labels = np.zeros(n_rows, dtype=np.intp)
+    chosen = rng.choice(n_rows, sum(sizes), replace=False)
+    labels[chosen] = np.repeat(np.arange(1, len(sizes) + 1), sizes)
+    X = _NOISE * rng.standard_normal((n_rows, n_features))
+    along = rng.standard_normal((n_rows, n_components))
+    for group, scale in enumerate([1.0, *strengths]):
+        own = directions[group * n_components : (group + 1) * n_components]
+        rows = labels == group
+        X[rows] += scale * along[rows] @ own
+    return X, labels
+
+
+def _check_planted(
+    n_rows: int,
+    n_features: int,
+    n_components: int,
+    sizes: list[int],
+    strengths: list[float],
+) -> None:
     if n_rows < 2 or n_features < 2:
         raise Refusal(
             f"A table of {n_rows} rows and {n_features} features cannot hold a group and a rest. "
             "Choose at least 2 of each."
         )
-    if not 1 <= n_components <= n_features // 2:
+    if not sizes:
+        raise Refusal("group_size=[] plants no group. Give at least one size.")
+    most = n_features // (len(sizes) + 1)
+    if not 1 <= n_components <= most:
+        choose = f"Choose from 1 to {most}." if most else "Plant fewer groups, or add features."
         raise Refusal(
             f"n_components={n_components} does not fit {n_features} features: the planted rows "
-            f"need as many directions of their own. Choose from 1 to {n_features // 2}."
+            f"{'of each group ' * (len(sizes) > 1)}need as many directions of their own. {choose}"
         )
-    if not 1 <= group_size < n_rows:
+    if len(sizes) == 1 and not 1 <= sizes[0] < n_rows:
         raise Refusal(
-            f"group_size={group_size} is not a part of {n_rows} rows. "
-            f"Choose from 1 to {n_rows - 1}."
+            f"group_size={sizes[0]} is not a part of {n_rows} rows. Choose from 1 to {n_rows - 1}."
         )
-    rng = np.random.default_rng(random_state)
-    directions = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0].T
-    labels = np.zeros(n_rows, dtype=np.intp)
-    labels[rng.choice(n_rows, group_size, replace=False)] = 1
-    X = _NOISE * rng.standard_normal((n_rows, n_features))
-    along = rng.standard_normal((n_rows, n_components))
-    rest, planted = labels == 0, labels == 1
-    X[rest] += along[rest] @ directions[:n_components]
-    X[planted] += strength * along[planted] @ directions[n_components : 2 * n_components]
-    return X, labels
+    if min(sizes) < 1 or sum(sizes) >= n_rows:
+        raise Refusal(
+            f"group_size={sizes} does not leave a rest of {n_rows} rows, or holds an empty group. "
+            f"Choose sizes from 1 that add up to at most {n_rows - 1}."
+        )
+    if len(strengths) != len(sizes):
+        raise Refusal(
+            f"Found {len(strengths)} strengths for {len(sizes)} groups. Give one for all, or one "
+            "for each."
+        )

@@ -32,7 +32,8 @@ from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats, find_repeats
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.partition import MaxDisparityPartition, prepare
+from leftout.search.fitted import prepare
+from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import Posed, pose
 from leftout.search.sizes import check_sizes, default_smallest, group_sizes
 from leftout.solvers import Means, SearchResult, Solver, takes_sizes
@@ -239,22 +240,37 @@ class Task:
         once more first: a single profile may miss the best group of a size, and where the evidence
         is flat that would decide. (P-values rest on the first profile.)
         """
-        sizes, main = found.sizes, found.main
-        if main is None or len(sizes) == 1:
-            return None if main is None else int(sizes[0])
-        again = disparities_at(self.solver, problem, sizes, rng)
-        beyond = sizes * (np.maximum(found.disparities, again) - main.mean)
-        peak = int(np.argmax(beyond))
-        enough = beyond[peak] - float(sizes[peak] * main.curves[:, peak].std())
-        if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
-            return int(sizes[peak])
-        first = int(np.argmax(beyond >= enough))
-        below, above = sizes[[max(first - 1, 0), first]]
-        finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
-        at_chance = PchipInterpolator(np.log(sizes), main.mean)(np.log(finer))
-        refined = finer * (disparities_at(self.solver, problem, finer, rng) - at_chance)
-        near = finer[refined >= enough]
-        return int(near[0]) if len(near) else int(sizes[first])
+        if found.main is None:
+            return None
+        curves = found.main.curves
+        return size_with_evidence(self.solver, problem, found.sizes, found.disparities, curves, rng)
+
+
+def size_with_evidence(
+    solver: Solver,
+    problem: Problem,
+    sizes: NDArray[np.intp],
+    disparities: Array,
+    curves: Array,
+    rng: np.random.Generator,
+) -> int:
+    """The smallest size with about as much evidence as any, from curves of comparison tables."""
+    mean = curves.mean(axis=0)
+    if len(sizes) == 1:
+        return int(sizes[0])
+    again = disparities_at(solver, problem, sizes, rng)
+    beyond = sizes * (np.maximum(disparities, again) - mean)
+    peak = int(np.argmax(beyond))
+    enough = beyond[peak] - float(sizes[peak] * curves[:, peak].std())
+    if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
+        return int(sizes[peak])
+    first = int(np.argmax(beyond >= enough))
+    below, above = sizes[[max(first - 1, 0), first]]
+    finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
+    at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
+    refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
+    near = finer[refined >= enough]
+    return int(near[0]) if len(near) else int(sizes[first])
 
 
 def residual_share(posed: Posed) -> float:

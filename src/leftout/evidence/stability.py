@@ -13,7 +13,8 @@ from leftout.checks import Refusal, check_whole, generator
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.partition import MaxDisparityPartition, prepare
+from leftout.search.fitted import prepare
+from leftout.search.partition import MaxDisparityPartition
 from leftout.solvers import Means, SearchResult, Solver
 from leftout.wording import counted
 

@@ -212,7 +212,8 @@ def trust(
     kinds = check_kinds(kinds)
     task = Task.of(estimator, X, sized=group_size != EVIDENCE)
     if group_size is None:
-        group_size = TENTH if estimator.group_size is None else estimator.group_size
+        given: Any = estimator.group_size
+        group_size = TENTH if given is None else given
     if group_size == EVIDENCE and not (chance and "copula" in kinds):
         raise Refusal(
             f"{asking('group_size', EVIDENCE)} compares sizes with tables of the same values, but "
@@ -233,9 +234,9 @@ def trust(
     elif group_size == TENTH:
         size, chosen = tenth, "tenth"
     else:
-        _, given = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
-        assert given is not None
-        size = given
+        _, asked_for = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
+        assert asked_for is not None
+        size = asked_for
     posed = task.at_size(size)
     named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
     if found is None:

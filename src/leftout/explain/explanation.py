@@ -22,9 +22,9 @@ from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
+from leftout.search.fitted import fitted_on
 from leftout.search.known import measured
 from leftout.search.outcome import Outcome, outcomes, without_outcome
-from leftout.search.partition import fitted_on
 from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, number, unambiguous
 

@@ -11,8 +11,9 @@ from leftout.core.losses import Array
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.running import Steps
+from leftout.search.fitted import for_same_size
 from leftout.search.outcome import Outcome, outcomes
-from leftout.search.partition import MaxDisparityPartition, for_same_size
+from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.columns import Column
 from leftout.tables.encoding import LEVELS, Words, coded
 from leftout.tables.targets import as_numbers

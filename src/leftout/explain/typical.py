@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_left_out
 from leftout.files import Told
-from leftout.search.partition import fitted_on
+from leftout.search.fitted import fitted_on
 from leftout.tables.columns import Column, columns_of
 from leftout.tables.conditions import Mask
 from leftout.tables.matrix import check_rows

@@ -15,7 +15,8 @@ from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.scores import feature_losses
 from leftout.files import Told
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.partition import MaxDisparityPartition, fitted_on, for_same_size
+from leftout.search.fitted import fitted_on, for_same_size
+from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.columns import names_of
 
 

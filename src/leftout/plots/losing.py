@@ -9,7 +9,7 @@ import numpy as np
 from leftout.evidence.parts import CALLED as PARTS
 from leftout.evidence.parts import Parts
 from leftout.plots.axes import GREY, LEFT_OUT, QUIET, REST, axis, read
-from leftout.search.partition import fitted_on
+from leftout.search.fitted import fitted_on
 from leftout.wording import number
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ class LeftOut:
 
     @property
     def n_rows(self) -> int:
-        return sum(self.sizes)
+        return len(self.mask)
 
     @property
     def share(self) -> float:

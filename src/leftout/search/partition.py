@@ -1,13 +1,15 @@
 """The estimator: a loss, a solver, and what people want to know of the partition found."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+import leftout
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, generator
 from leftout.core.bounds import certified_bound
@@ -20,12 +22,15 @@ from leftout.core.losses import (
     signed,
 )
 from leftout.core.problem import Problem
+from leftout.core.several import split
 from leftout.running import clean_interrupts, note, one_thread
 from leftout.search.left_out import Both, LeftOut
 from leftout.search.pose import SMALL, Posed, pose
+from leftout.search.several import AUTO, Sides, check_n_groups, nobody, offsets, places, scores
 from leftout.search.sizes import group_sizes
-from leftout.solvers import SOLVERS, Means, SearchResult, Solver, takes_sizes
+from leftout.solvers import SOLVERS, Means, SearchResult, Solver
 from leftout.solvers.base import silent
+from leftout.solvers.several import maximise_several
 from leftout.tables.matrix import check_matrix
 
 # Disparities below zero by up to this share of the variance are rounding.
@@ -36,7 +41,8 @@ class MaxDisparityPartition(BaseEstimator):
     """Find, without group labels, the rows that a shared PCA represents worst.
 
     Searches for the partition of the rows into a left-out group and the rest with the largest gap
-    in average reconstruction loss under the PCA of the whole table.
+    in average reconstruction loss under the PCA of the whole table; or into several left-out groups
+    and the rest, with the largest mean gap.
 
     Parameters
     ----------
@@ -45,10 +51,13 @@ class MaxDisparityPartition(BaseEstimator):
     min_group_size : int, float or None, default=None
         Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
         but never more than a quarter of the rows.
-    group_size : int, float or None, default=None
-        Size of the left-out group, as a number or as a share; None leaves it free.
-    n_groups : int, default=2
-        Only 2 for now.
+    group_size : int, float, list or None, default=None
+        Size of the left-out group, as a number or as a share; None leaves it free. Of several
+        groups: one size for all, or a list.
+    n_groups : int or "auto", default=2
+        Sides, the rest among them: 2 for one left-out group, 3 for two. ``"auto"``: as many groups
+        as are more than comparison tables show (:func:`leftout.how_many`), at most six and maybe
+        none.
     loss : {"excess", "projection_gap"}, default="excess"
         The error a group suffers beyond what its own PCA would leave (the paper's Definition 2.2),
         or the distance between the two reconstructions (its Algorithm 1).
@@ -68,30 +77,37 @@ class MaxDisparityPartition(BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (m,)
-        0 = rest, 1 = left out.
+        0 = rest, 1 = left out; several groups from 1 by falling loss.
+    n_groups_ : int
+        Sides found, the rest among them.
     disparity_ : float
-        ``losses_[1] - losses_[0]``.
-    losses_, sizes_ : arrays of shape (2,)
+        ``losses_[1] - losses_[0]``; the mean of several groups' ``disparities_``.
+    disparities_ : array of shape (n_groups_ - 1,)
+        Each group's loss minus the rest's.
+    losses_, sizes_ : arrays of shape (n_groups_,)
         Average loss and number of rows, by label.
-    bound_ : float
+    bound_ : float, or array of shape (n_groups_ - 1,) of several groups
         No group of this size has a larger disparity: proved in :mod:`leftout.core.bounds`. Computed
         when it is first read.
-    retained_, retained_own_ : arrays of shape (2,)
+    retained_, retained_own_ : arrays of shape (n_groups_,)
         Share of each group's variance kept by the shared projection, and by the group's own.
     components_, mean_ : arrays of shape (d, n) and (n,)
         The shared PCA.
     n_components_ : int
     explained_variance_ratio_ : array of shape (d,)
-    group_components_ : array of shape (2, d, n)
-        The components of the rest and of the left-out group.
-    offset_ : float
+    group_components_ : array of shape (n_groups_, d, n)
+        The components of the rest and of the left-out group, or groups.
+    offset_ : float, or array of shape (n_groups_ - 1,) of several groups
         New rows whose score exceeds it are predicted to be left out.
     history_ : structured array
         ``disparity`` after each sweep and the ``moves`` in it.
     stopped_ : str
         Why the search stopped.
     left_out_ : LeftOut
-        The left-out group as a value: rows, sizes, losses and shares of variance of both sides.
+        The left-out group as a value: rows, sizes, losses and shares of variance of both sides. Of
+        several, the one that loses most; ``left_out_groups_`` is the list of all.
+    how_many_ : HowMany
+        How the groups were counted; only with ``n_groups="auto"``.
     epoch_labels_ : array of shape (n_epochs + 1, m)
         Labels after each epoch; only from solvers that keep them (``"greedy"``).
     n_features_in_ : int
@@ -121,8 +137,8 @@ class MaxDisparityPartition(BaseEstimator):
         n_components: int | float = 0.8,
         *,
         min_group_size: int | float | None = None,
-        group_size: int | float | None = None,
-        n_groups: int = 2,
+        group_size: int | float | Sequence[int | float] | None = None,
+        n_groups: int | str = 2,
         loss: str = "excess",
         centering: str = "global",
         solver: str | Solver = "alternating",
@@ -157,8 +173,22 @@ class MaxDisparityPartition(BaseEstimator):
         """
         solver = self.check_names()
         matrix = self._check_table(X, reset=True)
+        self.__dict__.pop("how_many_", None)
         with one_thread(matrix.size <= SMALL):
-            return self._search(solver, self.pose(matrix))
+            if self.n_groups == 2:
+                return self._search(solver, self.pose(matrix))
+            return self._search_several(solver, matrix, self._sides(matrix, X))
+
+    def _sides(self, matrix: Array, X: Any) -> Sides:
+        """How many sides to search for: as many as were asked for, or as evidence counts."""
+        if self.n_groups != AUTO:
+            return Sides.asked(
+                int(self.n_groups), self.min_group_size, self.group_size, matrix.shape
+            )
+        # Evidence is above the search and may not be imported here: the package's own front door
+        # is asked when it is needed.
+        self.how_many_ = leftout.how_many(self, matrix)
+        return Sides.counted(self.how_many_.sizes, len(matrix))
 
     def pose(self, matrix: Array) -> Posed:
         """The problem on a checked matrix."""
@@ -172,37 +202,69 @@ class MaxDisparityPartition(BaseEstimator):
             return self._search(self.check_names(), posed)
 
     def _search(self, solver: Solver, posed: Posed) -> Self:
-        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
-        means = Means(
+        self._describe(posed, solver.maximise(posed.problem, self._means()), 2)
+        return self
+
+    def _search_several(self, solver: Solver, matrix: Array, sides: Sides) -> Self:
+        n_sides, smallest, sizes = sides
+        size = sizes[0] if sizes is not None and n_sides == 2 else None
+        posed = pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
+        if n_sides == 2:  # one group was counted
+            return self._search(solver, posed)
+        result = nobody(posed.problem)
+        if n_sides > 2:
+            result = maximise_several(solver, posed.problem, n_sides - 1, sizes, self._means())
+        self._describe(posed, result, n_sides)
+        return self
+
+    def _means(self) -> Means:
+        return Means(
             rng=generator(self.random_state),
             n_jobs=self.n_jobs,
             tell=_to_stderr if self.verbose else silent,
         )
-        self._describe(posed, solver.maximise(posed.problem, means))
-        return self
 
     @property
     def left_out_(self) -> LeftOut:
-        """The left-out group as a value."""
+        """The left-out group as a value; of several, the one that loses most."""
         check_is_fitted(self)
+        if self.n_groups_ == 1:
+            raise Refusal(
+                "No group is more than comparison tables show, so there is none to tell of. For "
+                f"the rows that are represented worst in any case: {asking('n_groups', 2)}."
+            )
+        return self._left_out(1)
+
+    @property
+    def left_out_groups_(self) -> list[LeftOut]:
+        """Each left-out group as a value, beside the rest."""
+        check_is_fitted(self)
+        return [self._left_out(group) for group in range(1, self.n_groups_)]
+
+    def _left_out(self, group: int) -> LeftOut:
         return LeftOut(
-            mask=self.labels_ == 1,
-            sizes=_both(self.sizes_),
-            losses=_both(self.losses_),
-            retained=_both(self.retained_),
-            retained_own=_both(self.retained_own_),
-            components=self.group_components_[1],
-            offset=self.offset_,
-            certified=lambda: self.bound_,
+            mask=self.labels_ == group,
+            sizes=_both(self.sizes_, group),
+            losses=_both(self.losses_, group),
+            retained=_both(self.retained_, group),
+            retained_own=_both(self.retained_own_, group),
+            components=self.group_components_[group],
+            offset=float(np.ravel(self.offset_)[group - 1]),
+            certified=lambda: float(np.ravel(self.bound_)[group - 1]),
         )
 
     @property
-    def bound_(self) -> float:
+    def bound_(self) -> float | Array:
         """Certified upper bound on the disparity of any group of this size."""
         check_is_fitted(self)
         if self._uncertified is not None:
             with one_thread(self._uncertified.X.size <= SMALL):
-                self._bound = certified_bound(self._uncertified, int(self.sizes_[1]))
+                by_size = {
+                    int(size): certified_bound(self._uncertified, int(size))
+                    for size in np.unique(self.sizes_[1:])
+                }
+            bounds = [by_size[int(size)] for size in self.sizes_[1:]]
+            self._bound = bounds[0] if self.n_groups_ == 2 else np.array(bounds)
             self._uncertified = None
         return self._bound
 
@@ -220,19 +282,20 @@ class MaxDisparityPartition(BaseEstimator):
         """How far each row leans to the left-out side, in units of the loss.
 
         What the row would add to the left-out group's total loss plus, weighted by the ratio of the
-        sizes, what it would take from the rest's: the score by which the search ranks rows.
+        sizes, what it would take from the rest's: the score by which the search ranks rows. Of
+        several groups, one column for each.
         """
-        rest, group = self.loss_samples(X).T
-        return group + self.sizes_[1] / self.sizes_[0] * rest
+        found = scores(self.loss_samples(X), self.sizes_)
+        return found[:, 0] if self.n_groups_ == 2 else found
 
     def loss_samples(self, X: Any) -> Array:
         """What each row adds to the loss of a side it is on, under that side's components.
 
         Returns
         -------
-        array of shape (m, 2)
-            On the rest's side and on the left-out group's. Averaged over the rows of a side of
-            ``fit``, this is that side's entry in ``losses_``.
+        array of shape (m, n_groups_)
+            On the rest's side and on the left-out group's, or groups'. Averaged over the rows of a
+            side of ``fit``, this is that side's entry in ``losses_``.
         """
         check_is_fitted(self)
         rows = self._check_table(X, reset=False) - self.mean_
@@ -240,22 +303,21 @@ class MaxDisparityPartition(BaseEstimator):
         return side_losses(rule, rows, self.components_, self.group_components_).T
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Assign rows, new or old, to the rest (0) or the left-out group (1) by their score.
+        """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.
 
         On the rows of ``fit`` this repeats the ``labels_`` of the default solver and loss nearly
         always, unless many scores tie; other searches need not end at a set of highest scores.
         """
-        return (self.score_samples(X) > self.offset_).astype(np.intp)
+        scored = self.score_samples(X)
+        if self.n_groups_ == 2:
+            return (scored > self.offset_).astype(np.intp)
+        return places(scored, np.asarray(self.offset_), self.sizes_)
 
     def check_names(self) -> Solver:
         """The solver; refuses names that are not known."""
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
-        if self.n_groups != 2:
-            raise Refusal(
-                f"{asking('n_groups', self.n_groups)} is not available yet: the search finds one "
-                f"left-out group and the rest. Use {asking('n_groups', 2)}."
-            )
+        check_n_groups(self.n_groups, self.group_size)
         if hasattr(self.solver, "maximise"):
             if isinstance(self.solver, type):
                 raise Refusal(
@@ -276,35 +338,42 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _describe(self, posed: Posed, result: SearchResult) -> None:
+    def _describe(self, posed: Posed, result: SearchResult, n_sides: int) -> None:
         """Set what people ask of a partition."""
+        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
         problem, labels = posed.problem, result.labels
+        self.n_groups_ = n_sides
         self.mean_, self.n_components_ = posed.table.mean, problem.d
         self.explained_variance_ratio_ = posed.explained[: problem.d]
-        moments = problem.split(labels) if result.sides is None else result.sides
+        moments = split(problem, labels, n_sides) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
-        self.disparity_ = float(self.losses_[1] - self.losses_[0])
+        self.disparities_ = self.losses_[1:] - self.losses_[0]
+        self.disparity_ = float(self.disparities_.mean()) if n_sides > 1 else 0.0
         variance = np.trace(moments.second, axis1=1, axis2=2)
-        if self.disparity_ < -_HIDDEN * float((variance / moments.count).max()):
+        hidden = -_HIDDEN * float((variance / moments.count).max())
+        for size in self.sizes_[1:][self.disparities_ < hidden]:
             note(
-                f"No group of {self.sizes_[1]} rows was found whose loss exceeds the rest's: "
+                f"No group of {size} rows was found whose loss exceeds the rest's: "
                 f"its disparity is negative. Choose a smaller {asking('group_size')}, or leave it "
                 "free.",
                 stacklevel=3,
             )
-        size = int(self.sizes_[1])
         self._uncertified = problem
         kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
-        if result.offset is None:
-            scores = problem.rank(own, size).scores
-            self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
-        else:
+        self.offset_: float | Array
+        if result.offset is not None:
             self.offset_ = result.offset
+        elif n_sides == 2:
+            size = int(self.sizes_[1])
+            ranked = problem.rank(own, size).scores
+            self.offset_ = float((ranked[size - 1] + ranked[size]) / 2.0)
+        else:
+            self.offset_ = offsets(problem, own, self.sizes_)
         self.components_ = signed(posed.table.in_columns(problem.V))
         self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
@@ -312,45 +381,8 @@ class MaxDisparityPartition(BaseEstimator):
             self.epoch_labels_ = result.sweeps
 
 
-def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
-    """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
-    if not isinstance(estimator, MaxDisparityPartition):
-        raise Refusal(
-            f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "
-            "search first, then the table."
-        )
-    return estimator.check_names(), check_matrix(X)
-
-
-def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
-    """A fitted estimator (or the one that a ``Trust`` holds) and the matrix it was fitted on."""
-    held = getattr(found, "partition", None)
-    found = held if isinstance(held, MaxDisparityPartition) else found
-    if not isinstance(found, MaxDisparityPartition):
-        raise Refusal(
-            f"Found {type(found).__name__} where a fitted MaxDisparityPartition (or what trust "
-            "returns) is needed; give the finding first, then the table."
-        )
-    check_is_fitted(found)
-    matrix = check_matrix(X)
-    if matrix.shape != (len(found.labels_), found.n_features_in_):
-        raise Refusal(
-            f"The group was found in a table of {len(found.labels_):,} rows and "
-            f"{found.n_features_in_:,} features, but this one has {matrix.shape[0]:,} and "
-            f"{matrix.shape[1]:,}. Pass the table that it was found in."
-        )
-    return found, matrix
-
-
-def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
-    """The same search, not fitted, for a group as large; a solver that takes no size is free."""
-    size = int(found.sizes_[1]) if takes_sizes(found.check_names()) else None
-    return clone(found).set_params(group_size=size, verbose=0)
-
-
-def _both(by_label: NDArray[Any]) -> Both[Any]:
-    rest, group = by_label.tolist()
-    return Both(group, rest)
+def _both(by_label: NDArray[Any], group: int) -> Both[Any]:
+    return Both(by_label[group].item(), by_label[0].item())
 
 
 def _to_stderr(message: str) -> None:

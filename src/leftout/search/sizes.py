@@ -62,6 +62,44 @@ def group_sizes(
     return smallest, size
 
 
+def several_sizes(
+    min_group_size: Any, group_size: Any, n_sides: int, n_rows: int, n_features: int
+) -> tuple[int, list[int] | None]:
+    """The smallest side allowed and, where they are fixed, the sizes of several left-out groups."""
+    n_groups = n_sides - 1
+    sizes = None
+    if group_size is not None:
+        each = [group_size] * n_groups if np.ndim(group_size) == 0 else list(group_size)
+        if len(each) != n_groups:
+            raise Refusal(
+                f"{asking('group_size', group_size)} has {counted(len(each), 'size')}, but "
+                f"{asking('n_groups', n_sides)} asks for {n_groups} left-out groups and the rest. "
+                f"Give one size for all of them, or {n_groups}."
+            )
+        sizes = [check_size("group_size", size, n_rows) for size in each]
+    rest = n_rows - sum(sizes or ())
+    if min_group_size is None:
+        smallest = default_smallest(n_rows, n_features, quiet=sizes is not None, n_sides=n_sides)
+        # Sizes asked for by name are not held to the default minimum.
+        smallest = min(smallest, *sizes, max(1, rest)) if sizes else smallest
+    else:
+        smallest = check_size("min_group_size", min_group_size, n_rows)
+    if n_rows < n_sides * smallest:
+        raise Refusal(
+            f"Found {n_rows} rows, but {n_sides} sides of at least {smallest} rows need "
+            f"{n_sides * smallest}. Lower {asking('min_group_size')} or {asking('n_groups')}, or "
+            "add rows."
+        )
+    if sizes is not None and (min(sizes) < smallest or rest < smallest):
+        asked = ", ".join(map(str, sizes))
+        raise Refusal(
+            f"{asking('group_size', group_size)} asks for groups of {asked} of {n_rows} rows, but "
+            f"each of them and the rest need at least {smallest}. Choose sizes from {smallest} "
+            f"that add up to at most {n_rows - smallest}."
+        )
+    return smallest, sizes
+
+
 def worst_tenth(min_group_size: Any, n_rows: int, n_components: int) -> int:
     """A tenth of the rows, or more where a side needs more: so many that a PCA can be fitted.
 
@@ -71,10 +109,15 @@ def worst_tenth(min_group_size: Any, n_rows: int, n_components: int) -> int:
     (199, 24, 300)
     """
     if min_group_size is None:
-        smallest = min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
+        smallest = fewest(n_rows, n_components)
     else:
         smallest = check_size("min_group_size", min_group_size, n_rows)
     return max(round(TENTH * n_rows), smallest)
+
+
+def fewest(n_rows: int, n_components: int) -> int:
+    """So many rows that a PCA can be fitted, but never more than a quarter of the table."""
+    return min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
 
 
 def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
@@ -97,13 +140,17 @@ def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
     return given.astype(np.intp)
 
 
-def default_smallest(n_rows: int, n_features: int, quiet: bool = True) -> int:
-    """Five rows per feature, but never more than a quarter of the rows."""
-    wanted, cap = 5 * n_features, max(1, n_rows // 4)
+def default_smallest(n_rows: int, n_features: int, quiet: bool = True, n_sides: int = 2) -> int:
+    """Five rows per feature, but never more than half of an equal share of the rows.
+
+    With one left-out group and the rest, that is a quarter.
+    """
+    wanted, cap = 5 * n_features, max(1, n_rows // (2 * n_sides))
+    part = {2: "a quarter", 3: "a sixth", 4: "an eighth"}.get(n_sides, f"1 / {2 * n_sides}")
     if wanted > cap and not quiet:
         note(
             f"The default minimum group size, 5 x {n_features} features = {wanted} rows, is more "
-            f"than a quarter of the {n_rows} rows; using {cap}. A group of few rows fits its own "
+            f"than {part} of the {n_rows} rows; using {cap}. A group of few rows fits its own "
             f"components easily: set {asking('min_group_size')} to silence this.",
             stacklevel=4,
         )

@@ -95,14 +95,14 @@ def _allocate(
         y = V @ x
         kept = y @ y
         for group in range(2):
-            sides.kept[group] = _kept(loss, sides, group, V)
+            sides.kept[group] = kept_by(loss, sides, group, V)
             losses[group] = loss_after(loss, sides, group, V, x, kept, JOINS)
         labels[i] = 0 if losses[0] > losses[1] else 1
         move(loss, sides, np.int64(labels[i]), x, kept, JOINS)
 
 
 @kernel
-def _kept(loss: Loss, sides: Sides, group: int, V: Array) -> float:
+def kept_by(loss: Loss, sides: Sides, group: int, V: Array) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
     overlap = V @ sides.vectors[group].T
     kept = 0.0

@@ -1,0 +1,461 @@
+"""More than one left-out group: against enumeration, against peeling, and against itself."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import leftout
+import naive
+import tolerances
+from leftout import MaxDisparityPartition, datasets
+from leftout.core.losses import CENTERINGS, LOSSES
+from leftout.core.several import Sides
+from leftout.search.pose import pose
+from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
+from leftout.solvers.any_side import seed_size
+from leftout.solvers.any_side import spread as spread_of
+from leftout.solvers.joint import exchanged, refine
+from leftout.solvers.peeling import peel
+
+QUICK = Alternating(n_starts=12)
+
+
+def value_of(M, labels, d, loss="excess", centering="global"):
+    """The mean of the groups' disparities to the rest, from the definitions."""
+    losses = naive.group_losses(M, labels, d, loss, centering)
+    return losses[1:].mean() - losses[0]
+
+
+def best_of_all(M, d, allowed):
+    """The largest value of all partitions into three sides of allowed sizes (of groups 1 and 2)."""
+    X, V = naive.seen_by_pca(M, "global"), naive.shared_basis(M, d, "global")
+    m, known = len(M), {}
+
+    def loss(rows):
+        if rows not in known:
+            known[rows] = naive.group_loss(X[list(rows)], V, d, "excess", "global")
+        return known[rows]
+
+    best = -np.inf
+    for first, second in allowed:
+        for A in combinations(range(m), first):
+            left = tuple(i for i in range(m) if i not in A)
+            for B in combinations(left, second):
+                rest = tuple(i for i in left if i not in B)
+                best = max(best, (loss(A) + loss(B)) / 2 - loss(rest))
+    return best
+
+
+def tiny(seed):
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(6, 10)), int(rng.integers(2, 5))
+    M = rng.standard_normal((m, n)) @ rng.standard_normal((n, n))
+    if seed % 4 == 0:
+        M = np.round(4 * M)  # ties
+    d = min(int(rng.integers(1, n)), np.linalg.matrix_rank(M - M.mean(axis=0)) - 1)
+    return M, d, rng.integers(1, m // 3 + 1, 2).tolist()
+
+
+TABLES = 100
+
+
+def test_the_optimum_of_tiny_tables_is_found_and_never_exceeded():
+    hits = 0
+    for seed in range(TABLES):
+        M, d, sizes = tiny(seed)
+        best = best_of_all(M, d, [sizes])
+        found = MaxDisparityPartition(
+            d, n_groups=3, group_size=sizes, solver=QUICK, random_state=seed
+        ).fit(M)
+        assert sorted(found.sizes_[1:]) == sorted(sizes)
+        value = value_of(M, found.labels_, d)
+        rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), d)
+        assert found.disparity_ == pytest.approx(value, rel=1e-9, abs=rounding)
+        assert value <= best + rounding
+        hits += value >= best - rounding
+    assert hits >= 0.95 * TABLES
+
+
+def test_the_optimum_of_tiny_tables_whose_sizes_are_free():
+    hits, tables = 0, 20
+    for seed in range(tables):
+        M, d, _ = tiny(seed)
+        m = len(M)
+        allowed = [(a, b) for a in range(1, m - 1) for b in range(a, m - a)]
+        best = best_of_all(M, d, allowed)
+        found = MaxDisparityPartition(
+            d, n_groups=3, min_group_size=1, solver=QUICK, random_state=seed
+        ).fit(M)
+        rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), d)
+        value = value_of(M, found.labels_, d)
+        assert value <= best + rounding
+        hits += value >= best - rounding
+    assert hits >= 0.9 * tables
+
+
+@pytest.mark.parametrize("sizes", [[20, 35], [30, 30, 30], [12, 40, 25, 18]])
+@pytest.mark.parametrize("seed", range(3))
+def test_refining_never_falls_below_peeling(mixed, sizes, seed):
+    problem = pose(mixed, 3, "excess", "global", 10, None).problem
+    means = Means(rng=np.random.default_rng(seed))
+    peeled = Sides.of(problem, peel(QUICK, problem, len(sizes), sizes, means), len(sizes) + 1)
+    together = refine(problem, peeled)
+    swapped, _ = exchanged(problem, together, free=False)
+    assert peeled.value <= together.value <= swapped.value
+    assert swapped.value == pytest.approx(value_of(mixed, swapped.labels, 3), rel=1e-9)
+    assert swapped.sizes[1:].tolist() == sizes
+    moved, _ = exchanged(problem, together, free=True)
+    assert moved.value >= together.value and moved.sizes.min() >= 10
+    found = MaxDisparityPartition(
+        3, n_groups=len(sizes) + 1, group_size=sizes, solver=QUICK, random_state=seed
+    ).fit(mixed)
+    assert np.all(np.diff(found.history_["disparity"]) >= 0.0)
+    assert found.history_["disparity"][-1] == pytest.approx(found.disparity_, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def three():
+    X, planted = datasets.make_planted(500, 16, 3, [40, 70, 100], random_state=2)
+    search = MaxDisparityPartition(3, n_groups=4, group_size=[70, 40, 100], random_state=0)
+    return X + 0.5, planted, search.fit(X + 0.5)
+
+
+def test_fitted_attributes_agree_with_each_other(three):
+    X, planted, found = three
+    assert found.n_groups_ == 4 and set(found.labels_) == {0, 1, 2, 3}
+    assert found.sizes_.tolist() == np.bincount(found.labels_).tolist()
+    assert sorted(found.sizes_[1:]) == [40, 70, 100]
+    np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 3), rtol=1e-9)
+    assert np.all(np.diff(found.losses_[1:]) <= 0.0)  # labels by falling loss
+    np.testing.assert_array_equal(found.disparities_, found.losses_[1:] - found.losses_[0])
+    assert found.disparity_ == pytest.approx(found.disparities_.mean())
+    assert found.bound_.shape == (3,) and np.all(found.bound_ >= found.disparities_)
+    for group, size in enumerate(found.sizes_[1:]):
+        alone = MaxDisparityPartition(3, group_size=int(size), random_state=0).fit(X)
+        assert found.bound_[group] == alone.bound_
+    assert found.group_components_.shape == (4, 3, 16)
+    centred, V = X - X.mean(axis=0), naive.shared_basis(X, 3, "global")
+    for side in range(4):
+        G = centred[found.labels_ == side]
+        W = naive.components(G, 3, about_mean=False)
+        own = found.group_components_[side]
+        np.testing.assert_allclose(own.T @ own, W @ W.T, atol=1e-8)
+        for got, basis in ((found.retained_, V), (found.retained_own_, W)):
+            np.testing.assert_allclose(got[side], np.sum((G @ basis) ** 2) / np.sum(G**2))
+    for group in (1, 2, 3):  # every planted group is one of the found
+        held = [np.mean(planted[found.labels_ == label] == group) for label in range(1, 4)]
+        assert max(held) > 0.9
+
+
+def test_each_group_as_a_value(three):
+    _, _, found = three
+    groups = found.left_out_groups_
+    assert len(groups) == 3
+    for label, group in enumerate(groups, 1):
+        np.testing.assert_array_equal(group.mask, found.labels_ == label)
+        assert (group.sizes.group, group.sizes.rest) == (found.sizes_[label], found.sizes_[0])
+        assert (group.losses.group, group.losses.rest) == (found.losses_[label], found.losses_[0])
+        assert group.share == found.sizes_[label] / 500 and group.n_rows == 500
+        assert group.disparity == found.disparities_[label - 1]
+        assert group.bound == found.bound_[label - 1]
+        assert group.offset == found.offset_[label - 1]
+        np.testing.assert_array_equal(group.components, found.group_components_[label])
+    np.testing.assert_array_equal(found.left_out_.mask, groups[0].mask)
+
+
+def test_rows_are_predicted_by_what_they_are_worth(three):
+    """Scores and offsets are values and prices; on the rows of fit they repeat the labels."""
+    X, _, found = three
+    losses, sizes = found.loss_samples(X), found.sizes_
+    for side in range(4):
+        assert losses[found.labels_ == side, side].mean() == pytest.approx(found.losses_[side])
+    scores = found.score_samples(X)
+    assert scores.shape == (500, 3)
+    for j in range(3):
+        want = losses[:, j + 1] + 3 * sizes[j + 1] / sizes[0] * losses[:, 0]
+        np.testing.assert_allclose(scores[:, j], want)
+    assert np.mean(found.predict(X) == found.labels_) > 0.99
+    np.testing.assert_array_equal(np.bincount(found.predict(X)), sizes)
+    rest = found.predict(X) == 0
+    np.testing.assert_array_equal(rest, np.all(scores <= found.offset_, axis=1))
+
+
+def test_new_rows_go_to_the_group_they_are_like():
+    X, planted = datasets.make_planted(1200, 16, 3, [100, 200], random_state=3)
+    half = np.arange(1200) % 2 == 0
+    sizes = np.bincount(planted[half])[1:].tolist()
+    found = MaxDisparityPartition(3, n_groups=3, group_size=sizes, random_state=0).fit(X[half])
+    names = [np.bincount(planted[half][found.labels_ == label]).argmax() for label in range(3)]
+    assert sorted(names) == [0, 1, 2]
+    assert np.mean(np.array(names)[found.predict(X[~half])] == planted[~half]) > 0.95
+
+
+def test_invariances(mixed):
+    """Rows in another order, rotated, moved: the same groups. Duplicated: the same, twice."""
+    rng = np.random.default_rng(0)
+    search = MaxDisparityPartition(3, n_groups=3, group_size=[40, 24], random_state=0)
+    base = search.fit(mixed)
+    order, turn = rng.permutation(240), np.linalg.qr(rng.standard_normal((7, 7)))[0]
+    for X, labels in (
+        (mixed[order], base.labels_[order]),
+        (mixed @ turn + 3.0, base.labels_),
+        (1e3 * mixed, base.labels_),
+    ):
+        again = clone(search).fit(X)
+        np.testing.assert_array_equal(again.labels_, labels)
+    twice = np.vstack([mixed, mixed])
+    found = clone(search).set_params(group_size=[80, 48]).fit(twice)
+    assert found.disparity_ >= base.disparity_ * (1 - 1e-9)
+    assert value_of(twice, np.tile(base.labels_, 2), 3) == pytest.approx(base.disparity_)
+
+
+def test_same_seed_same_answer_whatever_the_jobs(mixed):
+    search = MaxDisparityPartition(3, n_groups=4, min_group_size=20, random_state=5)
+    one, two = (clone(search).set_params(n_jobs=jobs).fit(mixed) for jobs in (None, 2))
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.sizes_.min() >= 20
+    copy = pickle.loads(pickle.dumps(one))
+    np.testing.assert_array_equal(copy.predict(mixed), one.predict(mixed))
+    np.testing.assert_array_equal(copy.bound_, two.bound_)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [QUICK, Greedy(), Annealing(max_steps=200), Sorting(), Sorting(split="best")],
+    ids=repr,
+)
+@pytest.mark.parametrize(
+    ("loss", "centering"),
+    [(a, b) for a in LOSSES for b in CENTERINGS if (a, b) != ("excess", "paper")],
+)
+@pytest.mark.filterwarnings("ignore:No group of .* was found whose loss exceeds:UserWarning")
+def test_every_solver_under_every_choice(solver, loss, centering, mixed):
+    found = MaxDisparityPartition(
+        3,
+        n_groups=4,
+        min_group_size=20,
+        solver=solver,
+        loss=loss,
+        centering=centering,
+        random_state=0,
+    ).fit(mixed)
+    assert found.sizes_.min() >= 20 and found.sizes_.sum() == 240 and len(found.sizes_) == 4
+    want = naive.group_losses(mixed, found.labels_, 3, loss, centering)
+    np.testing.assert_allclose(found.losses_, want, rtol=1e-8)
+    assert np.all(np.diff(found.losses_[1:]) <= 1e-12)
+
+
+def test_matched_sorting_takes_the_longest_residuals_in_turn(mixed):
+    found = MaxDisparityPartition(
+        3, n_groups=3, group_size=[20, 30], solver=Sorting(split="matched"), random_state=0
+    ).fit(mixed)
+    X, V = naive.seen_by_pca(mixed, "global"), naive.shared_basis(mixed, 3, "global")
+    order = np.argsort(-np.sum((X - X @ V @ V.T) ** 2, axis=1))
+    by_size = {int(size): set(np.flatnonzero(found.labels_ == g)) for g, size in
+               enumerate(found.sizes_)}  # fmt: skip
+    assert by_size[30] == set(order[:30]) and by_size[20] == set(order[30:50])
+
+
+def greedy_from_scratch(M, d, n_sides, min_size, rng, seeds, epochs):
+    """The paper's Algorithm 1 with more sides, every PCA from scratch."""
+    X = naive.seen_by_pca(M, "global")
+    order = rng.permutation(len(X))
+    side = {int(i): place // seeds for place, i in enumerate(order[: n_sides * seeds])}
+    for i in map(int, order[n_sides * seeds :]):
+        V = naive.components(X[[*side, i]], d, about_mean=False)
+        losses = [
+            naive.group_loss(X[[j for j in side if side[j] == g] + [i]], V, d, "excess", "global")
+            for g in range(n_sides)
+        ]
+        side[i] = int(np.argmax(losses))
+    labels, V = np.array([side[i] for i in range(len(X))]), naive.shared_basis(M, d, "global")
+
+    def value(labels):
+        losses = sorted(
+            naive.group_loss(X[labels == g], V, d, "excess", "global") for g in range(n_sides)
+        )
+        return np.mean(losses[1:]) - losses[0]
+
+    current, history = value(labels), []
+    for _ in range(epochs):
+        moved = 0
+        for i in range(len(X)):
+            if np.sum(labels == labels[i]) <= min_size:
+                continue
+            trials = []
+            for g in range(n_sides):
+                trial = labels.copy()
+                trial[i] = g
+                trials.append(value(trial) if g != labels[i] else current)
+            if max(trials) > current:
+                labels[i], current, moved = int(np.argmax(trials)), max(trials), moved + 1
+        history.append((current, moved))
+        if not moved:
+            break
+    return labels, history
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_sides", [3, 4])
+def test_greedy_is_greedy_from_scratch_with_more_sides(n_sides, seed):
+    rng = np.random.default_rng(seed)
+    M = rng.random((44, 4)) @ rng.standard_normal((4, 4))
+    search = MaxDisparityPartition(
+        2, n_groups=n_sides, min_group_size=5, solver=Greedy(epochs=3), random_state=seed
+    ).fit(M)
+    problem = pose(M, 2, "excess", "global", 5, None).problem
+    order = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
+    labels, history = greedy_from_scratch(M, 2, n_sides, 5, order, seed_size(problem, n_sides), 3)
+    assert len(np.unique(np.stack([labels, search.labels_]), axis=1).T) == n_sides
+    np.testing.assert_allclose(
+        search.history_["disparity"][1:], [value for value, _ in history], rtol=1e-9
+    )
+    assert search.history_["moves"][1:].tolist() == [moved for _, moved in history]
+    np.testing.assert_array_equal(search.epoch_labels_[-1], search.labels_)
+    assert search.losses_[0] == search.losses_.min()
+    assert spread_of(search.losses_) == pytest.approx(search.disparity_)
+
+
+def test_more_columns_than_rows_and_wide_tables():
+    rng = np.random.default_rng(0)
+    for m, n in ((60, 90), (230, 240)):
+        X = rng.random((m, n))
+        found = MaxDisparityPartition(
+            3, n_groups=3, group_size=[8, 12], solver=QUICK, random_state=0
+        ).fit(X)
+        assert found.group_components_.shape == (3, 3, n)
+        np.testing.assert_allclose(
+            found.losses_, naive.group_losses(X, found.labels_, 3), rtol=1e-8
+        )
+        assert np.mean(found.predict(X) == found.labels_) > 0.98
+
+
+def test_tables_searched_in_parts():
+    X, planted = datasets.make_planted(9000, 12, 2, [300, 700], random_state=0)
+    found = MaxDisparityPartition(
+        2, n_groups=3, group_size=[300, 700], solver=QUICK, random_state=0
+    ).fit(X)
+    np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 2), rtol=1e-8)
+    assert found.disparity_ >= value_of(X, planted, 2)
+    for label in (1, 2):
+        assert np.mean(planted[found.labels_ == label] != 0) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"n_groups": 1}, "n_groups=1 is not a number of groups: give an int from 2"),
+        ({"n_groups": 2.5}, "n_groups=2.5 is not a number of groups"),
+        ({"n_groups": True}, "n_groups=True is not a number of groups"),
+        ({"n_groups": "many"}, "n_groups='many' is not a number of groups.* or 'auto'"),
+        ({"n_groups": 3, "group_size": [10, 20, 30]}, "has 3 sizes, but n_groups=3 asks for 2"),
+        ({"n_groups": 4, "group_size": [10]}, "has 1 size, but n_groups=4 asks for 3"),
+        ({"n_groups": 3, "group_size": [120, 120]}, "groups of 120, 120 of 240 rows.* at most 239"),
+        ({"n_groups": 3, "group_size": 0.6}, "groups of 144, 144 of 240 rows"),
+        ({"n_groups": 3, "group_size": [10, 0]}, "neither a number of rows"),
+        ({"n_groups": 3, "group_size": [10, "x"]}, "neither a number of rows"),
+        ({"n_groups": 3, "group_size": [10, 30], "min_group_size": 20}, "at least 20"),
+        ({"n_groups": 4, "min_group_size": 80}, "4 sides of at least 80 rows need 320"),
+        (
+            {"n_groups": "auto", "group_size": [10, 30]},
+            "counts the groups, but group_size is a list",
+        ),
+        ({"n_groups": 3, "group_size": 20, "solver": "greedy"}, "Greedy moves one row at a time"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(options, says, mixed):
+    with pytest.raises(leftout.Refusal, match=says):
+        MaxDisparityPartition(3, **options).fit(mixed)
+
+
+def test_a_default_minimum_that_is_cut_says_so(mixed):
+    with pytest.warns(
+        UserWarning, match="35 rows, is more than an eighth of the 240 rows; using 30"
+    ):
+        MaxDisparityPartition(3, n_groups=4, solver=QUICK, random_state=0).fit(mixed)
+
+
+def test_one_group_is_weighed_at_a_time(mixed):
+    with pytest.raises(leftout.Refusal, match="one left-out group is weighed at a time"):
+        leftout.trust(MaxDisparityPartition(3, n_groups=3), mixed)
+    found = MaxDisparityPartition(3, n_groups=3, group_size=20, solver=QUICK, random_state=0)
+    with pytest.raises(leftout.Refusal, match="Found 2 left-out groups, but one is told of"):
+        leftout.explain.what_if(found.fit(mixed), mixed)
+
+
+@pytest.fixture(scope="module")
+def two_planted():
+    return datasets.make_planted(300, 9, 2, [40, 60], random_state=0)
+
+
+def test_groups_are_counted_and_then_searched(two_planted):
+    X, planted = two_planted
+    search = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0)
+    found = clone(search).fit(X)
+    count = found.how_many_
+    assert count.n_groups == 2 == len(count.sizes) and found.n_groups_ == 3
+    assert sorted(found.sizes_[1:]) == sorted(count.sizes)
+    assert [each.counts for each in count.looked] == [True, True, False]
+    for label in (1, 2):
+        assert np.mean(planted[found.labels_ == label] != 0) > 0.8
+    for each in count.looked[:2]:
+        assert each.p_value <= 0.05 and each.disparity > each.chance and each.tables >= 19
+    first, second, last = count.looked
+    said = count.summary()
+    assert said.startswith("2 left-out groups are more than comparison tables show: ")
+    assert f"{first.size} rows" in said and f"{second.size} rows" in said
+    assert said.endswith(f"The next is not (p = {last.p_value:.2g}).")
+    alone = leftout.how_many(search, X)  # the same by the other door, and whatever the jobs
+    assert alone.to_dict() == count.to_dict()
+    jobs = leftout.how_many(clone(search).set_params(n_jobs=2), X)
+    assert jobs.to_dict() == count.to_dict()
+    assert not hasattr(clone(found).set_params(n_groups=2).fit(X), "how_many_")
+
+
+def test_no_group_more_than_comparison_tables_show():
+    X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 1, 1]
+    found = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0).fit(X)
+    assert found.n_groups_ == 1 and found.how_many_.n_groups == 0
+    assert "No left-out group is more than comparison" in found.how_many_.summary()
+    assert not found.labels_.any() and not found.predict(X).any()
+    assert found.sizes_.tolist() == [200] and found.disparity_ == 0.0
+    assert found.disparities_.shape == (0,) and found.bound_.shape == (0,)
+    assert found.score_samples(X).shape == (200, 0) and found.left_out_groups_ == []
+    assert found.losses_[0] == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(leftout.Refusal, match="there is none to tell of.*n_groups=2"):
+        found.left_out_  # noqa: B018
+
+
+def test_at_most_so_many_are_counted_and_of_a_size_that_is_given(two_planted):
+    X, _ = two_planted
+    search = MaxDisparityPartition(2, solver=QUICK, random_state=0)
+    count = leftout.how_many(search, X, most=1, chance=19)
+    assert len(count.looked) == 1 and count.n_groups == 1
+    sized = clone(search).set_params(group_size=40)
+    assert set(leftout.how_many(sized, X, chance=19).sizes) == {40}
+    with pytest.raises(leftout.Refusal, match="chance=9 comparison tables cannot tell"):
+        leftout.how_many(search, X, chance=9)
+
+
+def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
+    """The second group is held to tables off which a group of the first one's size was peeled."""
+    from leftout.evidence import counting
+
+    peeled = []
+    peel_one = counting._Table.peel
+    monkeypatch.setattr(
+        counting._Table,
+        "peel",
+        lambda self, solver, size: (peeled.append(size), peel_one(self, solver, size))[1],
+    )
+    X, _ = two_planted
+    count = leftout.how_many(MaxDisparityPartition(2, solver=QUICK, random_state=0), X)
+    first, second, last = count.looked
+    # the table's own, and those before it in each comparison table that was looked at, or begun
+    assert peeled.count(first.size) >= 1 + second.tables + last.tables
+    assert peeled.count(second.size) >= 1 + last.tables
