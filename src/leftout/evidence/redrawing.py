@@ -88,26 +88,25 @@ class Redrawing:
     target: Array  # (n, n): correlations
     coefficients: Single  # (n, n): of all other columns in each
     noise: list[Array]  # of each unit: times its transpose, the covariance of its noise
-    corrections: list[Array]  # of each unit: inverse correlations of all other columns
+    inverse: Array  # (n, n): of the correlations
+    inside: list[Array]  # of each unit: the inverse of its own part of that
 
     @classmethod
     def of(cls, target: Array, units: list[Unit]) -> Redrawing:
         precision = _inverse(target, _SMALLEST)
         inverse = _inverse(target, _SMALLEST_CORRECTED)
         coefficients = np.zeros_like(target)
-        noise, corrections = [], []
+        noise, inside = [], []
         for unit in units:
             own = unit.columns
             within = linalg.inv(precision[np.ix_(own, own)], check_finite=False)
             coefficients[own] = -within @ precision[own]
             noise.append(linalg.cholesky(within, lower=True, check_finite=False))
-            # the inverse without the unit's rows and columns, by a Schur complement
-            inside = linalg.inv(inverse[np.ix_(own, own)], check_finite=False)
-            corrections.append(inverse - inverse[:, own] @ inside @ inverse[own])
+            inside.append(linalg.inv(inverse[np.ix_(own, own)], check_finite=False))
         for unit in units:
             coefficients[np.ix_(unit.columns, unit.columns)] = 0.0
         # single precision is plenty to order rows by, and half as much to read
-        return cls(target, coefficients.astype(np.float32), noise, corrections)
+        return cls(target, coefficients.astype(np.float32), noise, inverse, inside)
 
     def redrawn(
         self, orders: list[IntArray], hand: Hand, rng: np.random.Generator, sweeps: int
@@ -130,12 +129,19 @@ class Redrawing:
                     if turn < _CORRECTIONS:
                         gap = self.target[own] - hand.products(X, X[own])
                         gap[:, own] = 0.0
-                        b[own] += (_DAMPING * gap @ self.corrections[place]).astype(np.float32)
-                        b[np.ix_(own, own)] = 0.0
+                        b[own] += self._corrected(gap, own, self.inside[place])
             missed = self._missed(X, hand)
             if missed < least:
                 best, least, learned = list(now), missed, b.copy()
         return best, replace(self, coefficients=learned)
+
+    def _corrected(self, gap: Array, own: IntArray, inside: Array) -> Single:
+        """What a unit's coefficients are changed by, for what its columns miss of the others."""
+        # the inverse without the unit's rows and columns, by a Schur complement
+        change = gap @ self.inverse
+        change -= change[:, own] @ inside @ self.inverse[own]
+        change[:, own] = 0.0
+        return (_DAMPING * change).astype(np.float32)
 
     def _missed(self, X: Real, hand: Hand) -> float:
         """Squares of what correlations miss, added up."""
