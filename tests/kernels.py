@@ -34,6 +34,7 @@ TESTS = (
     "mitigation",
     "evidence",
     "boxes",
+    "tridiagonal",
     "named",
     "known_groups",
     "cross_fitting",
