@@ -22,7 +22,7 @@ test: lint types browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(BESIDE)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
 	    tests/test_bits.py tests/test_columns.py tests/test_items.py tests/test_boxes.py \
-	    tests/test_swaps.py \
+	    tests/test_swaps.py tests/test_tridiagonal.py \
 	    -k "not students and not papers_search"
 
 # The numerical tests with every processor's BLAS kernels that this one can execute.

@@ -406,6 +406,11 @@ def answer_time():
 
 
 @case
+def answer_demo():
+    yield from answer.demo_time()
+
+
+@case
 def answer_seeds(count=10):
     yield from answer.seeds(count)
 

@@ -35,6 +35,7 @@ TESTS = (
     "mitigation",
     "evidence",
     "boxes",
+    "tridiagonal",
     "named",
     "known_groups",
     "cross_fitting",

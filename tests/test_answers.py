@@ -560,9 +560,7 @@ def placed(inside, outside):
 
 def test_who_they_are_is_told_by_names_or_a_sentence():
     named = names_of(placed(700, 100), ~placed(700, 9_000))
-    assert who(named, sentence=None) == (
-        "x = a; or x = b: 100 % of the group, 93 % of all named."
-    )
+    assert who(named, sentence=None) == ("x = a; or x = b: 100 % of the group, 93 % of all named.")
     one = names_of(placed(700, 100))
     assert who(one, sentence=None) == "x = a: 55 % of the group, 88 % of all named."
     sentence = known.sentence()  # F1 0.81
