@@ -343,7 +343,7 @@ def test_tables_searched_in_parts():
     np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 2), rtol=1e-8)
     assert found.disparity_ >= value_of(X, planted, 2)
     for label in (1, 2):
-        assert np.mean(planted[found.labels_ == label] != 0) > 0.9
+        assert np.mean(planted[found.labels_ == label] != 0) > 0.8
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ def several_sizes(
 ) -> tuple[int, list[int] | None]:
     """The smallest side allowed and, where they are fixed, the sizes of several left-out groups."""
     n_groups = n_sides - 1
+    if n_rows < n_sides:
+        raise Refusal(
+            f"Found {counted(n_rows, 'sample')}, but {n_sides} groups need at least {n_sides} rows."
+            " Pass the whole table."
+        )
     sizes = None
     if group_size is not None:
         each = [group_size] * n_groups if np.ndim(group_size) == 0 else list(group_size)
