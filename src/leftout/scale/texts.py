@@ -8,6 +8,7 @@ one of the ways that people write them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.compiling import kernel
-from leftout.tables.cleaning import MISSING, WAYS, fails, unit_of
+from leftout.tables.cleaning import CODE, MISSING, WAYS, fails, unit_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # Distinct texts that are counted, and what they may take together in characters.
 MOST, LENGTH = 1 << 16, 1 << 24
+# What files of text hold besides: numbers as computers write them, whole ones, yes and no.
+PLAIN, WHOLE, TRUTH = "plain", "whole", "truth"
+_STORED = {
+    PLAIN: re.compile(
+        r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+    ),
+    WHOLE: re.compile(r"\s*[+-]?\d+\s*", re.ASCII),
+    TRUTH: re.compile("true|TRUE|True|false|FALSE|False"),
+}
+_EVERY = (*WAYS, *_STORED)
 # Units that are told apart: of more than one, numbers are no numbers.
 _UNITS = 2
 
@@ -46,23 +57,23 @@ class Gone(NamedTuple):
         left = [text for text in map(str.strip, texts) if text not in MISSING and text not in marks]
         if not left:
             return before
-        alive = [how for how in WAYS if how not in before.ruled_out]
-        ruled_out = before.ruled_out.union(how for how in alive if fails(left, how))
+        alive = [how for how in _EVERY if how not in before.ruled_out]
+        ruled_out = before.ruled_out.union(how for how in alive if not follows(left, how))
         units = before.units
-        if len(ruled_out) < len(WAYS):
+        if len(ruled_out) < len(_EVERY):
             units = units.union(map(unit_of, left))
         spaces = before.spaces or " " in "\n".join(left)
         return Gone(ruled_out, units, spaces)._in_short()
 
     def _in_short(self) -> Gone:
         """Without units that say no more: a third one, and any where there are no numbers."""
-        some = sorted(self.units)[:_UNITS] if len(self.ruled_out) < len(WAYS) else ()
+        some = sorted(self.units)[:_UNITS] if len(self.ruled_out) < len(_EVERY) else ()
         return self._replace(units=frozenset(some))
 
     @property
     def settled(self) -> bool:
         """Whether further texts say nothing new."""
-        return self.spaces and len(self.ruled_out) == len(WAYS)
+        return self.spaces and len(self.ruled_out) == len(_EVERY)
 
 
 class Texts(NamedTuple):
@@ -171,7 +182,11 @@ class Adding:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        every = pa.concat_tables(self._waiting).group_by("text", use_threads=False).aggregate([("count", "sum")])
+        every = (
+            pa.concat_tables(self._waiting)
+            .group_by("text", use_threads=False)
+            .aggregate([("count", "sum")])
+        )
         texts, level, gone = every.column("text").combine_chunks(), self._sum.level, self._sum.gone
         sizes = pc.utf8_length(texts).to_numpy()
         level, stay = _stay(hashed(texts), sizes, level)
@@ -188,7 +203,10 @@ class Adding:
             (few,) = self._waiting
             self._waiting = []
             counts = zip(few["text"].to_pylist(), few["count"].to_pylist(), strict=True)
-            self.add(Texts(0, 0, self._sum.level, dict(counts)))
+            if self._counts:
+                self.add(Texts(0, 0, self._sum.level, dict(counts)))
+            else:
+                self._counts = dict(counts)
         return self._sum._replace(counts=self._counts)
 
     def _thin(self, level: int) -> None:
@@ -212,6 +230,20 @@ def _stay(
         if stay.sum() <= MOST and sizes[stay].sum() <= LENGTH:
             return level, stay
         level += 1
+
+
+def follows(texts: Sequence[str], how: str) -> bool:
+    """Whether all texts are written in a certain way; none of them stands for nothing."""
+    if how not in _STORED:
+        return not fails(texts, how)
+    pattern = _STORED[how]
+    if not all(map(pattern.fullmatch, texts)):
+        return False
+    # whole numbers beyond what computers store are codes, as those with a zero before them are
+    return how == TRUTH or not any(
+        CODE.match(text) or len(text) > 18 and text.isdigit() and int(text) >= 1 << 63
+        for text in texts
+    )
 
 
 def hashed_texts(texts: Sequence[str]) -> NDArray[np.uint64]:
