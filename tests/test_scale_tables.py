@@ -112,6 +112,7 @@ ASKED = {
         "categorical": ["whole", "when", "text", "age"], "numeric": ["code"],
         "missing": "999,missed=c",
     },
+    "without": {"missing": {"id": [1007, 1900], "when": "2020-02-03", None: [999]}},
     "labelled": {"dictionary": DICTIONARY, "target": "marked", "positive": "one"},
 }  # fmt: skip
 
@@ -122,7 +123,7 @@ ASKED = {
     m=st.integers(60, 300),
     cuts=st.lists(st.floats(0.0, 1.0), max_size=3),
     group=st.sampled_from([7, 50, 1000]),
-    asked=st.sampled_from(sorted(ASKED)),
+    asked=st.sampled_from(sorted(ASKED.keys() - {"without"})),
 )
 def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group, asked):
     folder = tmp_path_factory.mktemp("parts")
@@ -173,16 +174,20 @@ def few(monkeypatch):
     monkeypatch.setattr(scale_texts, "MOST", 32)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("asked", ["plain", "parts", "means"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("asked", ["plain", "parts", "means", "without"])
 def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     table = mixed(np.random.default_rng(seed), 1500)
+    table.loc[3, "when"] = pd.Timestamp("2020-02-03 05:00")
     table["lot"] = [f"lot {each}" for each in np.random.default_rng(seed).integers(0, 90, 1500)]
     folder = tmp_path / "in"
     folder.mkdir()
     chunks = listed(write(table, folder, [400, 900], 250))
-    planned = plan(chunks, **ASKED[asked])
-    taken = in_memory(table, tmp_path, **ASKED[asked])
+    with collected_notes() as notes:
+        planned = plan(chunks, **ASKED[asked])
+    with collected_notes() as said:
+        taken = in_memory(table, tmp_path, **ASKED[asked])
+    assert notes == said
     many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
     assert {"number", "income", "id", "priced", "text", "when"} <= set(many)
     for found, expected in zip(planned.encoder.kinds_, taken.encoder.kinds_, strict=True):

@@ -9,7 +9,7 @@ and highest values are counted in any case, since marks for missing cells stand 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ class Tallied(NamedTuple):
     counts: Ints
 
 
+NONE = Tallied(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
 class Numbers(NamedTuple):
     """What is known of a column of numbers.
 
@@ -50,6 +53,8 @@ class Numbers(NamedTuple):
         Rising.
     hashes : int
         The sum of all rows' hashes, which tells what values there are.
+    marked : Tallied
+        Values that somebody has declared missing, which are always counted.
     room : int
         Times as many values are counted as usual.
     """
@@ -63,6 +68,7 @@ class Numbers(NamedTuple):
     lowest: Tallied
     highest: Tallied
     hashes: int
+    marked: Tallied = NONE
     room: int = 1
 
     @property
@@ -117,6 +123,7 @@ class Numbers(NamedTuple):
             Tallied(low.keys[:ENDS], low.counts[:ENDS]),
             Tallied(high.keys[-ENDS:], high.counts[-ENDS:]),
             (self.hashes + other.hashes) % (1 << 64),
+            _together(self.marked, other.marked),
             self.room,
         )
 
@@ -127,6 +134,7 @@ class Counter:
     def __init__(self, integer: bool, room: int = 1) -> None:
         self.integer, self.whole, self.room = integer, True, room
         self.n_rows = self.n_missing = 0
+        self._marked = NONE
         self._make_room(room * OTHERS)
         self._state = np.zeros(3, dtype=np.int64)  # values counted, level, sum of hashes
         self._low = np.zeros((2, ENDS + 1), dtype=np.int64)  # keys, counts; the first of counts: n
@@ -151,6 +159,11 @@ class Counter:
                 else:
                     self._thin()
 
+    def mark(self, values: Floats | Ints) -> None:
+        """Count values of the batch that are declared missing, once more."""
+        keys: Any = values if self.integer else keys_of(values.astype(np.float64, copy=False))
+        self._marked = _together(self._marked, Tallied(keys, np.ones_like(keys)))
+
     def done(self) -> Numbers:
         """What is known of the chunk."""
         most = self.room * (WHOLE if self.whole else OTHERS)
@@ -161,7 +174,7 @@ class Counter:
         hashes = int(self._state[2]) % (1 << 64)
         return Numbers(
             self.n_rows, self.n_missing, self.integer, self.whole, level, kept, low, high, hashes,
-            self.room,
+            self._marked, self.room,
         )  # fmt: skip
 
     def _make_room(self, most: int) -> None:

@@ -83,7 +83,9 @@ def _entries(
     summary: Numbers, keys: NDArray[np.int64], known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Places]:
     """Keys of the values that are there, the counts of these and of gaps, places of looked rows."""
-    tallies = [summary.kept] + [summary.lowest, summary.highest] * (summary.level > 0)
+    tallies = [summary.kept]
+    if summary.level:
+        tallies += [summary.lowest, summary.highest, summary.marked]
     every = np.sort(np.concatenate([*(each.keys for each in tallies), keys]))
     distinct = every[np.diff(every, prepend=every[:1] - 1) != 0]
     counts = np.zeros(len(distinct) + bool(summary.n_missing), dtype=np.int64)
