@@ -136,8 +136,11 @@ def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "MOST", 1 << 8)
     m = 20_000
     rng = np.random.default_rng(0)
-    table = {"name": [f"n{each:07d}" for each in rng.permutation(m)],
-             "said": [f"says {each}" for each in rng.permutation(m)], "x": rng.normal(size=m)}  # fmt: skip
+    table = {
+        "name": [f"n{each:07d}" for each in rng.permutation(m)],
+        "said": [f"says {each}" for each in rng.permutation(m)],
+        "x": rng.normal(size=m),
+    }
     part(tmp_path / "in", "a.parquet", table, row_group_size=3000)
     planned = plan(listed(tmp_path / "in"), sample=100)
     kinds = {kind.column: (kind.kind, kind.why) for kind in planned.encoder.kinds_}

@@ -82,7 +82,7 @@ class Survey:
 
         marks = self.marks.get(name, ())
         if is_a.is_integer(kind):
-            return _Wholes(name, marks, self.room)
+            return _Wholes(name, kind, marks, self.room)
         numeric = (
             is_a.is_floating, is_a.is_timestamp, is_a.is_date, is_a.is_decimal, is_a.is_time,
             is_a.is_duration, is_a.is_null,
@@ -115,16 +115,16 @@ class Survey:
 class _Wholes:
     """Sums up whole numbers, batch by batch."""
 
-    def __init__(self, name: str, marks: Marks, room: int) -> None:
-        self.name, self.marks = name, marks
-        self.counter = Counter(integer=True, room=room)
+    def __init__(self, name: str, kind: pa.DataType, marks: Marks, room: int) -> None:
+        self.name, self.kind, self.marks = name, kind, marks
+        self.counter = Counter(integer=True, room=room, unsigned=str(kind) == "uint64")
 
     def add(self, cells: pa.Array) -> None:
-        whole = whole_numbers(cells)
-        self.counter.add(whole.values, whole.known)
+        whole = whole_numbers(cells, self.kind)
+        self.counter.add(whole.keys, whole.known)
         if self.marks:
             marked = _marked(Column(self.name, whole.numbers()), self.marks)
-            self.counter.mark(whole.values[marked])
+            self.counter.mark(whole.keys[marked])
 
     def done(self) -> Numbers:
         return self.counter.done()
