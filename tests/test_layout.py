@@ -33,6 +33,7 @@ LAYERS = [
     {"report"},
     {"auditing"},
     {"reproduce"},
+    {"scale"},
     {"cli"},
     {"__main__"},
 ]

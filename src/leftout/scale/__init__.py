@@ -1,0 +1,1 @@
+"""Tables larger than memory, and on more than one machine."""

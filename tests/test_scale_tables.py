@@ -1,0 +1,254 @@
+"""A table in many files is decided and encoded as it is in memory."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leftout.running import collected_notes
+from leftout.scale import numbers as scale_numbers
+from leftout.scale import texts as scale_texts
+from leftout.scale.chunks import in_order, listed
+from leftout.scale.planning import plan
+from leftout.tables.intake import take_in
+from leftout.tables.reading import Source
+
+LEVELS = ["low", "mid", "high"]
+
+
+def mixed(rng, m):
+    """Columns of all kinds, with gaps and marks."""
+    some = lambda values, share: np.where(rng.random(m) < share, None, values)  # noqa: E731
+    age = rng.integers(18, 90, m).astype(float)
+    group = rng.integers(0, 4, m)
+    table = {
+        "id": np.arange(m) + 1000,
+        "number": rng.lognormal(size=m),
+        "age": np.where(rng.random(m) < 0.1, np.nan, age),
+        "income": np.where(group == 0, np.nan, age * 100 + rng.normal(size=m)),
+        "more": np.where(group == 0, np.nan, rng.normal(size=m)),
+        "town": some(np.array(["Rio", "Oslo", "Bergen", "Ulm"])[group], 0.1),
+        "priced": [f"{each:,.2f} €" for each in rng.integers(1, 10_000_000, m) / 100],
+        "comma": some([f"{each / 10:.1f}".replace(".", ",") for each in range(m)], 0.05),
+        "seen": [f"{1 + each % 28:02d}.{1 + each % 12:02d}.{2000 + each % 9}" for each in range(m)],
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 9000, m), "h"),
+        "yes": rng.random(m) < 0.3,
+        "maybe": some(rng.random(m) < 0.3, 0.2),
+        "code": rng.choice([101, 205, 310, 477, 512, 999], m),
+        "zip": [f"{each:05d}" for each in rng.integers(1000, 1040, m)],
+        "same": np.full(m, 7.5),
+        "empty": np.full(m, np.nan),
+        "text": [f"a {each} b{each % 7}" for each in rng.permutation(m)],
+        "large": (1 << 60) + rng.integers(0, 5, m),
+        "two": rng.choice([3.0, 8.0], m),
+        "missed": rng.choice(["a", "?", " b ", "c"], m),
+        "cat": pd.Categorical(rng.choice(["x", "y", "z"], m)),
+        "order": pd.Categorical(
+            rng.choice(["low", "mid", "high"], m), ["low", "mid", "high"], True
+        ),
+        "marked": np.where(rng.random(m) < 0.2, 999, rng.integers(0, 9, m)),
+        "whole": pd.array(some(rng.integers(0, 50, m), 0.1), dtype="Int64"),
+    }
+    return pd.DataFrame(table)
+
+
+def write(table, folder, cuts, group):
+    """The table in as many files as there are cuts, and one more."""
+    edges = [0, *sorted(cuts), len(table)]
+    for place, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        if low < high:
+            part = pa.Table.from_pandas(table.iloc[low:high], preserve_index=False)
+            pq.write_table(part, folder / f"part-{place:03d}.parquet", row_group_size=group)
+    return folder
+
+
+def in_memory(table, folder, **options):
+    path = folder / "whole.parquet"
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    return take_in(Source.of(path), rng=np.random.default_rng(0), **options)
+
+
+def assert_same(planned, chunks, taken):
+    """The same encoder, kinds, facts and relations, and the same numbers."""
+    decided = planned.decided
+    assert [asdict(k) for k in decided.encoder.kinds_] == [asdict(k) for k in taken.encoder.kinds_]
+    assert [asdict(f) for f in decided.facts] == [asdict(f) for f in taken.facts]
+    assert decided.dropped == taken.dropped
+    assert decided.suspects == taken.suspects
+    assert decided.copies == taken.copies
+    assert decided.leaks == taken.leaks and decided.proxies == taken.proxies
+    assert list(planned.encoder.features_) == list(taken.encoder.features_)
+    X = encoded(planned, chunks)
+    np.testing.assert_allclose(X, taken.X, rtol=0.0, atol=1e-12)
+
+
+def encoded(planned, chunks):
+    sent = pickle.loads(pickle.dumps(planned))
+    blocks = [(start, X) for chunk in chunks for start, X in sent.blocks(chunk)]
+    ends = np.cumsum([len(X) for _, X in blocks])
+    assert [start for start, _ in blocks] == [0, *ends[:-1]]
+    return np.vstack([X for _, X in blocks])
+
+
+DICTIONARY = [
+    {"column": "marked", "values": "0=none; 1=one; 999=unknown", "label": "how many"},
+    {"column": "two", "kind": "number", "note": "of something"},
+]
+ASKED = {
+    "plain": {},
+    "parts": {"target": "yes", "sensitive": ["town"], "drop": ["empty"]},
+    "means": {"target": "yes", "encoding": "target", "prediction": "two"},
+    "rough means": {"target": "age", "encoding": "target", "smooth": 3.0},
+    "rates": {"target": "town", "positive": "Oslo", "encoding": "target"},
+    "said": {
+        "categorical": ["whole", "when", "text", "age"], "numeric": ["code"],
+        "missing": "999,missed=c",
+    },
+    "without": {"missing": {"id": [1007, 1900], "when": "2020-02-03", None: [999]}},
+    "labelled": {"dictionary": DICTIONARY, "target": "marked", "positive": "one"},
+}  # fmt: skip
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(60, 300),
+    cuts=st.lists(st.floats(0.0, 1.0), max_size=3),
+    group=st.sampled_from([7, 50, 1000]),
+    asked=st.sampled_from(sorted(ASKED.keys() - {"without"})),
+)
+def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group, asked):
+    folder = tmp_path_factory.mktemp("parts")
+    table = mixed(np.random.default_rng(seed), m)
+    (folder / "in").mkdir()
+    chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
+    with collected_notes() as notes:
+        planned = plan(chunks, in_order, **ASKED[asked])
+    with collected_notes() as said:
+        taken = in_memory(table, folder, **ASKED[asked])
+    assert_same(planned, chunks, taken)
+    assert notes == said
+
+
+def test_the_sample_is_taken_in_as_it_would_be(tmp_path):
+    table = mixed(np.random.default_rng(3), 200)
+    chunks = listed(write(table, tmp_path, [80], 30))
+    planned = plan(chunks, target="yes", sensitive=["town"], sample=70, seed=5)
+    taken = planned.intake("parts")
+    assert len(taken.rows) == len(taken.X) == 70 and taken.n_rows == 200
+    np.testing.assert_array_equal(taken.X, encoded(planned, chunks)[taken.rows])
+    assert taken.target.categories == ("False", "True")
+    np.testing.assert_array_equal(taken.target.values, table["yes"].to_numpy()[taken.rows])
+    again = planned.sample(taken.rows)
+    pd.testing.assert_frame_equal(again, planned.sample())
+    assert again["priced"].tolist() == table["priced"].iloc[taken.rows].tolist()
+
+
+def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
+    table = mixed(np.random.default_rng(4), 150)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    chunks = listed(write(table, folder, [50, 51], 20))
+    planned = plan(chunks)
+    taken = in_memory(table, tmp_path)
+    for column in taken.columns:
+        parts = [
+            part.values for chunk in chunks for _, (part,) in planned.columns(chunk, [column.name])
+        ]
+        np.testing.assert_array_equal(np.concatenate(parts), column.values, err_msg=column.name)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """So little room that most columns of a small table have too many values."""
+    monkeypatch.setattr(scale_numbers, "WHOLE", 64)
+    monkeypatch.setattr(scale_numbers, "OTHERS", 32)
+    monkeypatch.setattr(scale_texts, "MOST", 32)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("asked", ["plain", "parts", "means", "without"])
+def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
+    table = mixed(np.random.default_rng(seed), 1500)
+    table.loc[3, "when"] = pd.Timestamp("2020-02-03 05:00")
+    table["lot"] = [f"lot {each}" for each in np.random.default_rng(seed).integers(0, 90, 1500)]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    chunks = listed(write(table, folder, [400, 900], 250))
+    with collected_notes() as notes:
+        planned = plan(chunks, **ASKED[asked])
+    with collected_notes() as said:
+        taken = in_memory(table, tmp_path, **ASKED[asked])
+    assert notes == said
+    many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
+    assert {"number", "income", "id", "priced", "text", "when"} <= set(many)
+    for found, expected in zip(planned.encoder.kinds_, taken.encoder.kinds_, strict=True):
+        assert found.column == expected.column
+        assert (found.kind, found.read_as, found.sure) == (
+            expected.kind, expected.read_as, expected.sure
+        ), (found, expected)  # fmt: skip
+    assert planned.decided.suspects == taken.suspects
+    assert planned.decided.dropped.keys() == taken.dropped.keys()
+    assert list(planned.encoder.features_) == list(taken.encoder.features_)
+    np.testing.assert_allclose(encoded(planned, chunks), taken.X, rtol=0.0, atol=1e-12)
+
+
+def stamps(rng, kind):
+    return pa.array(1577836800 + rng.integers(0, 10**7, 120), pa.int64()).cast(kind)
+
+
+STORED = {
+    "uint64": lambda rng: pa.array(rng.integers(0, 5, 120).astype(np.uint64) + np.uint64(2**63)),
+    "uint64, wide": lambda rng: pa.array(rng.integers(0, 2**64 - 1, 120, dtype=np.uint64)),
+    "uint8": lambda rng: pa.array(rng.integers(0, 255, 120).astype(np.uint8)),
+    "float16": lambda rng: pa.array(rng.normal(size=120).astype(np.float16)),
+    "decimal": lambda rng: pa.array([Decimal(int(each)) / 4 for each in rng.integers(0, 99, 120)]),
+    "duration": lambda rng: pa.array(rng.integers(0, 9999, 120), pa.duration("s")),
+    "time": lambda rng: pa.array(rng.integers(0, 80_000, 120).astype(np.int32), pa.time32("s")),
+    "date": lambda rng: pa.array(rng.integers(0, 9999, 120).astype(np.int32), pa.date32()),
+    "zone": lambda rng: stamps(rng, pa.timestamp("s", "Europe/Berlin")),
+    "bytes": lambda rng: pa.array([b"a", b"b", b"c"] * 40),
+    "codes": lambda rng: pa.array(rng.integers(0, 4, 120)).dictionary_encode(),
+    "nothing": lambda rng: pa.nulls(120),
+    "large text": lambda rng: pa.array([f"x{i % 5}" for i in range(120)], pa.large_string()),
+    "large, with gaps": lambda rng: pa.array(
+        [None if each == 3 else int(each) + 2**60 for each in rng.integers(0, 9, 120)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_whatever_is_stored_is_read_as_in_memory(name, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=120), name: STORED[name](rng)})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "whole.parquet")
+    pq.write_table(table[:50], tmp_path / "in" / "a.parquet")
+    pq.write_table(table[50:], tmp_path / "in" / "b.parquet", row_group_size=30)
+    chunks = listed(tmp_path / "in")
+    taken = take_in(Source.of(tmp_path / "whole.parquet"), rng=rng)
+    assert_same(plan(chunks), chunks, taken)
+
+
+def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
+    rng = np.random.default_rng(0)
+    parts = [rng.choice(["b", "a"], 40), rng.choice(["c", "b"], 40), rng.choice(["a", "d"], 40)]
+    (tmp_path / "in").mkdir()
+    for place, part in enumerate(parts):
+        cells = pa.array(part).dictionary_encode()
+        table = pa.table({"c": cells, "x": rng.normal(size=40)})
+        pq.write_table(table, tmp_path / "in" / f"{place}.parquet")
+    chunks = listed(tmp_path / "in")
+    planned = plan(chunks)
+    assert planned.readers["c"].made.categories == ("a", "b", "c", "d")
+    found = [each.values for chunk in chunks for _, (each,) in planned.columns(chunk, ["c"])]
+    assert np.array(list("abcd"))[np.concatenate(found)].tolist() == np.concatenate(parts).tolist()
