@@ -19,7 +19,8 @@ from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_fo
 from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
 from leftout.core.passes import InMemory, Sums, fold, moments_about_mean
 from leftout.solvers import Alternating, Means, alternating, passing, sampling
-from leftout.solvers.passing import Whole, profile_passes, search_passes
+from leftout.solvers.passing import profile_passes, search_passes
+from leftout.solvers.sampling import Whole
 
 
 class Parts:

@@ -40,7 +40,7 @@ from leftout.wording import number
 LARGE = 1 << 22
 # Lines of climbs, climbs in each, and the rows they are on; up to _EFFORT times as many lines where
 # a pass over the table costs less, in proportion to this number of values.
-_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 8, 4096, 4, 1 << 26
+_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 6, 4096, 4, 1 << 26
 # Starts in the even sample are for groups of so many rows at least.
 _MEMBERS = 512
 # Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
