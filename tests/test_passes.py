@@ -230,6 +230,14 @@ def test_what_passes_find_is_a_partition_of_all_rows(small_samples, size, loss, 
     assert scores[size - 1] >= found.offset >= scores[size]
 
 
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_the_unit_of_a_table_changes_nothing(small_samples, scale):
+    X = np.random.default_rng(6).standard_t(4, (2000, 6))
+    for size in (20, 400, None):
+        found, scaled = search(posed(X, 2, size=size)), search(posed(scale * X, 2, size=size))
+        assert_array_equal(scaled.labels, found.labels)
+
+
 @pytest.mark.parametrize("size", [20, 400, None])
 def test_the_same_rows_wherever_they_are(small_samples, monkeypatch, size):
     X = np.random.default_rng(1).standard_t(4, (2000, 6))
