@@ -19,7 +19,8 @@ from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_fo
 from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
 from leftout.core.passes import InMemory, Sums, fold, moments_about_mean
 from leftout.solvers import Alternating, Means, alternating, passing, sampling
-from leftout.solvers.passing import Whole, profile_passes, search_passes
+from leftout.solvers.passing import profile_passes, search_passes
+from leftout.solvers.sampling import Whole
 
 
 class Parts:
@@ -227,6 +228,14 @@ def test_what_passes_find_is_a_partition_of_all_rows(small_samples, size, loss, 
     )
     scores = np.sort(whole.form(found.own, size).scores(X))[::-1]
     assert scores[size - 1] >= found.offset >= scores[size]
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_the_unit_of_a_table_changes_nothing(small_samples, scale):
+    X = np.random.default_rng(6).standard_t(4, (2000, 6))
+    for size in (20, 400, None):
+        found, scaled = search(posed(X, 2, size=size)), search(posed(scale * X, 2, size=size))
+        assert_array_equal(scaled.labels, found.labels)
 
 
 @pytest.mark.parametrize("size", [20, 400, None])

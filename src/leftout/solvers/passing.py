@@ -25,7 +25,7 @@ from leftout.core.cutting import (
     highest,
     score_form,
 )
-from leftout.core.losses import Array, Loss, basis_loss, evaluate, own_components
+from leftout.core.losses import WIDE, Array, Loss, basis_loss, evaluate, own_components
 from leftout.core.moments import Moments, build, stack, without
 from leftout.core.passes import Places
 from leftout.core.problem import Labels, Problem
@@ -33,14 +33,14 @@ from leftout.running import one_thread
 from leftout.solvers.ascending import part_of
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.climbing import lay_out, line
-from leftout.solvers.sampling import LEAST, Samples, Whole, quick
+from leftout.solvers.sampling import LEAST, Samples, Short, Whole
 from leftout.wording import number
 
 # Tables of more values than this are passed over.
 LARGE = 1 << 22
 # Lines of climbs, climbs in each, and the rows they are on; up to _EFFORT times as many lines where
 # a pass over the table costs less, in proportion to this number of values.
-_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 8, 4096, 4, 1 << 26
+_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 6, 4096, 4, 1 << 26
 # Starts in the even sample are for groups of so many rows at least.
 _MEMBERS = 512
 # Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
@@ -132,10 +132,10 @@ def _moved(a: Group, b: Group) -> int:
 def _in_part(part: Problem, size: int) -> Callable[[Array], Group]:
     """The step to the best rows of a part; nobody asks for digits there."""
     weight = size / (float(part.pooled.count[0]) - size)
-    short = part.X.astype(np.float32)
+    short = Short.of(part.X, part.pooled)
 
     def step(own: Array) -> Group:
-        scores = quick(short, score_form(part.loss, part.V, own, weight))
+        scores = short.scores(score_form(part.loss, part.V, own, weight))
         index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
         return Group.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
 
@@ -153,8 +153,9 @@ class _Search:
 
     @property
     def effort(self) -> int:
-        values = self.whole.table.n_rows * self.whole.table.n_features
-        return int(np.clip(_VALUES // values, 1, _EFFORT))
+        n = self.whole.table.n_features
+        most = 1 if n > WIDE else _EFFORT  # components cost more there than rows
+        return int(np.clip(_VALUES // (n * self.whole.table.n_rows), 1, most))
 
     def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
@@ -281,7 +282,8 @@ def _settled(pool: Problem, found: Group) -> Group:
 def _promise(part: Problem, size: int, own: Array) -> float:
     """Disparity of the best group of a size in a part under components of another."""
     rest = float(part.pooled.count[0]) - size
-    scores = quick(part.X.astype(np.float32), score_form(part.loss, part.V, own, size / rest))
+    short = Short.of(part.X, part.pooled)
+    scores = short.scores(score_form(part.loss, part.V, own, size / rest))
     chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
     return (
         float(chosen.mean()) - basis_loss(part.loss, part.pooled.second[0], part.V, own[0]) / rest

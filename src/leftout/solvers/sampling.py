@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,9 +69,21 @@ class Whole:
         )
 
 
-def quick(short: Single, M: Array) -> Single:
-    scores: Single = np.einsum("ij,ij->i", short @ M.astype(np.float32), short)
-    return scores
+class Short(NamedTuple):
+    """Rows about the origin in single precision, in units of their spread: squares fit."""
+
+    rows: Single
+    unit: float  # of a score
+
+    @classmethod
+    def of(cls, rows: Array, pooled: Moments) -> Short:
+        unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
+        return cls((rows / np.sqrt(unit)).astype(np.float32), unit)
+
+    def scores(self, M: Array) -> Single:
+        """Scores of the rows in that unit, to the six digits that a sample needs."""
+        scores: Single = np.einsum("ij,ij->i", self.rows @ M.astype(np.float32), self.rows)
+        return scores
 
 
 class Samples:
@@ -83,13 +96,14 @@ class Samples:
         apart = min(m, _APART)
         self.whole, self.rate, self.rate_apart = whole, count / m, apart / m
         self.even = whole.part(table.take(_drawn(rng, m, count)), self.rate)
-        self.apart = (table.take(_drawn(rng, m, apart)) - whole.pooled.origin).astype(np.float32)
+        rows = table.take(_drawn(rng, m, apart)) - whole.pooled.origin
+        self.apart = Short.of(rows, whole.pooled)
         self._long: tuple[int, Problem] | None = None
         self.latest: Problem | None = None  # the last pool
 
     def guess(self, form: Form) -> Guess:
-        scores = np.sort(quick(self.apart, form.M))[::-1]
-        return Guess(scores.astype(np.float64), self.rate_apart)
+        scores = np.sort(self.apart.scores(form.M))[::-1]
+        return Guess(self.apart.unit * scores.astype(np.float64), self.rate_apart)
 
     def size(self, size: int) -> int:
         """A group's size in the even sample."""
