@@ -34,6 +34,7 @@ from benchmarks import (  # noqa: E402
     known,
     names,
     naming,
+    page,
     relations,
     reproduce,
     scratch,
@@ -577,6 +578,16 @@ def harm_planted():
 @case
 def harm_fits():
     yield from harm.fits()
+
+
+@case
+def page_load(count=None):
+    yield from page.load(count)
+
+
+@case
+def page_start(count=None):
+    yield from page.start(count)
 
 
 @case

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leftout.checks import Refusal
 from leftout.page.jobs import Jobs, noted
@@ -41,27 +42,27 @@ def application(store: Store, limits: Limits, port: int, token: str) -> Starlett
     return Starlette(
         routes=Views(store, jobs, limits).routes(),
         lifespan=running,
-        middleware=[Middleware(Gate, port=port, token=token), Middleware(Told)],
+        middleware=[Middleware(Gate, port=port, token=token), Middleware(Mistakes)],
         exception_handlers={HTTPException: _missing, Refusal: _refused},
     )
 
 
-class Told:
+class Mistakes:
     """What nobody expected is told in a sentence with a reference, and the log has the rest."""
 
-    def __init__(self, app: object) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
-        async def watched(message) -> None:  # type: ignore[no-untyped-def]
+        async def watched(message: Message) -> None:
             nonlocal begun
             begun = begun or message["type"] == "http.response.start"
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)  # type: ignore[operator]
+            await self.app(scope, receive, watched)
         except ClientDisconnect:
             return
         except Exception as error:

@@ -17,11 +17,20 @@ AUTO, OUTCOME = "auto", "outcome"
 ROLES = {
     AUTO: "as guessed",
     OUTCOME: "outcome",
-    "sensitive": "sensitive: keep out, compare",
+    "sensitive": "sensitive",
     "drop": "leave out",
     "codes": "codes or categories",
     "numbers": "numbers",
     "prediction": "a model's prediction",
+}
+# What becomes of a column in a role; in any other, what it looks like.
+BECOMES = {
+    OUTCOME: "not searched; compared between the left-out group and the rest",
+    "sensitive": "not searched; compared with the left-out group afterwards",
+    "drop": "left out",
+    "codes": "a yes-or-no column for each value",
+    "numbers": "scaled from its smallest to its largest value",
+    "prediction": "not searched; its errors are compared",
 }
 _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
@@ -99,27 +108,8 @@ def changed(
     choices: Mapping[str, Any], form: Mapping[str, str], columns: Columns
 ) -> tuple[dict[str, Any], list[str]]:
     """Choices after a form was sent, and what was wrong with it, a sentence each."""
-    roles, wrong = dict(choices.get("roles", {})), []
-    for single in (OUTCOME, "prediction"):
-        before = [place for place, role in roles.items() if role == single]
-        now = [key[5:] for key, role in form.items() if key[:5] == "role-" and role == single]
-        fresh = [place for place in now if place not in before]
-        if len(fresh) > 1:
-            wrong.append(f"Only one column can be the {single}; the first that you chose is.")
-        for place in (*before, *now) if fresh else ():
-            if place != fresh[0]:
-                roles.pop(place, None)
-    taken = {OUTCOME: "", "prediction": ""}
-    for key, role in form.items():
-        if not re.fullmatch(r"role-\d{1,5}", key) or role not in ROLES:
-            continue
-        place = key[5:]
-        if int(place) >= len(columns):
-            continue
-        if role in taken and any(r == role and p != place for p, r in roles.items()):
-            continue
-        roles[str(int(place))] = role
-    new = {**choices, "roles": {place: role for place, role in roles.items() if role != AUTO}}
+    roles, wrong = _roles(choices.get("roles", {}), form, len(columns))
+    new = {**choices, "roles": roles}
     for name in ("positive", "effort"):
         if name in form:
             new[name] = form[name]
@@ -137,6 +127,25 @@ def changed(
         new["positive"] = "" if not values or mean else values[-1]
     new["effort"] = QUICK if new.get("effort") == QUICK else FULL
     return new, wrong
+
+
+def _roles(
+    before: Mapping[str, str], form: Mapping[str, str], n_columns: int
+) -> tuple[dict[str, str], list[str]]:
+    """Roles by the column's place; what only one column can be, the one chosen last is."""
+    roles, wrong = dict(before), []
+    for key, role in form.items():
+        if re.fullmatch(r"role-\d{1,5}", key) and role in ROLES and int(key[5:]) < n_columns:
+            roles[str(int(key[5:]))] = role
+    for single in (OUTCOME, "prediction"):
+        those = [place for place, role in roles.items() if role == single]
+        fresh = [place for place in those if before.get(place) != single]
+        if len(fresh) > 1:
+            wrong.append(f"Only one column can be the {single}; the first that you chose is.")
+        for place in those:
+            if place != (fresh or those)[0]:
+                roles[place] = AUTO
+    return {place: role for place, role in roles.items() if role != AUTO}, wrong
 
 
 def of_role(choices: Mapping[str, Any], role: str) -> list[int]:

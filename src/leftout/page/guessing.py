@@ -42,4 +42,4 @@ def guess(kind: Kind, called: str, outcome_taken: bool) -> Guess:
         return Guess(SENSITIVE, "called like something the law protects")
     if not kind.sure:
         return Guess(AUTO, f"looks like a {kind.kind}: {kind.why}")
-    return Guess(AUTO, kind.why)
+    return Guess(AUTO, "")

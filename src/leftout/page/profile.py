@@ -67,7 +67,7 @@ def _line(
         how, features = f"left out: a copy of {unambiguous(copy_of)}", 0
     role, why = guess(kind, raw.name, taken)
     if demo and role != OUTCOME:
-        role, why = AUTO, kind.why
+        role, why = AUTO, "" if kind.sure else why
     meant = clean(raw)
     counts = _counts(meant)
     return {
@@ -108,7 +108,12 @@ def _example(column: Column) -> str:
     known = np.flatnonzero(~column.missing)
     if not len(known):
         return ""
-    return shortened(column.show(column.values[known[0]]))
+    value = column.values[known[0]]
+    if column.categories is not None:
+        return shortened(column.categories[int(value)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(np.ptp(column.values[known]))
+    return column.told(float(value), spread)
 
 
 def _bars(column: Column, counts: np.ndarray) -> list[int]:

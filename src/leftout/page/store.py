@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -23,6 +24,8 @@ UNDER_WAY = (READING, QUEUED, RUNNING)
 REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
 RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
 _FACTS, _GONE, _LOCK = "entry.json", ".gone-", ".lock"
+# Folders of ours; any other that lies there is left alone.
+_OURS = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
 
 
 @dataclass
@@ -81,7 +84,7 @@ class Store:
         self.lock = _locked(folder / _LOCK)
         self.entries: dict[str, Entry] = {}
         for path in sorted(folder.iterdir()):
-            if path.is_dir():
+            if path.is_dir() and _OURS.fullmatch(path.name):
                 self._recover(path)
 
     def _recover(self, path: Path) -> None:

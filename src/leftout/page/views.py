@@ -31,7 +31,6 @@ from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
 from leftout.page.uploads import SUFFIXES, copied, receive
 
 _SEE_OTHER = 303
-# States in which columns can be chosen: there is a table, and nothing is under way.
 _DEMO = "1,989 mortgage applications (demo)"
 
 
@@ -137,6 +136,7 @@ class Views:
             shown=columns.shown(wanted, number(request.query_params.get("page"))),
             wanted=wanted,
             roles=asked.ROLES,
+            becomes=asked.BECOMES,
             fields=asked.FIELDS,
             usual={name: asked.usual(entry, name) for name in asked.FIELDS},
             outcome=columns.columns[outcome[0]] if outcome else None,

@@ -61,7 +61,7 @@
   };
   var poll = function () {
     fetch(base + "/state", { credentials: "same-origin" }).then(function (answer) {
-      if (answer.status === 404) { window.location.replace(base); return null; }
+      if (answer.status === 404 || answer.status === 403) { window.location.replace(base); return null; }
       return answer.json();
     }).then(function (now) { if (now && show(now)) setTimeout(poll, 1500); })
       .catch(function () {
@@ -70,10 +70,22 @@
       });
   };
   if (!window.EventSource) { poll(); return; }
-  var source = new EventSource(base + "/events");
-  source.onmessage = function (message) { if (!show(JSON.parse(message.data))) source.close(); };
-  source.onerror = function () { source.close(); poll(); };
-  window.addEventListener("pagehide", function () { source.close(); });
+  // Browsers keep few connections to a server: only a page that is seen holds one.
+  var source = null;
+  var follow = function () {
+    if (source) source.close();
+    source = null;
+    if (document.visibilityState === "hidden") return;
+    source = new EventSource(base + "/events");
+    source.onmessage = function (message) { if (!show(JSON.parse(message.data))) source.close(); };
+    source.onerror = function () {
+      source.close();
+      document.removeEventListener("visibilitychange", follow);
+      poll();
+    };
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 })();
 
 // A new outcome brings its values; the choice is kept, and the place on the page as well.
