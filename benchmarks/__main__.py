@@ -586,6 +586,11 @@ def page_load(count=None):
 
 
 @case
+def page_cancel(count=None):
+    yield from page.cancelled(count)
+
+
+@case
 def page_start(count=None):
     yield from page.start(count)
 

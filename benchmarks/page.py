@@ -55,6 +55,31 @@ def load(count=None):
     )
 
 
+def cancelled(count=None):
+    """From the press of a button to the end of the process."""
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        try:
+            for _ in range(count or 5):
+                key = server.begin(server.ready(), chance="999", runs="300")
+                while server.worker() is None or server.state(key)["share"] == 0.0:
+                    time.sleep(0.02)
+                worker, begun = server.worker(), time.perf_counter()
+                server.post(f"/audits/{key}/cancel")
+                if Path(f"/proc/{worker}").exists() or server.state(key)["state"] != "cancelled":
+                    raise RuntimeError("it goes on")
+                times.append(time.perf_counter() - begun)
+        finally:
+            server.stop()
+    yield (
+        "cancel an audit that runs: until its process has ended and the page says so",
+        "within 1 s",
+        f"{max(times):.2f} s (longest of {len(times)})",
+        max(times) < 1.0,
+    )
+
+
 def again(server, key):
     return server.post(f"/audits/{key}/again").headers["location"].split("/")[2]
 

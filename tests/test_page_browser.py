@@ -281,6 +281,24 @@ def test_what_is_wrong_is_said_where_people_look(server, visit):
     fits(tab)
 
 
+DROP = """size => {
+  const moved = new DataTransfer();
+  moved.items.add(new File([new Uint8Array(size)], 'dropped.csv'));
+  const form = document.getElementById('upload');
+  form.dispatchEvent(new DragEvent('drop', {dataTransfer: moved, cancelable: true}));
+  return document.getElementById('table').files[0].name;
+}"""
+
+
+def test_a_file_may_be_dropped_and_one_too_large_is_not_sent(server, visit):
+    tab = visit()
+    assert tab.evaluate(DROP, 10) == "dropped.csv"
+    tab.evaluate("document.getElementById('upload').dataset.most = 5")
+    tab.get_by_role("button", name="Read this table").click()
+    assert "is larger than 512 MB" in tab.inner_text("#sending")
+    assert tab.url == f"{server.origin}/"
+
+
 def test_another_site_cannot_post_here(server, browser):
     """With the cookie in the same browser, from a page of another origin."""
     context = browser.new_context()

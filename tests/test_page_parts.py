@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout.cli import main, options
+from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
@@ -256,3 +258,9 @@ def test_the_server_loads_no_library_of_numbers():
 
 def test_limits_are_positive():
     assert all(value > 0 for value in vars(Limits()).values())
+
+
+def test_options_of_serve_are_documented():
+    page = (Path(__file__).parents[1] / "docs" / "page.md").read_text()
+    for option in serve.params:
+        assert f"| `{option.opts[0]}" in page, option.opts

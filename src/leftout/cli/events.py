@@ -47,7 +47,7 @@ class Events:
             headline=found.headline(),
             lines=found.answer.lines,
             mind=found.answer.mind,
-            verdict=None if found.trust is None else found.trust.verdict,
+            verdict=None if found.trust is None else found.trust.verdict_name,
             files=[path.name for path in files],
         )
 

@@ -40,6 +40,8 @@ LOG = logging.getLogger("leftout.page")
 _REFUSED = 2
 # Bytes of a line that a process tells, and of what it says when it fails.
 _LINE, _LAST = 1 << 22, 1 << 14
+# What an audit tells that an entry keeps.
+_TOLD = {"headline", "lines", "mind", "verdict", "files"}
 
 
 class Ended(NamedTuple):
@@ -218,9 +220,8 @@ class Jobs:
         if event == "progress":
             live.tell(what=str(told["what"]), share=float(told["share"]))
         elif event in ("answer", "done"):
-            for name, value in told.items():
-                if hasattr(entry, name):
-                    setattr(entry, name, value)
+            for name in _TOLD & told.keys():
+                setattr(entry, name, told[name])
             self.store.save(entry)
             live.tell()
 

@@ -14,6 +14,7 @@ from leftout.tables.cleaning import clean
 from leftout.tables.columns import Column, names_of
 from leftout.tables.encoding import LEVELS, Plan
 from leftout.tables.frames import rows_of
+from leftout.tables.intake import check_rows
 from leftout.tables.judging.kinds import Kind
 from leftout.tables.judging.relations import copies
 from leftout.tables.reading import Source
@@ -30,6 +31,7 @@ _BARS, _VALUES = 12, 30
 def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     """Plain data on a table: its size, what to know of it, and a line for each column."""
     table, n_rows = source.table, len(source.table)
+    check_rows(n_rows)
     names = names_of(table)
     most = max(_LEAST, min(_ROWS, _CELLS // len(names)))
     if n_rows > most:

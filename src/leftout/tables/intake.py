@@ -186,11 +186,7 @@ def take_in(
         raw = declared.columns(table, unread=drop)
         outcome = None if outcome is None else outcome.take(rows)
         guess = None if guess is None else guess.take(rows)
-    if len(rows) < FEWEST_ROWS:
-        raise Refusal(
-            f"Found {counted(len(rows), 'row')} to audit; groups can be told from random ones in "
-            f"{FEWEST_ROWS} rows or more. Pass more of them."
-        )
+    check_rows(len(rows))
     asked = (target if is_name(target) else outcome, prediction if is_name(prediction) else guess)
     roles = assign(raw, asked[0], sensitive, drop, asked[1])
     columns, judged = declared.judged(raw, roles.aside)
@@ -260,6 +256,15 @@ def take_in(
         X=X,
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
     )
+
+
+def check_rows(n_rows: int) -> None:
+    """Refuse too few rows to tell groups from random ones."""
+    if n_rows < FEWEST_ROWS:
+        raise Refusal(
+            f"Found {counted(n_rows, 'row')} to audit; groups can be told from random ones in "
+            f"{FEWEST_ROWS} rows or more. Pass more of them."
+        )
 
 
 def _sampled(
