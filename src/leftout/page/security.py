@@ -35,7 +35,7 @@ _ALWAYS = {
 }
 _WELCOME = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
-    '<meta http-equiv="refresh" content="0; url=/"></head>'
+    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/"></head>'
     '<body><p><a href="/">Go on</a></p></body></html>'
 )
 
@@ -105,7 +105,8 @@ def _same(given: str, wanted: str) -> bool:
 def _closed(sentence: str, status: int = 403) -> HTMLResponse:
     text = sentence.replace("'", "&#39;")
     return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title></head>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
+        '<link rel="icon" href="data:,"></head>'
         f"<body><p>{text}</p></body></html>",
         status,
     )

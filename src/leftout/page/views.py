@@ -45,6 +45,7 @@ class Views:
         get, post = ["GET"], ["POST"]
         return [
             Route("/", self.start, methods=get),
+            Route("/favicon.ico", self.icon, methods=get),
             Route("/static/{name}", self.static, methods=get),
             Route("/upload", self.upload, methods=post),
             Route("/demo", self.demo, methods=post),
@@ -75,6 +76,10 @@ class Views:
         if found is None:
             raise HTTPException(404)
         return Response(found[0], media_type=found[1])
+
+    async def icon(self, request: Request) -> Response:
+        """None; a report asks for one by itself."""
+        return Response(status_code=204)
 
     async def upload(self, request: Request) -> Response:
         try:
