@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Seconds on two cores: to start, for each million cells, for each thousand features squared cells.
+# Seconds on two cores until anything is there: libraries, and reading the table.
 _START = 6.0
 
 
