@@ -34,6 +34,7 @@ from benchmarks import (  # noqa: E402
     known,
     names,
     naming,
+    page,
     relations,
     reproduce,
     scratch,
@@ -661,6 +662,21 @@ def several_fair():
 @case
 def several_faces():
     yield from several.faces()
+
+
+@case
+def page_load(count=None):
+    yield from page.load(count)
+
+
+@case
+def page_cancel(count=None):
+    yield from page.cancelled(count)
+
+
+@case
+def page_start(count=None):
+    yield from page.start(count)
 
 
 @case

@@ -242,8 +242,9 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
         target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), runs=10,
+        categorical=[], numeric=[], drop=[], sensitive=[],
     )  # fmt: skip
-    table, settings = given["values"]
+    (table, *_), settings = given["values"]
     assert settings == replace(usual, command=f"leftout demo {words}", **asked)
     assert table.shape == (1989, 56) and given["n_jobs"] == 2
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from leftout.asking import asking
 
@@ -139,4 +138,6 @@ def generator(random_state: Any) -> np.random.Generator:
     """The generator that a ``random_state`` stands for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    from sklearn.utils import check_random_state  # late: refusals are needed without it
+
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

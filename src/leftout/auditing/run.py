@@ -125,10 +125,12 @@ def run(
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
     first: Callable[[Audit], None] | None = None,
+    partial: Callable[[Audit], None] | None = None,
 ) -> Audit:
     """Audit a table, or the :class:`Source` it comes from, as some settings say.
 
-    ``first`` is called with the first answer, as soon as it is there.
+    ``first`` is called with the first answer, as soon as it is there; ``partial`` with that, and
+    again with what is known each time that names, costs or evidence are there, too.
     """
     if n_jobs == 0:
         raise Refusal(
@@ -142,6 +144,6 @@ def run(
     with collected_notes() as notes:
         for text in source.notes:
             note(text)
-        found = Work.on(source, settled, n_jobs, stages).audit(notes, first)
+        found = Work.on(source, settled, n_jobs, stages).audit(notes, first, partial)
     stages.end()
     return found

@@ -56,6 +56,7 @@ STAGES = {
 }  # fmt: skip
 # Why an answer has no evidence.
 _QUICK = "Not looked at in a quick audit. Audit again without it."
+_YET = "Not looked at yet."
 _PAPER = "The paper's preset does not look at this. Audit without it."
 
 
@@ -114,7 +115,12 @@ class Work:
             )
         return cls(intake, search, posed, settings, X, rows, part, stages)
 
-    def audit(self, notes: list[str], first: Callable[[Audit], None] | None = None) -> Audit:
+    def audit(
+        self,
+        notes: list[str],
+        first: Callable[[Audit], None] | None = None,
+        partial: Callable[[Audit], None] | None = None,
+    ) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way.
 
         Whom the search finds, who they are and what Fair PCA does about it is there soon: the
@@ -160,23 +166,36 @@ class Work:
         answered = self._with_findings(start, Costs(), Judged(), skipped or _QUICK)
         if asked.quick:
             return answered
-        if first is not None:
-            first(answered)
-        return self._weighed_up(start, chosen, begin, skipped)
+        for tell in (first, partial):
+            if tell is not None:
+                tell(answered)
+        return self._weighed_up(start, chosen, begin, skipped, partial)
 
     def _weighed_up(
-        self, start: Audit, chosen: str, begin: Callable[[str], Report], skipped: str
+        self,
+        start: Audit,
+        chosen: str,
+        begin: Callable[[str], Report],
+        skipped: str,
+        partial: Callable[[Audit], None] | None,
     ) -> Audit:
         """The same with names, costs and evidence; ``chosen``: how the group came to its size."""
+
+        def so_far(**more: Any) -> None:
+            if partial is not None:
+                partial(self._with_findings(replace(start, **more), Costs(), Judged(), _YET))
+
         found, asked = start.partition, self.settings
         n_jobs = self.search.n_jobs
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self._wide, n_jobs, begin(_NAME)
         )
+        so_far(named=named, known=known)
         also = more_groups(named, known)
         paid = costs(found, self.intake, also, asked, n_jobs, begin(_COST))
         also = more_groups(named, known, MOST_KNOWN)
         guessed = judged(found, self.intake, also, asked.random_state)
+        so_far(named=named, known=known, harm=paid.harm)
         evidence, stability = None, start.stability
         told, returns = start.explanation, None
         report = begin(_TRUST)
@@ -186,6 +205,10 @@ class Work:
             returns = sentence_returns(
                 found, self.intake.X, self.intake.telling, generator(asked.random_state)
             )
+            so_far(
+                named=named, known=known, harm=paid.harm, trust=evidence, stability=stability,
+                returns=returns,
+            )  # fmt: skip
             told = self._again(found, told, stability, report)
         whole = replace(
             start,

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 # Options that a result does not depend on, and whether a value follows.
-_ASIDE = {"--out": True, "--jobs": True, "--json": False, "--quiet": False, "--full": False}
+_ASIDE = {
+    "--out": True, "--jobs": True, "--json": False, "--quiet": False, "--full": False,
+    "--events": False, "--called": True,
+}  # fmt: skip
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 # A list with commas, or the option again: nothing that was asked for is lost.
 _LIST = {"multiple": True, "callback": lambda context, option, texts: ",".join(texts)}
@@ -107,6 +110,11 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "default": 0, "type": click.IntRange(0),
         "help": "Actual rows to show of either side; a row may be a person."}),
     "as_json": ("--json", {"is_flag": True, "help": "Print a summary as JSON."}),
+    "events": ("--events", {
+        "is_flag": True,
+        "help": "Print progress, and answers as they come, as lines of JSON, for programs."}),
+    "called": ("--called", {
+        "metavar": "NAME", "help": "What the report calls the table; else the file's name."}),
     "quiet": ("--quiet", {"is_flag": True, "help": "No progress."}),
 }  # fmt: skip
 
@@ -175,8 +183,11 @@ def refused() -> Iterator[None]:
         ) from error
 
 
-def own_words() -> str:
-    """The command as it was typed, without what the result does not depend on, or keys."""
+def own_words(instead: Mapping[str, str] | None = None) -> str:
+    """The command as it was typed, without what the result does not depend on, or keys.
+
+    ``instead`` has words that others stand for.
+    """
     from leftout.tables.files.fetching import bare
 
     words = iter(click.get_current_context().find_root().obj)
@@ -187,7 +198,7 @@ def own_words() -> str:
             if not given and _ASIDE[option]:
                 next(words, None)  # its value
         else:
-            kept.append(bare(word))
+            kept.append((instead or {}).get(word, bare(word)))
     return shlex.join(kept)
 
 
@@ -233,6 +244,16 @@ def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
         yield report
 
 
+def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Write files to a folder; a folder that takes none is refused."""
+    from leftout.files import unwritable, write_into
+
+    try:
+        return write_into(folder, contents)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
 def deliver(
     folder: Path | None,
     contents: Mapping[str, str | bytes],
@@ -240,14 +261,14 @@ def deliver(
     brief: Mapping[str, Any] | None = None,
 ) -> None:
     """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
-    from leftout.files import unwritable, write_into
+    from leftout.checks import Refusal
 
     failed, files = None, []
     if folder is not None:
         try:
-            files = write_into(folder, contents)
-        except OSError as error:
-            failed = unwritable(folder, error)
+            files = write(folder, contents)
+        except Refusal as error:
+            failed = error
     if brief is not None:
         import json
 

@@ -110,15 +110,19 @@ def _is_number(text: str) -> bool:
 
 
 def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
-    """Columns of a list with commas; names may have commas themselves: the longest ones count."""
+    """Columns of a list with commas; where names have commas or spaces, the longest ones count."""
     known = column_names(table)
-    longest = sorted((str(name) for name in known if "," in str(name)), key=len, reverse=True)
-    parts, rest = [], text.strip()
-    while rest:
-        fits = (name for name in longest if f"{rest},".startswith(f"{name},"))
-        part = next(fits, rest.partition(",")[0])
-        parts.append(part.strip())
-        rest = rest[len(part) + 1 :].strip()
+    odd = [str(name) for name in known if "," in str(name) or str(name) != str(name).strip()]
+    odd.sort(key=len, reverse=True)
+    parts, rest = [], text
+    while rest.strip():
+        part = next((name for name in odd if f"{rest},".startswith(f"{name},")), None)
+        if part is None:
+            rest = rest.lstrip()
+            part = next((name for name in odd if f"{rest},".startswith(f"{name},")), None)
+        taken = rest.partition(",")[0] if part is None else part
+        parts.append(taken.strip() if part is None else part)
+        rest = rest[len(taken) + 1 :]
     chosen = [name for part in parts for name in find_all(known, part, option)]
     return list(dict.fromkeys(chosen))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leftout.checks import Refusal
@@ -32,12 +33,16 @@ class Source(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Any, sheet: str | None = None) -> Source:
-        """Whatever people call a table: a path is read, anything else taken as it is."""
+    def of(cls, table: Any, sheet: str | None = None, name: str | None = None) -> Source:
+        """Whatever people call a table: a path is read, anything else taken as it is.
+
+        ``name`` is what to call a file that lies under another name here.
+        """
         if isinstance(table, str | os.PathLike):
+            path = os.fspath(table)
             with collected_notes() as notes:
-                frame, file = _read(os.fspath(table), sheet)
-            return cls(frame, os.fspath(table), file, tuple(notes))
+                frame, file = _read(path, sheet, name or path)
+            return cls(frame, name or path, file, tuple(notes))
         if sheet is not None:
             raise Refusal(
                 f"sheet={sheet!r} names a sheet of an Excel file, but the table is in memory. Pass "
@@ -73,19 +78,19 @@ def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.Dat
     0  Ada   07    1,5
     1   Bo   11   2,25
     """
-    return _read(os.fspath(path), sheet)[0]
+    return _read(os.fspath(path), sheet, os.fspath(path))[0]
 
 
-def _read(path: str, sheet: str | None) -> tuple[pd.DataFrame, File]:
+def _read(path: str, sheet: str | None, name: str) -> tuple[pd.DataFrame, File]:
     kind = kind_of(path)
     if sheet is not None and kind != ".xlsx":
         raise Refusal(
-            f"{called(path)} has no sheets: only Excel files do. Leave the sheet out, here "
+            f"{called(name)} has no sheets: only Excel files do. Leave the sheet out, here "
             f"{shown(repr(sheet))}."
         )
     try:
         data, file = fetch(path)
-        table, names = _parsed(data, kind, sheet, called(path))
+        table, names = _parsed(data, kind, sheet, called(name))
     except ImportError as error:
         raise Refusal(
             f"Reading {kind} needs a package that is not installed ({error.name or error}). "
@@ -93,22 +98,22 @@ def _read(path: str, sheet: str | None) -> tuple[pd.DataFrame, File]:
         ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).strip().rstrip(".")
-        raise Refusal(f"{called(path)} cannot be read: {shown(reason)}.") from error
+        raise Refusal(f"{called(name)} cannot be read: {shown(reason)}.") from error
     except Refusal:
         raise
     except Exception as error:  # whatever else the readers of pandas and others raise
         if isinstance(error, MemoryError | RecursionError):
             raise
         raise Refusal(
-            f"{called(path)} cannot be read as a {kind} table: {short(error)}. Check the file."
+            f"{called(name)} cannot be read as a {kind} table: {short(error)}. Check the file."
         ) from error
     if not len(table) or not len(table.columns):
         rows = f"{len(table):,}" if len(table) else "no"
         raise Refusal(
-            f"{called(path)} has {rows} rows and {len(table.columns)} columns; a table with both "
+            f"{called(name)} has {rows} rows and {len(table.columns)} columns; a table with both "
             "is needed. Check the file."
         )
-    return mark_repeated(table, names), file
+    return mark_repeated(table, names), replace(file, name=file_name(name))
 
 
 def _parsed(

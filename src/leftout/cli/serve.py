@@ -1,0 +1,65 @@
+"""``leftout serve``: the same audits in a browser, on this machine alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leftout.cli.common import InputError, refused
+
+_NEEDS = ("starlette", "uvicorn", "python_multipart")
+
+
+@click.command()
+@click.option(
+    "--port",
+    default=8765,
+    show_default=True,
+    type=click.IntRange(0, 65_535),
+    help="Port on this machine; 0 for any that is free.",
+)
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps audits; by default a private one of yours.",
+)
+@click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
+@click.option(
+    "--max-upload", default="512MB", show_default=True, metavar="SIZE",
+    help="The largest file that it takes.",
+)  # fmt: skip
+def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> None:
+    """Audit tables in a browser: choose a file, say what matters, read the report.
+
+    Only this machine, and only who has the address that is printed, can open the page; nothing
+    leaves the machine. Ctrl-C stops it; audits are kept.
+    """
+    with refused():
+        try:
+            from leftout.page.limits import Limits, size_of
+            from leftout.page.serving import serve as run
+            from leftout.page.store import home
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] not in _NEEDS:
+                raise
+            raise InputError(
+                f"The page needs a package that is not installed ({error.name}). Run: pip install "
+                "'leftout[page]'"
+            ) from error
+        upload = size_of(max_upload)
+        if upload is None:
+            raise InputError(
+                f"--max-upload {max_upload} is no size; give for example 512MB or 2GB."
+            )
+        try:
+            run(port, data or home(), Limits(upload=upload), _announce, open_browser)
+        except KeyboardInterrupt:
+            pass
+        click.echo("Stopped. Audits are kept.", err=True)
+
+
+def _announce(address: str) -> None:
+    click.echo(f"Open {address}")
+    click.echo("Only this machine can. Ctrl-C stops the server; audits are kept.", err=True)

@@ -1,0 +1,261 @@
+"""What is under way: tables being looked at and audits, each in a process, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import shutil
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leftout.checks import Refusal
+from leftout.page.asked import presets, words
+from leftout.page.columns import Columns
+from leftout.page.limits import Limits
+from leftout.page.live import Live
+from leftout.page.store import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    QUEUED,
+    READING,
+    READY,
+    REFUSED,
+    REPORT,
+    RUNNING,
+    Entry,
+    Store,
+    now,
+)
+
+LOG = logging.getLogger("leftout.page")
+_REFUSED = 2
+# Bytes of a line that a process tells, and of what it says when it fails.
+_LINE, _LAST = 1 << 22, 1 << 14
+# What an audit tells that an entry keeps.
+_TOLD = {"headline", "lines", "mind", "verdict", "files"}
+
+
+class Ended(NamedTuple):
+    """How a process ended: its exit code (minus a signal), the last it said, whether too late."""
+
+    code: int
+    said: str
+    late: bool = False
+
+
+class Lane:
+    """Entries that wait for each other: one has its turn, in the order in which they came."""
+
+    def __init__(self, work: Callable[[Entry], Awaitable[None]]) -> None:
+        self.work = work
+        self.waiting: list[Entry] = []
+        self.more = asyncio.Event()
+
+    def add(self, entry: Entry) -> None:
+        self.waiting.append(entry)
+        self.more.set()
+
+    async def run(self) -> None:
+        while True:
+            while self.waiting:
+                await self.work(self.waiting.pop(0))
+            self.more.clear()
+            await self.more.wait()
+
+
+class Jobs:
+    """The two lanes: looking at a table does not wait for audits."""
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self.store, self.limits = store, limits
+        self.looks, self.audits = Lane(self._look), Lane(self._audit)
+        self.live: dict[str, Live] = {}
+        self.processes: dict[str, asyncio.subprocess.Process] = {}
+        self.unwanted: set[str] = set()
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self.tasks = [asyncio.create_task(lane.run()) for lane in (self.looks, self.audits)]
+
+    async def stop(self) -> None:
+        """End what is under way: it was interrupted, and is told to have been."""
+        for task in self.tasks:
+            task.cancel()
+        for process in list(self.processes.values()):
+            with suppress(ProcessLookupError):
+                process.kill()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        for entry in self.store.entries.values():
+            if entry.under_way:
+                was = entry.state
+                self.store.end(entry, INTERRUPTED, f"The server stopped while this was {was}.")
+
+    def look(self, entry: Entry) -> None:
+        """Have a table looked at."""
+        entry.state, entry.message = READING, ""
+        self._begin(entry)
+        self.looks.add(entry)
+
+    def audit(self, entry: Entry) -> None:
+        """Have a table audited; refuses more than may wait."""
+        if len(self.audits.waiting) >= self.limits.waiting:
+            raise Refusal(
+                f"{len(self.audits.waiting)} audits are waiting already, which is the most this "
+                "page takes. Wait for one to end, or cancel one."
+            )
+        entry.state, entry.message, entry.headline, entry.verdict = QUEUED, "", "", None
+        entry.lines, entry.mind, entry.files = {}, [], []
+        self._begin(entry)
+        self.audits.add(entry)
+        self._places()
+
+    def _begin(self, entry: Entry) -> None:
+        entry.began = entry.ended = ""
+        self.live[entry.id] = Live(entry)
+        self.store.add(entry)
+
+    def _places(self) -> None:
+        """Tell all that wait how many are before them."""
+        for place, entry in enumerate(self.audits.waiting):
+            self.live[entry.id].tell(ahead=place + 1)
+
+    async def cancel(self, entry: Entry) -> None:
+        """End an entry now, whether it waits or runs."""
+        if not entry.under_way:
+            return
+        for lane in (self.looks, self.audits):
+            if entry in lane.waiting:
+                lane.waiting.remove(entry)
+                self._end(entry, CANCELLED, "Cancelled before it began.")
+        self._places()
+        process = self.processes.get(entry.id)
+        if entry.under_way:
+            self.unwanted.add(entry.id)
+            if process is not None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+            live = self.live[entry.id]
+            while entry.under_way:
+                await live.changed()
+
+    def _end(self, entry: Entry, state: str, message: str = "") -> None:
+        self.unwanted.discard(entry.id)
+        self.store.end(entry, state, message)
+        self.live.pop(entry.id, Live(entry)).tell()
+
+    async def _look(self, entry: Entry) -> None:
+        asked = {
+            "file": entry.file, "name": entry.name, "sheet": entry.sheet,
+            "limits": asdict(self.limits),
+        }  # fmt: skip
+        command = ["leftout.page.looking", json.dumps(asked)]
+        ended = await self._process(entry, command, self.limits.reading)
+        if ended.code == 0 and self.store.columns(entry).exists():
+            columns = Columns.of(self.store.columns(entry))
+            entry.choices = presets(columns, entry.choices)
+            self._end(entry, READY)
+        else:
+            self._failed(entry, ended, "looking at this table")
+
+    async def _audit(self, entry: Entry) -> None:
+        entry.state, entry.began = RUNNING, now()
+        self.store.save(entry)
+        self._places()
+        asked = words(entry, Columns.of(self.store.columns(entry)))
+        command = ["leftout.page.worker", *asked, "--out", "result", "--events"]
+        ended = await self._process(entry, command, self.limits.auditing)
+        if ended.code == 0 and self.store.result(entry, REPORT).exists():
+            self._end(entry, DONE)
+        else:
+            self._failed(entry, ended, "this audit")
+
+    async def _process(self, entry: Entry, command: list[str], seconds: float) -> Ended:
+        """Run a process of ours in the entry's folder, and hear what it tells."""
+        folder, live = self.store.of(entry), self.live[entry.id]
+        if entry.id in self.unwanted:
+            return Ended(-signal.SIGKILL, "")
+        live.tell(what="loading libraries", share=0.0, ahead=0)
+        with (folder / "said.txt").open("wb") as said:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", *command, cwd=folder, limit=_LINE,
+                    stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
+                )  # fmt: skip
+            except (OSError, ValueError) as error:
+                return Ended(1, f"cannot be started: {error}")
+        self.processes[entry.id] = process
+        if entry.id in self.unwanted:
+            process.kill()
+        late = False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._heard(entry, live, process)
+        except TimeoutError:
+            late = True
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            code = await process.wait()
+            del self.processes[entry.id]
+        return Ended(code, _last(folder / "said.txt"), late)
+
+    async def _heard(self, entry: Entry, live: Live, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            with suppress(ValueError):
+                self._hear(entry, live, json.loads(line))
+        await process.wait()
+
+    def _hear(self, entry: Entry, live: Live, told: dict[str, Any]) -> None:
+        event = told.pop("event", None)
+        if event == "progress":
+            live.tell(what=str(told["what"]), share=float(told["share"]))
+        elif event in ("answer", "done"):
+            for name in _TOLD & told.keys():
+                setattr(entry, name, told[name])
+            self.store.save(entry)
+            live.tell()
+
+    def _failed(self, entry: Entry, ended: Ended, what: str) -> None:
+        """Say truthfully how it ended."""
+        shutil.rmtree(self.store.of(entry) / "result", ignore_errors=True)
+        entry.files = []
+        if entry.id in self.unwanted:
+            self._end(entry, CANCELLED, "Cancelled.")
+        elif ended.late:
+            self._end(entry, FAILED, f"The process for {what} took too long, and was ended.")
+        elif ended.code == _REFUSED and ended.said.startswith("Error: "):
+            self._end(entry, REFUSED, ended.said.removeprefix("Error: "))
+        elif ended.code < 0:
+            self._end(
+                entry, FAILED,
+                f"The process for {what} was ended from outside (signal {-ended.code}): by "
+                "somebody, or by the system for want of memory. Nothing else is lost.",
+            )  # fmt: skip
+        else:
+            self._end(entry, FAILED, f"{what.capitalize()} failed. {noted(what, ended.said)}")
+
+
+def noted(what: str, details: str) -> str:
+    """Write down what went wrong, and say where: details are for the log alone."""
+    reference = secrets.token_hex(4)
+    LOG.error("reference %s: %s: %s", reference, what, details)
+    return f"It is a mistake of ours: the log has the details under the reference {reference}."
+
+
+def _last(path: Path) -> str:
+    """The end of what a process said; a refusal is one line."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST))
+        said = file.read().decode("utf-8", "replace").strip()
+    last = said.rpartition("\n")[2]
+    return last if last.startswith("Error: ") else said

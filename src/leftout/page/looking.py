@@ -1,0 +1,91 @@
+"""A process that looks at a table, before anybody audits it: ``columns.json``, or a sentence.
+
+``python -m leftout.page.looking`` in the folder of an audit, with what is asked as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from leftout.checks import Refusal
+from leftout.files import plain, write_whole
+from leftout.page.limits import Limits
+from leftout.page.worker import bound_to_server
+
+_REFUSED = 2
+
+
+def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict[str, Any]:
+    """Everything the page shows of a table; None is the demo's."""
+    from leftout.page.guards import check, check_size, sheets_of
+
+    sheets: list[str] = []
+    if file is not None:
+        _tell("looking at the file", 0.05)
+        check(Path(file), name, limits)
+        sheets = sheets_of(Path(file))
+    _tell("reading the table", 0.1)
+    from leftout.page.profile import profiled
+    from leftout.tables.reading import Source
+
+    dictionary: Any = None
+    if file is None:
+        from leftout.datasets import demo_dictionary, load_demo
+
+        try:
+            source, dictionary = Source(load_demo()), demo_dictionary()
+        except ImportError as error:
+            raise Refusal(str(error)) from error
+    else:
+        source = Source.of(file, sheet, name)
+        rows, columns = source.table.shape
+        check_size(rows, columns, repr(name), limits)
+    _check_names(source.table)
+    _tell("looking at the columns", 0.6)
+    return plain({**profiled(source, dictionary), "sheets": sheets})
+
+
+def _check_names(table: Any) -> None:
+    for name in table.columns:
+        if "\0" in str(name) or not str(name).isascii() and _broken(str(name)):
+            raise Refusal(
+                f"The column {str(name)!r} has a name that cannot be written on a command line. "
+                "Rename it."
+            )
+
+
+def _broken(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _tell(what: str, share: float) -> None:
+    print(json.dumps({"event": "progress", "what": what, "share": share}), flush=True)
+
+
+def main(asked: dict[str, Any]) -> None:
+    warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
+    try:
+        found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
+    except Refusal as error:
+        sys.exit(_refused(" ".join(str(error).split())))
+    except (MemoryError, RecursionError):
+        sys.exit(_refused("The table is too large for this machine's memory. Keep a part of it."))
+    write_whole("columns.json", json.dumps(found))
+
+
+def _refused(sentence: str) -> int:
+    print(f"Error: {sentence}", file=sys.stderr)
+    return _REFUSED
+
+
+if __name__ == "__main__":
+    bound_to_server()
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,155 @@
+"""Who may ask: only the browser that was given the token, only from our own pages.
+
+A page on another site can make a browser send requests here, also under another name (DNS
+rebinding). So every request must name this host, come from our own pages, and have the cookie that
+the address with the token gives; what is changed is changed by POST, whose ``Origin`` is ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from html.parser import HTMLParser
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_ALWAYS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # not "no-referrer": under that, a form of our own would have the Origin "null"
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_WELCOME = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
+    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/"></head>'
+    '<body><p><a href="/">Go on</a></p></body></html>'
+)
+
+
+class Gate:
+    """Lets in what may come in, and gives every answer the headers that keep browsers strict."""
+
+    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+        self.app, self.token = app, token
+        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self.cookie, self.secret = f"leftout-{port}", secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def strict(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _ALWAYS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._answer(scope)
+        await (self.app if answer is None else answer)(scope, receive, strict)
+
+    def _answer(self, scope: Scope) -> HTMLResponse | None:
+        """What the gate says itself; None lets the request in."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        if host not in self.hosts:
+            return _closed("This server answers under its own address only.", 400)
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        if scope["path"] == "/" and given and scope["method"] == "GET":
+            return self._welcome() if _same(given[0], self.token) else _closed(_OPEN)
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return _closed("Another site asked for this page, and does not get it.")
+        if not _same(self._kept(headers), self.secret):
+            return _closed(_OPEN)
+        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") != f"http://{host}":
+            return _closed("This did not come from a page of this server.")
+        return None
+
+    def _kept(self, headers: Headers) -> str:
+        """The cookie, if there is one."""
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return ""
+        return "" if cookie is None else cookie.value
+
+    def _welcome(self) -> HTMLResponse:
+        """The cookie, and on to the first page: from here, so that the browser sends it along."""
+        answer = HTMLResponse(_WELCOME)
+        answer.set_cookie(self.cookie, self.secret, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+_OPEN = "Open the address that 'leftout serve' printed: it lets your browser in."
+
+
+def _same(given: str, wanted: str) -> bool:
+    return secrets.compare_digest(given.encode(), wanted.encode())
+
+
+def _closed(sentence: str, status: int = 403) -> HTMLResponse:
+    text = sentence.replace("'", "&#39;")
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
+        '<link rel="icon" href="data:,"></head>'
+        f"<body><p>{text}</p></body></html>",
+        status,
+    )
+
+
+class _Inline(HTMLParser):
+    """The texts of a page's scripts and styles."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.inside, self.texts = "", {"script": [""][:0], "style": [""][:0]}
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in self.texts:
+            self.inside = tag
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = "" if tag == self.inside else self.inside
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.texts[self.inside][-1] += data
+
+
+def policy_of_report(page: str) -> str:
+    """A policy under which a report runs its own script and styles and nothing else.
+
+    It is in a sandbox, an origin of its own: whatever a table may have put into it could not ask
+    this server for anything.
+    """
+    parser = _Inline()
+    parser.feed(page)
+    scripts, styles = (
+        " ".join(sorted({_digest(text) for text in parser.texts[tag]})) or "'none'"
+        for tag in ("script", "style")
+    )
+    return (
+        f"sandbox allow-scripts allow-modals allow-popups; default-src 'none'; img-src data:; "
+        f"script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

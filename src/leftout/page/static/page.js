@@ -1,0 +1,120 @@
+"use strict";
+// A file may be dropped; one that is too large need not be sent first.
+(function () {
+  var form = document.getElementById("upload");
+  if (!form) return;
+  var input = form.querySelector("input[type=file]"), says = document.getElementById("sending");
+  ["dragover", "dragenter"].forEach(function (name) {
+    form.addEventListener(name, function (event) { event.preventDefault(); form.classList.add("over"); });
+  });
+  ["dragleave", "drop"].forEach(function (name) {
+    form.addEventListener(name, function () { form.classList.remove("over"); });
+  });
+  form.addEventListener("drop", function (event) {
+    event.preventDefault();
+    if (!event.dataTransfer.files.length) return;
+    input.files = event.dataTransfer.files;
+    input.focus();
+  });
+  form.addEventListener("submit", function (event) {
+    var file = input.files[0];
+    if (file && file.size > +form.dataset.most) {
+      event.preventDefault();
+      says.textContent = "The file is larger than " + form.dataset.told + ", which is the most this page takes.";
+      return;
+    }
+    says.textContent = "The file is being copied.";
+  });
+})();
+
+// Progress as it happens: told by the server, or asked for again and again.
+(function () {
+  var base = document.body.dataset.follow;
+  if (!base) return;
+  var of = function (id) { return document.getElementById(id); };
+  var state = document.body.dataset.state, stage = "", known = "";
+  var show = function (now) {
+    if (now.state !== state) { window.location.replace(base); return false; }
+    var percent = Math.round(100 * now.share) + " %";
+    of("what").textContent = now.state === "queued" ? now.ahead + (now.ahead === 1 ? " audit" : " audits") + " before this one." : now.what || "starting";
+    of("share").value = now.share;
+    of("percent").textContent = percent;
+    var begun = now.what.split(":")[0];
+    var lines = JSON.stringify([now.headline, now.lines]);
+    var news = [];
+    if (begun !== stage) { stage = begun; news.push(begun + ", " + percent); }
+    if (now.headline && lines !== known) {
+      known = lines;
+      of("answer").hidden = false;
+      of("headline").textContent = now.headline;
+      var list = of("lines");
+      list.textContent = "";
+      Object.keys(now.lines).forEach(function (question) {
+        var line = list.appendChild(document.createElement("div"));
+        line.appendChild(document.createElement("dt")).textContent = question;
+        line.appendChild(document.createElement("dd")).textContent = now.lines[question];
+      });
+      news.push("The answer so far: " + now.headline);
+    }
+    if (news.length) of("said").textContent = news.join(". ");
+    return true;
+  };
+  var poll = function () {
+    fetch(base + "/state", { credentials: "same-origin" }).then(function (answer) {
+      if (answer.status === 404 || answer.status === 403) { window.location.replace(base); return null; }
+      return answer.json();
+    }).then(function (now) { if (now && show(now)) setTimeout(poll, 1500); })
+      .catch(function () {
+        of("what").textContent = "The server does not answer. Is it still running?";
+        setTimeout(poll, 3000);
+      });
+  };
+  if (!window.EventSource) { poll(); return; }
+  // Browsers keep few connections to a server: only a page that is seen holds one.
+  var source = null;
+  var follow = function () {
+    if (source) source.close();
+    source = null;
+    if (document.visibilityState === "hidden") return;
+    source = new EventSource(base + "/events");
+    source.onmessage = function (message) { if (!show(JSON.parse(message.data))) source.close(); };
+    source.onerror = function () {
+      source.close();
+      document.removeEventListener("visibilitychange", follow);
+      poll();
+    };
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
+})();
+
+// A new outcome brings its values; the choice is kept, and the place on the page as well.
+(function () {
+  var form = document.getElementById("columns");
+  if (!form) return;
+  form.addEventListener("change", function (event) {
+    var picker = event.target, single = ["outcome", "prediction"];
+    if (picker.tagName !== "SELECT" || picker.name.indexOf("role-") !== 0) return;
+    var was = picker.querySelector("option[selected]");
+    if (single.indexOf(picker.value) < 0 && !(was && single.indexOf(was.value) >= 0)) return;
+    var go = form.querySelector("button[value=save]");
+    go.value = picker.name;
+    form.requestSubmit(go);
+  });
+  // Enter in the search box searches, wherever else it saves.
+  form.querySelector("#q").addEventListener("keydown", function (event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("button[value=search]"));
+  });
+  if (window.location.hash.slice(0, 2) === "#c") {
+    var row = document.getElementById(window.location.hash.slice(1));
+    if (row) row.querySelector("select").focus();
+  }
+})();
+
+// What went wrong is what people should hear first.
+(function () {
+  var problem = document.getElementById("problem");
+  if (problem) problem.focus();
+})();

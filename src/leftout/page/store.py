@@ -1,0 +1,180 @@
+"""Audits on disk: a folder each, whose one file of facts is always whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from leftout.checks import Refusal
+from leftout.files import write_whole
+
+# What an audit goes through, and what is at an end; all others are under way.
+READING, READY, QUEUED, RUNNING = "reading", "ready", "queued", "running"
+DONE, REFUSED, FAILED = "done", "refused", "failed"
+CANCELLED, INTERRUPTED = "cancelled", "interrupted"
+UNDER_WAY = (READING, QUEUED, RUNNING)
+REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
+RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
+_FACTS, _GONE, _LOCK = "entry.json", ".gone-", ".lock"
+# Folders of ours; any other that lies there is left alone.
+_OURS = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
+
+
+@dataclass
+class Entry:
+    """An audit, from the upload of its table to its report.
+
+    Attributes
+    ----------
+    id : str
+        Made here; the only thing of it that an address holds.
+    name : str
+        What people call the table.
+    file : str or None
+        What it is called here; None for the demo, which needs no file.
+    state : str
+    message : str
+        One sentence on why it ended where it did.
+    choices : dict
+        What people chose: ``roles`` by the column's place, and the other settings by their names.
+    headline, lines, mind : str, dict, list
+        The answer so far.
+    files : list of str
+        What was written.
+    """
+
+    id: str
+    name: str
+    file: str | None = None
+    state: str = READING
+    message: str = ""
+    size: int = 0
+    sheet: str | None = None
+    choices: dict[str, Any] = field(default_factory=dict)
+    headline: str = ""
+    lines: dict[str, str] = field(default_factory=dict)
+    mind: list[str] = field(default_factory=list)
+    verdict: str | None = None
+    files: list[str] = field(default_factory=list)
+    command: str = ""
+    call: str = ""
+    created: str = ""
+    began: str = ""
+    ended: str = ""
+
+    @property
+    def under_way(self) -> bool:
+        return self.state in UNDER_WAY
+
+
+class Store:
+    """The folder with all audits; one server at a time has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.lock = _locked(folder / _LOCK)
+        self.entries: dict[str, Entry] = {}
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and _OURS.fullmatch(path.name):
+                self._recover(path)
+
+    def _recover(self, path: Path) -> None:
+        """An audit from its folder; what was under way was interrupted, what never began goes."""
+        try:
+            facts = json.loads((path / _FACTS).read_text(encoding="utf-8"))
+            known = {each.name for each in fields(Entry)}
+            entry = Entry(**{name: value for name, value in facts.items() if name in known})
+        except (OSError, ValueError, TypeError):
+            entry = None
+        if entry is None or entry.id != path.name:
+            shutil.rmtree(path, ignore_errors=True)
+            return
+        self.entries[entry.id] = entry
+        if entry.under_way:
+            self.end(entry, INTERRUPTED, f"The server stopped while this audit was {entry.state}.")
+
+    def new(self, name: str, suffix: str | None) -> Entry:
+        """A folder for a table; its name here is ours, but for the suffix, which is a known one."""
+        made = Entry(id=secrets.token_hex(8), name=name, created=now())
+        made.file = None if suffix is None else f"table{suffix}"
+        self.of(made).mkdir(mode=0o700)
+        return made
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry from now on."""
+        self.entries[entry.id] = entry
+        self.save(entry)
+
+    def save(self, entry: Entry) -> None:
+        write_whole(self.of(entry) / _FACTS, json.dumps(asdict(entry), indent=1))
+
+    def end(self, entry: Entry, state: str, message: str = "") -> None:
+        entry.state, entry.message, entry.ended = state, message, now()
+        self.save(entry)
+
+    def of(self, entry: Entry) -> Path:
+        return self.folder / entry.id
+
+    def result(self, entry: Entry, name: str) -> Path:
+        return self.of(entry) / "result" / name
+
+    def columns(self, entry: Entry) -> Path:
+        return self.of(entry) / "columns.json"
+
+    def latest(self) -> list[Entry]:
+        """All audits, the newest first."""
+        return sorted(self.entries.values(), key=lambda entry: entry.created, reverse=True)
+
+    def forget(self, entry: Entry) -> Path:
+        """Take an entry away at once; the folder that is returned is still to be removed."""
+        self.entries.pop(entry.id, None)
+        gone = self.folder / f"{_GONE}{entry.id}"
+        os.replace(self.of(entry), gone)
+        return gone
+
+    def close(self) -> None:
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def home() -> Path:
+    """The folder of the user's data that is ours."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "leftout" / "audits"
+
+
+def _locked(path: Path) -> int | None:
+    """A lock that ends with the process, however it ends; None where there is no such thing."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise Refusal(
+            f"Another server keeps its audits in {str(path.parent)!r}. Stop that one, or choose "
+            "another folder with --data."
+        ) from error
+    return handle

