@@ -1,0 +1,1 @@
+"""Larger than memory, more than one machine: summaries of chunks, merged."""
