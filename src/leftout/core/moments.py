@@ -12,8 +12,11 @@ from leftout.wording import number
 # Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
 # whatever the number of rows, and are large enough for BLAS to share among threads.
 _BLOCK = 1 << 18
+# Tables of more values are multiplied by blocks, too: sums over all rows at once lose four digits
+# of the mean of half a million rows.
+_WHOLE = 1 << 22
 # Columns whose mean is within this many standard deviations of zero need no shift first.
-_FIRST, _FAR = 1000, 10.0
+FIRST, _FAR = 1000, 10.0
 
 
 class Moments(NamedTuple):
@@ -79,13 +82,15 @@ def build(
     largest = int(sizes.argmax())
     others = [int(group) for group in np.flatnonzero(sizes) if group != largest]
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        if not origin.any():
+        whole = X.size <= _WHOLE and not origin.any()
+        if whole:
             _add(result, largest, X)
         buffers = np.empty((2, min(_step(n), m), n))  # memory that is new costs more than it holds
-        for block in blocks(m, n) if others or origin.any() else ():
+        for block in blocks(m, n) if others or not whole else ():
             rows = X[block]
             if origin.any():
                 rows = np.subtract(rows, origin, out=buffers[0, : len(rows)])
+            if not whole:
                 _add(result, largest, rows)
             for group in others:
                 index = np.flatnonzero(labels[block] == group)  # type: ignore[index]  # not None
@@ -155,8 +160,17 @@ def build_about_mean(
     first rows: near enough to the true mean for the final shift to cost at most two digits of 16.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        first = X[:_FIRST]
-        near = first.mean(axis=0)
-        far = np.abs(near) > _FAR * first.std(axis=0)
-        moments = build(X, labels, n_groups=n_groups, origin=near if far.any() else 0.0)
-        return recentre(moments, moments.origin + moments.total.sum(axis=0) / moments.count.sum())
+        origin = near_origin(X[:FIRST])
+        return about_own_mean(build(X, labels, n_groups=n_groups, origin=origin))
+
+
+def near_origin(first: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An origin near all rows, from the first of them: zero, if their columns are near it."""
+    near = first.mean(axis=0)
+    far = np.abs(near) > _FAR * first.std(axis=0)
+    return near if far.any() else np.zeros_like(near)
+
+
+def about_own_mean(moments: Moments) -> Moments:
+    """The same rows' moments about the mean of all groups together."""
+    return recentre(moments, moments.origin + moments.total.sum(axis=0) / moments.count.sum())

@@ -1,0 +1,247 @@
+"""The rows of the highest scores in a table that is passed over, in one pass.
+
+A row's score is ``x'Mx`` with one symmetric matrix, whatever the loss and the number of components.
+Single precision and a bound on its error tell most rows from those near the cut; only these are
+scored in double precision, each by the same sums in the same order, so that neither blocks nor
+threads change who is chosen. A sample brackets the cut: the pass returns moments of the rows above
+the bracket and the rows inside it. Where the bracket was wrong, another pass follows with a wider
+one, and the choice is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.compiling import kernel
+from leftout.core.losses import EXCESS, Array, Loss
+from leftout.core.moments import Moments, build, merge
+from leftout.core.passes import AllRows, Places
+
+Labels = NDArray[np.int8]
+Single = NDArray[np.float32]
+
+# What a row is, as far as a pass can tell: these are the labels, and one more.
+_BELOW, _ABOVE, _INSIDE = 0, 1, 2
+# Directions that a form all but ignores are left out of its products in single precision.
+_IGNORED = 1e-5
+# Squares below this vanish in single precision.
+_VANISHING = 1e-30
+# Rows inside a bracket come with the pass if they have at most this many values.
+_CARRIED = 1 << 21
+# How many standard deviations of a sample's count a bracket goes to either side, at first.
+_WIDTH = 4.0
+
+
+def side_form(loss: Loss, V: Array, W: Array) -> Array:
+    """The matrix of the form that :func:`leftout.core.losses.row_losses` is."""
+    gap = W.T @ W - V.T @ V
+    return gap if loss.kind == EXCESS else gap @ gap
+
+
+def score_form(loss: Loss, V: Array, own: Array, weight: float) -> Array:
+    """That of :meth:`leftout.core.problem.Problem.scores`, ``weight`` being ``k / (m - k)``."""
+    return side_form(loss, V, own[1]) + weight * side_form(loss, V, own[0])
+
+
+def reach_form(loss: Loss, V: Array) -> Array:
+    """That of :func:`leftout.core.losses.row_reach`."""
+    whole = np.eye(V.shape[1])
+    return whole - V.T @ V if loss.kind == EXCESS else whole
+
+
+@dataclass(frozen=True)
+class Form:
+    """Scores ``(x - origin)' M (x - origin)``."""
+
+    M: Array
+    origin: Array
+
+    @cached_property
+    def _in_single(self) -> tuple[Single, Single, float]:
+        """Factors of ``M``, their signs, and the error of scores by them, in squared lengths.
+
+        With ``M = sum of lambda_j q_j q_j'`` a score is the sum of ``lambda_j (q_j'x)^2``. In
+        single precision each product is off by at most ``(n + 4) u |x| |q_j|``.
+        """
+        values, vectors = np.linalg.eigh(self.M)
+        sizes = np.abs(values)
+        used = sizes > _IGNORED * sizes.max()
+        factors = (vectors * np.sqrt(sizes))[:, used].astype(np.float32)
+        unit = (len(values) + 4) * 2.0**-24
+        error = 2.2 * unit * sizes.sum() + 1.1 * sizes[~used].max(initial=0.0)
+        return np.ascontiguousarray(factors), np.sign(values[used]).astype(np.float32), error
+
+    def sides(self, rows: Array, low: float, high: float) -> Labels:
+        """Which rows score above ``high`` or below ``low``; inside is whoever may be."""
+        factors, signs, error = self._in_single
+        short, norms = np.empty(rows.shape, np.float32), np.empty(len(rows), np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is scored again
+            _shorten(rows, self.origin, short, norms)
+            return _sides(short @ factors, signs, norms, error, low, high)
+
+    def scores(self, rows: Array) -> Array:
+        """Scores in double precision; those of equal rows are equal, wherever they stand."""
+        return _scores(rows, self.M, self.origin)
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _shorten(X: Array, origin: Array, short: Single, norms: Single) -> None:
+    """Rows about the origin in single precision, and their squared lengths."""
+    for i in range(X.shape[0]):
+        norm = np.float32(0.0)
+        for j in range(X.shape[1]):
+            value = np.float32(X[i, j] - origin[j])
+            short[i, j] = value
+            norm += value * value
+        norms[i] = norm
+
+
+@kernel
+def _sides(
+    Z: Single, signs: Single, norms: Single, error: float, low: float, high: float
+) -> Labels:
+    sides = np.empty(Z.shape[0], dtype=np.int8)
+    for i in range(Z.shape[0]):
+        score = np.float32(0.0)
+        for j in range(Z.shape[1]):
+            score += signs[j] * Z[i, j] * Z[i, j]
+        slack = error * norms[i] + _VANISHING
+        if score - slack > high:
+            sides[i] = _ABOVE
+        elif score + slack < low and score + slack < high:
+            sides[i] = _BELOW
+        else:
+            sides[i] = _INSIDE
+    return sides
+
+
+@kernel
+def _scores(X: Array, M: Array, origin: Array) -> Array:
+    n = M.shape[0]
+    scores = np.empty(X.shape[0])
+    x, y = np.empty(n), np.empty(n)
+    for row in range(X.shape[0]):
+        for i in range(n):
+            x[i] = X[row, i] - origin[i]
+            y[i] = 0.0
+        for i in range(n):
+            for j in range(n):
+                y[j] += x[i] * M[i, j]
+        score = 0.0
+        for i in range(n):
+            score += x[i] * y[i]
+        scores[row] = score
+    return scores
+
+
+class Sorted(NamedTuple):
+    """Rows sorted by a cut: those above as moments, those inside its bracket one by one."""
+
+    labels: Labels  # 1 = above, 2 = inside
+    above: Moments
+    places: Places  # of the rows inside, rising
+    scores: Array
+    rows: Array | None  # as they are in the table; None where they are too many
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The pass that sorts rows: above ``high``, from ``low`` to ``high``, and below.
+
+    Rows that score ``high`` itself are above up to the place ``last``. With ``low`` at infinity
+    there is no inside.
+    """
+
+    form: Form
+    low: float
+    high: float
+    last: int = -1
+
+    def over(self, rows: Array, start: int) -> Sorted:
+        labels = self.form.sides(rows, self.low, self.high)
+        near = np.flatnonzero(labels == _INSIDE)
+        taken = rows[near]
+        scores, places = self.form.scores(taken), near + start
+        above = (scores > self.high) | ((scores == self.high) & (places <= self.last))
+        inside = ~above & (scores >= self.low)
+        labels[near] = np.where(above, _ABOVE, np.where(inside, _INSIDE, _BELOW))
+        return Sorted(
+            labels,
+            build(rows[labels == _ABOVE], origin=self.form.origin),
+            places[inside],
+            scores[inside],
+            _carried(taken[inside]),
+        )
+
+    def merge(self, a: Sorted, b: Sorted) -> Sorted:
+        both = a.rows is not None and b.rows is not None
+        return Sorted(
+            np.concatenate([a.labels, b.labels]),
+            merge(a.above, b.above),
+            np.concatenate([a.places, b.places]),
+            np.concatenate([a.scores, b.scores]),
+            _carried(np.concatenate([a.rows, b.rows])) if both else None,  # type: ignore[list-item]
+        )
+
+
+def _carried(rows: Array) -> Array | None:
+    return rows if rows.size <= _CARRIED else None
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Scores of some of a table's rows, as if the table had ``rate`` times its rows."""
+
+    scores: Array  # falling
+    rate: float
+
+    @classmethod
+    def by(cls, form: Form, rows: Array, rate: float) -> Guess:
+        return cls(np.sort(form.scores(rows))[::-1], rate)
+
+    def bracket(self, size: int, width: float) -> tuple[float, float]:
+        """Scores between which the ``size``-th of the table should be."""
+        middle = self.rate * size
+        margin = width * (1.0 + np.sqrt(middle))
+        first, last = int(middle - margin), int(middle + margin) + 1
+        return (
+            float(self.scores[last]) if last < len(self.scores) else -np.inf,
+            float(self.scores[first - 1]) if first > 0 else np.inf,
+        )
+
+
+class Chosen(NamedTuple):
+    """The rows of the highest scores."""
+
+    labels: Labels
+    group: Moments
+    cut: tuple[float, float]  # the lowest score in the group, and the highest outside of it
+
+
+def highest(table: AllRows, form: Form, size: int, guess: Guess) -> Chosen:
+    """The ``size`` rows of the highest scores, ties by place; in one pass if the guess is right."""
+    width = _WIDTH
+    low, high = guess.bracket(size, width)
+    found = table.run(Cut(form, low, high))
+    # the last in the group and the first outside of it must both be inside
+    while not 0 < (need := size - int(found.above.count[0])) < len(found.places):
+        width *= 4.0
+        wider = guess.bracket(size, width)
+        low, high = (low, wider[1]) if need <= 0 else (wider[0], high)
+        found = table.run(Cut(form, low, high))
+    order = np.lexsort((found.places, -found.scores))
+    chosen, cut = order[:need], found.scores[order[need - 1 : need + 1]]
+    labels = found.labels
+    labels[found.places] = 0
+    labels[found.places[chosen]] = 1
+    if found.rows is None:
+        last = int(found.places[chosen[-1]])
+        group = table.run(Cut(form, np.inf, float(cut[0]), last)).above
+    else:
+        group = merge(found.above, build(found.rows[np.sort(chosen)], origin=form.origin))
+    return Chosen(labels, group, (float(cut[0]), float(cut[1])))
