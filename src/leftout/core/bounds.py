@@ -101,15 +101,16 @@ class Ceiling:
 
     def lowest(self) -> float:
         """The lowest bound that line searches find, in turn, over the cap and over ``T``."""
-        return min(float(self.r[: self.size].mean()), *(value for value, _, _ in self._tried()))
+        return min(value for value, _, _ in self._tried())
 
     def best(self) -> tuple[float, Array]:
-        """The cap and the ``T`` of the lowest bound."""
+        """The cap and the ``T`` of the lowest bound; no row is above a cap that is infinite."""
         _, cap, T = min(self._tried(), key=lambda tried: tried[0])
         return cap, T
 
     def _tried(self) -> Iterator[tuple[float, float, Array]]:
         T = np.eye(self.X.shape[1])
+        yield float(self.r[: self.size].mean()), np.inf, T
         cap, value = self.best_cap(T)
         yield value, cap, T
         for _ in range(_ROUNDS):

@@ -41,6 +41,8 @@ CODE = re.compile(r"[+-]?0\d")
 _ISO = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
 )
+# Texts that a way of writing is tried on before all others.
+_TRIED = 100
 _DATES = {
     "year-month-day": "ISO8601",
     "year/month/day": "%Y/%m/%d",
@@ -48,6 +50,9 @@ _DATES = {
     "month/day/year": "%m/%d/%Y",
     "day/month/year": "%d/%m/%Y",
 }
+
+# Every way of writing a number or a date that is known here, the likeliest first.
+WAYS = (*_NUMBERS, *_DATES)
 
 
 def clean_all(columns: Sequence[Column]) -> list[Column]:
@@ -64,7 +69,10 @@ def clean(column: Column) -> Column:
         return column
     labels, known = _labels(column)
     texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
-    for how in (*_NUMBERS, *_DATES) if texts and not column.declared else ():
+    ruled_out = frozenset() if column.tally is None else column.tally.ruled_out
+    for how in WAYS if texts and not column.declared else ():
+        if how in ruled_out:
+            continue
         values = _as_written(texts, how)
         if values is not None:
             return _valued(column, known, values, how)
@@ -109,9 +117,10 @@ def _valued(column: Column, known: list[bool], values: Floats, how: str) -> Colu
     """The column with its known texts replaced by numbers."""
     by_label = np.full(len(known) + 1, np.nan)  # the last for what is missing already
     by_label[np.flatnonzero(known)] = values
-    name, numbers = column.name, by_label[column.values]
-    made = Column(name, numbers, dates=True) if how in _DATES else of_numbers(name, numbers)
-    return replace(made, written=how)
+    name, numbers, tally = column.name, by_label[column.values], column.tally
+    if how in _DATES:
+        return Column(name, numbers, dates=True, written=how, tally=tally)
+    return replace(of_numbers(name, numbers, tally=tally), written=how)
 
 
 def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
@@ -127,12 +136,27 @@ def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
     return replace(column, values=codes[column.values], categories=tuple(names))
 
 
+def unit_of(text: str) -> str:
+    """The currency or percent sign in a text; empty where there is none."""
+    return "".join(char for char in text if char in _UNIT)
+
+
+def fails(texts: Sequence[str], how: str) -> bool:
+    """Whether a text is not written in a certain way; what units they have does not matter.
+
+    Texts have no spaces around them, and are no marks for missing cells.
+    """
+    some = texts[:_TRIED]  # most ways fail soon
+    if how in _DATES:
+        return _as_dates(some, how) is None or _as_dates(texts, how) is None
+    return any(_as_written([text], how) is None for text in texts)
+
+
 def _as_written(texts: Sequence[str], how: str) -> Floats | None:
     """The texts as numbers or dates that are written in a certain way; None if one is not."""
     if how in _DATES:
         return _as_dates(texts, how)
-    units = {"".join(char for char in text if char in _UNIT) for text in texts}
-    if len(units) > 1:  # what is 5 of one is not 5 of another
+    if len(set(map(unit_of, texts))) > 1:  # what is 5 of one is not 5 of another
         return None
     bare = [re.sub(f"[{re.escape(_UNIT)}]", "", text).strip() for text in texts]
     pattern, digits_of = _NUMBERS[how]

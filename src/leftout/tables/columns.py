@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 
 from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
-from leftout.compiling import kernel
 from leftout.tables.cells import Distinct, distinct, objects_of, plain
 from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
+from leftout.tables.tallies import Tabulated, Tally, tabulate
 from leftout.wording import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
-Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 
-# Whole numbers up to this range are counted rather than sorted.
-_COUNTED = 1 << 16
 # Larger whole numbers are not all told apart by a float: they are identifiers.
 EXACT = 1 << 53
 
@@ -37,7 +34,8 @@ class Column:
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
     stand for. ``declared`` are categories that somebody has called so. ``written`` says how numbers
-    or dates were written that came as text.
+    or dates were written that came as text. Of a table whose rows are elsewhere, each value is
+    there once, and a ``tally`` says how many rows it stands for.
     """
 
     name: str
@@ -47,6 +45,7 @@ class Column:
     levels: Floats | None = None
     declared: bool = False
     written: str | None = None
+    tally: Tally | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -70,11 +69,51 @@ class Column:
     @cached_property
     def tabulated(self) -> Tabulated:
         """Of numbers: distinct values, how often each occurs, each row's place among them."""
-        return tabulate(self.values)
+        distinct, counts, codes = tabulate(self.values)
+        return distinct, counts if self.tally is None else self.times(codes, len(distinct)), codes
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.values) if self.tally is None else self.tally.n_rows
+
+    @property
+    def n_missing(self) -> int:
+        """Rows without a value."""
+        missing = self.missing
+        return int(missing.sum() if self.tally is None else self.tally.counts[missing].sum())
+
+    @property
+    def present(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The values that occur, of categories their codes, in order; and how often each does."""
+        values: NDArray[Any]
+        if self.categories is None:
+            values, counts, _ = self.tabulated
+        else:
+            counts = self.times(self.values)
+            values = np.arange(len(counts))
+        if counts.all():
+            return values, counts
+        return values[counts > 0], counts[counts > 0]
+
+    @property
+    def n_values(self) -> int:
+        """How many different values occur; where not all are there, nearly."""
+        known = None if self.tally is None else self.tally.n_values
+        return len(self.present[0]) if known is None else known
+
+    def times(self, codes: NDArray[np.integer], least: int = 0) -> NDArray[np.int64]:
+        """How many rows have each code, of as many codes as there are, or more; -1 is none."""
+        weights = None if self.tally is None else self.tally.counts
+        return np.bincount(codes + 1, weights, minlength=least + 1)[1:].astype(np.int64, copy=False)
+
+    def looked(self) -> Column:
+        """The column of the rows that can be looked at: all, or a sample where it is a tally."""
+        return self if self.tally is None else self.take(self.tally.looked)
 
     def take(self, rows: NDArray[np.intp]) -> Column:
         """The same column of some of the rows."""
-        return replace(self, values=self.values[rows])
+        return replace(self, values=self.values[rows], tally=None)
 
     def codes(self) -> NDArray[np.int32]:
         """Each row's place among the column's values, missing ones after all others."""
@@ -307,9 +346,11 @@ def _largest(values: Floats) -> float:
     return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
-def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
+def of_numbers(
+    name: str, values: Floats, as_category: bool = False, tally: Tally | None = None
+) -> Column:
     """A column of numbers; of categories where they are codes, or take no more than two values."""
-    column = Column(name, values)
+    column = Column(name, values, tally=tally)
     distinct, _, codes = column.tabulated
     if not as_category and len(distinct) > 2:
         return column
@@ -317,48 +358,7 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     labels = tuple(map(shortest, distinct.tolist()))
     if len(set(labels)) < len(labels):
         labels = tuple(map(repr, distinct.tolist()))
-    return Column(name, codes, labels, levels=distinct)
-
-
-def tabulate(values: Floats) -> Tabulated:
-    """Sorted distinct values, how often each occurs, and each row's place among them.
-
-    NaN is not a value; its place is -1. Whole numbers of a small range are counted, others sorted.
-    """
-    values = np.ascontiguousarray(values)
-    counted = _counted(values)
-    if counted is not None:
-        return counted
-    known, codes = ~np.isnan(values), np.full(len(values), -1, dtype=np.int32)
-    distinct, codes[known], counts = np.unique(
-        values[known], return_inverse=True, return_counts=True
-    )
-    return distinct, counts, codes
-
-
-@kernel
-def _counted(values: Floats) -> Tabulated | None:
-    low, high = np.inf, -np.inf
-    for value in values:
-        if value == value:
-            if value != np.floor(value):
-                return None
-            low, high = min(low, value), max(high, value)
-    if not 0 <= high - low < _COUNTED:
-        return None
-    tally = np.zeros(int(high - low) + 1, dtype=np.int64)
-    for value in values:
-        if value == value:
-            tally[int(value - low)] += 1
-    found = np.flatnonzero(tally)
-    place = np.empty(len(tally), dtype=np.int32)
-    for code, offset in enumerate(found):
-        place[offset] = code
-    codes = np.full(len(values), -1, dtype=np.int32)
-    for row, value in enumerate(values):
-        if value == value:
-            codes[row] = place[int(value - low)]
-    return found + np.float64(low), tally[found], codes
+    return Column(name, codes, labels, levels=distinct, tally=tally)
 
 
 def _categories(name: str, cells: Distinct) -> Column:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from leftout.checks import Refusal, check_choice
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
-from leftout.tables.encoding import LEVELS, ColumnEncoding, Floats, Plan, Read
+from leftout.tables.encoding import LEVELS, Becomes, ColumnEncoding, Floats, Plan, Read
 from leftout.tables.flags import Flag, merged
 from leftout.tables.frames import as_frame
 from leftout.tables.judging.kinds import Kind
@@ -173,10 +173,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         ``names`` are what the table calls them; ``declared_`` is given before.
         """
-        self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array(names, dtype=object)
+        self.named(names)
         self._plan(columns, kinds, y)
         return self._encode(columns)
+
+    def named(self, names: list[str]) -> None:
+        """Take a table's columns as what ``transform`` expects."""
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def _learn(self, X: Any, y: Any) -> list[Column]:
         check_choice("encoding", self.encoding, ENCODINGS)
@@ -194,33 +198,40 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns
 
     def _plan(self, columns: list[Column], kinds: list[Kind], target: Column | None) -> None:
+        plans = self.planned(columns, kinds, target)
+        gaps = {place: becomes.read(columns[place]) for place, becomes in with_gaps(plans).items()}
+        self.settle(kinds, plans, merged(gaps, [column.name for column in columns]))
+
+    def planned(
+        self, columns: list[Column], kinds: list[Kind], target: Column | None
+    ) -> list[Plan]:
+        """What becomes of each column for itself, without the flags of missing cells."""
         how: dict[str, Any] = {"smooth": self._smooth(), "levels": self._levels()}
         if target is not None:
             how["y"] = as_numbers(target, self.positive)
             how["target"] = called(target, self.positive)
-        pairs = list(zip(columns, kinds, strict=True))
-        plans = [Plan.of(column, kind, **how) for column, kind in pairs]
+        plans = [Plan.of(c, kind, **how) for c, kind in zip(columns, kinds, strict=True)]
+        if all(plan.becomes is None for plan in plans):
+            raise Refusal(_nothing_left([plan.told for plan in plans]))
+        return plans
+
+    def settle(self, kinds: list[Kind], plans: list[Plan], flags: list[Flag]) -> None:
+        """Keep what becomes of each column, and the flags of missing cells."""
         self.kinds_: list[Kind] = kinds
         self.dropped_: dict[str, str] = {
             plan.told.column: plan.told.how for plan in plans if plan.becomes is None
         }
-        if len(self.dropped_) == len(plans):
-            raise Refusal(_nothing_left([plan.told for plan in plans]))
-        gaps = {
-            place: plan.becomes.read(column)
-            for place, (plan, column) in enumerate(zip(plans, columns, strict=True))
-            if plan.becomes is not None and plan.becomes.flagged and plan.told.missing
-        }
-        self.flags_: list[Flag] = merged(gaps, [column.name for column in columns])
-        for flag in self.flags_:
+        self.flags_: list[Flag] = flags
+        plans = list(plans)
+        for flag in flags:
             for place in flag.places:
                 plans[place] = plans[place].flagged(flag.name, place == flag.places[0])
         self.plans_: list[Plan] = plans
-        lines = [plan.told for plan in self.plans_]
+        lines = [plan.told for plan in plans]
         self.encoding_: list[ColumnEncoding] = lines
         # a flag is the last feature of the first of its columns
         ends = np.cumsum([len(line.features) for line in lines])
-        self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in self.flags_]
+        self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in flags]
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
         means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
@@ -276,6 +287,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
             )
         return columns
+
+
+def with_gaps(plans: list[Plan]) -> dict[int, Becomes]:
+    """What becomes of columns that are missing somewhere, and say so; by their places."""
+    return {
+        place: plan.becomes
+        for place, plan in enumerate(plans)
+        if plan.becomes is not None and plan.becomes.flagged and plan.told.missing
+    }
 
 
 def _nothing_left(lines: list[ColumnEncoding]) -> str:

@@ -10,7 +10,7 @@ by the root of two. A missing cell takes the middle of its column, and a flag sa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from leftout.files import Told
 from leftout.tables.cleaning import read_alike
 from leftout.tables.columns import Column, of_numbers
 from leftout.tables.judging.kinds import Kind
+from leftout.tables.tallies import median
 from leftout.wording import counted, shortest
 
 Floats = NDArray[np.float64]
@@ -90,7 +91,10 @@ class Numbers:
                 "Replace them, or drop the column."
             )
         low, high = float(known.min()), float(known.max())
-        middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
+        if column.tally is None:
+            middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
+        else:
+            middle = median(known, column.tally.counts[~np.isnan(values)])
         return cls(column.dates, column.written, low, high, middle)
 
     def names(self, name: str) -> list[str]:
@@ -130,7 +134,7 @@ class Words:
         """
         texts, codes = coded(column)
         known = [text for text in texts if text is not None]
-        count, times = len(known), np.bincount(codes, minlength=len(texts))[: len(known)]
+        count, times = len(known), column.times(codes, len(texts))[: len(known)]
         places: dict[str | None, int] = _places([*known, None])
         if count <= 2:
             vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
@@ -168,12 +172,15 @@ class Words:
         return Read(self.vectors[at[codes]], missing[codes])
 
 
+Becomes = Numbers | Words
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a column becomes, in words and as something that does it; None where it is left out."""
 
     told: ColumnEncoding
-    becomes: Numbers | Words | None
+    becomes: Becomes | None
 
     @classmethod
     def of(
@@ -190,12 +197,12 @@ class Plan:
 
         ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
         """
-        name, missing = column.name, int(column.missing.sum())
+        name, missing = column.name, column.n_missing
         told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
         if kind.read_as == "nothing":
             return cls(told, None)
         column = as_read(column, kind)
-        becomes: Numbers | Words
+        becomes: Becomes
         if not column.words:
             becomes = Numbers.of(column)
         elif y is not None and len(coded(column)[0]) > 2:
@@ -216,7 +223,8 @@ class Plan:
 def as_read(column: Column, kind: Kind) -> Column:
     """The column as its kind says: numbers that are codes become categories."""
     if kind.read_as == "category" and column.categories is None and not column.dates:
-        return replace(of_numbers(column.name, column.values, True), written=column.written)
+        made = of_numbers(column.name, column.values, True, column.tally)
+        return replace(made, written=column.written)
     return column
 
 
@@ -242,11 +250,7 @@ def _places(texts: list[str | None]) -> dict[str | None, int]:
 
 def _told(column: Column, target: str | None, levels: int) -> str:
     """In a few words what becomes of it."""
-    if column.categories is None:
-        values: NDArray[Any] = column.tabulated[0]
-    else:
-        values = np.flatnonzero(np.bincount(column.values + 1)[1:])
-    n_values, gaps = len(values), bool(column.missing.any())
+    values, n_values, gaps = column.present[0], column.n_values, bool(column.n_missing)
     if n_values == 1:
         return "whether it is missing; where known it is always the same"
     if target is not None:

@@ -91,7 +91,7 @@ def facts(
                 overrule=overrule,
                 how=how,
                 features=features,
-                missing=int(column.missing.sum()),
+                missing=column.n_missing,
                 note=encoder.declared_.dictionary.note(raw),
             )  # fmt: skip
         )

@@ -48,6 +48,44 @@ def merged(columns: Mapping[int, Read], names: Sequence[str]) -> list[Flag]:
     return flags
 
 
+def counted(
+    places: Sequence[int],
+    together: NDArray[np.int64],
+    n_rows: int,
+    spreads: Mapping[int, float],
+    names: Sequence[str],
+) -> list[Flag]:
+    """The same flags, where the rows are elsewhere.
+
+    Parameters
+    ----------
+    places : sequence of int
+        Of the columns with gaps.
+    together : array of shape (k, k)
+        Rows in which two of these columns are missing at once.
+    n_rows : int
+    spreads : mapping
+        The variance of each column's features, by its place.
+    names : sequence of str
+        Of all columns.
+    """
+    share = together / n_rows
+    alone = np.diag(share)
+    covariance = share - np.outer(alone, alone)
+    sizes = np.sqrt(np.diag(covariance))
+    phi = covariance / np.where(sizes > 0.0, sizes, 1.0)[:, None] / np.where(sizes > 0, sizes, 1.0)
+    every = np.diag(together)
+    equal = (together == every) & (together == every[:, None])
+    flags = []
+    for group in _grouped(np.where(equal, 1.0, phi)):
+        members = tuple(sorted(places[here] for here in group))
+        spread = float(covariance[np.ix_(group, group)].mean())
+        most = min(spreads[place] for place in members)
+        weight = min(1.0, float(np.sqrt(most / spread)))
+        flags.append(Flag(members, _called([names[place] for place in members]), weight))
+    return flags
+
+
 def _spread(column: Read) -> float:
     """The variance of a column's features; of one that says nothing else, of its gaps."""
     return float(column.values.var(axis=0).sum()) if column.values.size else column.missing.var()
@@ -64,15 +102,22 @@ def _alike(columns: Mapping[int, Read]) -> list[tuple[int, ...]]:
     gaps = np.stack([columns[place].missing for place in first])
     step = -(-gaps.size * len(first) // _MOST)
     phi = _correlations(gaps[:, ::step].astype(np.float32))
-    groups: list[list[int]] = []  # places among the distinct flags
-    for here in range(len(first)):
+    each = list(equal.values())
+    return [
+        tuple(sorted(place for here in group for place in each[here])) for group in _grouped(phi)
+    ]
+
+
+def _grouped(phi: NDArray[np.floating]) -> list[list[int]]:
+    """Places of flags that say the same as the first of them."""
+    groups: list[list[int]] = []
+    for here in range(len(phi)):
         home = next((group for group in groups if phi[group[0], here] >= SAME), None)
         if home is None:
             groups.append([here])
         else:
             home.append(here)
-    each = list(equal.values())
-    return [tuple(sorted(place for here in group for place in each[here])) for group in groups]
+    return groups
 
 
 def _correlations(gaps: NDArray[np.float32]) -> NDArray[np.float32]:

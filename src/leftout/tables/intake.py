@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,27 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_count
 from leftout.running import note
-from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
+from leftout.tables.deciding import MOST_FEATURES, decide
 from leftout.tables.encoder import ENCODINGS, TableEncoder
 from leftout.tables.encoding import Floats
-from leftout.tables.facts import ColumnFacts, facts
+from leftout.tables.facts import ColumnFacts
 from leftout.tables.files.fetching import File
 from leftout.tables.frames import as_frame, rows_of
 from leftout.tables.judging.kinds import Kind
-from leftout.tables.judging.relations import Relation, copies, leaks, proxies
-from leftout.tables.judging.sentinels import Suspect, suspects
+from leftout.tables.judging.relations import Relation
+from leftout.tables.judging.sentinels import Suspect
 from leftout.tables.reading import Source
-from leftout.tables.roles import Roles, assign, is_name, outcome_of
+from leftout.tables.roles import is_name, outcome_of
 from leftout.tables.said.declared import Declared
-from leftout.tables.targets import level_of, levels_of, value_of
-from leftout.wording import counted, unambiguous
+from leftout.wording import counted
 
-# Fewer rows say nothing about groups; more columns than this make too large a matrix.
-FEWEST_ROWS, MOST_FEATURES = 20, 5_000
+# Fewer rows say nothing about groups.
+FEWEST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,11 +169,7 @@ def take_in(
     raw = declared.columns(source.table, unread=drop)
     declared.check(raw)
     n_rows = len(raw[0])
-    if len(raw) > MOST_FEATURES:
-        raise Refusal(
-            f"The table has {len(raw):,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
-            "the others."
-        )
+    check_width(len(raw))
     table, rows = source.table, np.arange(n_rows)
     outcome, guess = outcome_of(raw, target), outcome_of(raw, prediction, "prediction")
     if sample is not None:
@@ -186,80 +180,49 @@ def take_in(
         raw = declared.columns(table, unread=drop)
         outcome = None if outcome is None else outcome.take(rows)
         guess = None if guess is None else guess.take(rows)
-    if len(rows) < FEWEST_ROWS:
-        raise Refusal(
-            f"Found {counted(len(rows), 'row')} to audit; groups can be told from random ones in "
-            f"{FEWEST_ROWS} rows or more. Pass more of them."
-        )
+    check_length(len(rows))
     asked = (target if is_name(target) else outcome, prediction if is_name(prediction) else guess)
-    roles = assign(raw, asked[0], sensitive, drop, asked[1])
-    columns, judged = declared.judged(raw, roles.aside)
-    # Names may have been cut, or labelled: what people call a column is its name in the table.
-    now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
-    roles = roles.renamed(now)
-    outcome = _outcome(columns, roles)
-    kinds = {kind.column: kind for kind in judged}
-    labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
-    positive = _counts(outcome, labels.get(str(positive), positive), kinds)
-    candidates = [column for column in columns if column.name not in roles.aside]
-    if not candidates:
-        raise Refusal(
-            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
-            "two."
-        )
-    telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
-    repeated = copies(telling) if once else []
-    aside = {line.column for line in repeated}
-    searched = [column for column in candidates if column.name not in aside]
-    called = {column: name for name, column in now.items()}
-    encoder = TableEncoder(
-        categorical, numeric=numeric, missing=missing, dictionary=dictionary, encoding=encoding,
-        positive=positive, smooth=smooth,
-    ).set_output(transform="pandas")  # fmt: skip
-    encoder.declared_ = declared
-    X = encoder.learn(
-        [called[column.name] for column in searched],
-        searched,
-        [kinds[column.name] for column in searched],
-        outcome if encoding == "target" else None,
-    )
-    if X.shape[1] > MOST_FEATURES:
-        raise Refusal(
-            f"The columns became {X.shape[1]:,} features; an audit takes at most "
-            f"{MOST_FEATURES:,}. Drop columns of many values."
-        )
-    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
-    dropped |= {line.column: f"a copy of {unambiguous(line.of)}" for line in repeated}
-    unknown = {*roles.targets, *roles.predictions, *dropped}
-    known = [column for column in columns if column.name not in unknown]
-    hidden = [column for column in columns if column.name in roles.sensitive]
-    may_mean = [
-        suspect
-        for column in telling
-        for suspect in suspects(replace(column, name=called[column.name]))
-    ]
-    telling = [column for column in telling if column.name not in aside]
+    drawn: list[Floats] = []
+
+    def learn(encoder: TableEncoder, *known: Any) -> int:
+        drawn.append(encoder.learn(*known))
+        return drawn[0].shape[1]
+
+    decided = decide(
+        raw, declared, learn, target=asked[0], positive=positive, prediction=asked[1],
+        sensitive=sensitive, drop=drop, once=once,
+        encoder=TableEncoder(
+            categorical, numeric=numeric, missing=missing, dictionary=dictionary,
+            encoding=encoding, smooth=smooth,
+        ),
+    )  # fmt: skip
     return Intake(
+        **decided._asdict(),
         source=source.name,
         file=source.file,
         rows=rows,
         n_rows=n_rows,
-        columns=known if outcome is None else [*known, outcome],
-        searched=searched,
-        target=outcome,
-        positive=positive,
-        prediction=_prediction(columns, roles, labels),
-        sensitive=roles.sensitive,
-        dropped=dropped,
-        facts=facts(called, columns, kinds, roles, repeated, encoder),
-        leaks=[] if outcome is None else leaks(telling, outcome, positive),
-        copies=repeated,
-        proxies=proxies(telling, hidden),
-        suspects=may_mean,
-        encoder=encoder,
-        X=X,
+        X=drawn[0],
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
     )
+
+
+def check_width(n_columns: int) -> None:
+    """Refuse a table of too many columns."""
+    if n_columns > MOST_FEATURES:
+        raise Refusal(
+            f"The table has {n_columns:,} columns; an audit takes at most {MOST_FEATURES:,}. Drop "
+            "the others."
+        )
+
+
+def check_length(n_rows: int) -> None:
+    """Refuse a table of too few rows."""
+    if n_rows < FEWEST_ROWS:
+        raise Refusal(
+            f"Found {counted(n_rows, 'row')} to audit; groups can be told from random ones in "
+            f"{FEWEST_ROWS} rows or more. Pass more of them."
+        )
 
 
 def _sampled(
@@ -277,34 +240,6 @@ def _sampled(
         "seed) may give another group."
     )
     return proportional(strata, sample, rng)
-
-
-def _outcome(columns: list[Column], roles: Roles) -> Column | None:
-    """The target as it was meant; one that came beside the table has a name of its own."""
-    if roles.target is None:
-        return None
-    if len(roles.targets) == 1:
-        return next(column for column in columns if column.name in roles.targets)
-    outcome = clean(roles.target)
-    others = [column.name for column in columns if column.name not in roles.targets]
-    return replace(outcome, name=unique([*others, outcome.name])[-1])
-
-
-def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
-    """The prediction as it was meant: classes in the same words as the target's."""
-    if roles.prediction is None:
-        return None
-    if len(roles.predictions) == 1:
-        found = next(column for column in columns if column.name in roles.predictions)
-    else:
-        found = clean(roles.prediction)
-    if found.categories is not None:
-        values, places = list(found.categories), found.values
-    else:
-        values, places = [found.show(v) for v in found.tabulated[0].tolist()], found.tabulated[2]
-    if not values or any(value not in labels for value in values):
-        return found
-    return Column(found.name, places, tuple(labels[value] for value in values))
 
 
 def proportional(
@@ -333,30 +268,3 @@ def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
     if as_frame(table) is None:
         return (table if isinstance(table, np.ndarray) else np.asarray(table))[rows]
     return rows_of(table, rows)
-
-
-def _counts(target: Column | None, positive: Any, kinds: Mapping[str, Kind]) -> Any:
-    """The target's value whose rate counts, as text; None if its mean does."""
-    if target is None:
-        if positive is not None:
-            raise Refusal(
-                f"{asking('positive', positive)} is a value of a target, but none is given."
-            )
-        return None
-    levels, level = levels_of(target, positive), level_of(target, positive)
-    name, kind = unambiguous(target.name), kinds.get(target.name)
-    if levels is None:
-        if kind is not None and kind.kind == "code":
-            value = asking("positive", target.show(target.values[~target.missing].max()))
-            note(
-                f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
-                f"such as {value}."
-            )
-        return None
-    if len(levels) > 1:
-        note(
-            f"{unambiguous(target.name)} takes {len(levels):,} values; the rate of the most "
-            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
-            f"with {asking('positive')}."
-        )
-    return value_of(target, level)

@@ -14,13 +14,13 @@ from leftout.wording import listed, shortened, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 _SHOWN = 10
 
 
 def read_arrow(data: bytes, kind: str) -> tuple[pd.DataFrame, list[Any]]:
     """The table in a Parquet or Feather file, and the names of its columns, told apart."""
-    import pandas as pd
     import pyarrow as pa
 
     if kind == ".parquet":
@@ -34,14 +34,22 @@ def read_arrow(data: bytes, kind: str) -> tuple[pd.DataFrame, list[Any]]:
     names = told_apart(table.column_names)
     if names != table.column_names:
         table = table.rename_columns(list(map(str, names)))
-    # Whole numbers with gaps would become floats, which do not tell large ones apart.
-    whole = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
-    gaps = any(column.type in whole and column.null_count for column in table.columns)
-    frame = table.to_pandas(date_as_object=False, types_mapper=whole.get if gaps else None)
+    frame = as_pandas(table)
     if frame.index.name is not None or type(frame.index).__name__ == "MultiIndex":
         frame = frame.reset_index()  # columns that pandas kept aside
     marked = {str(name): name for name in names}
     return frame, [marked.get(name, name) for name in frame.columns]
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    """A table of pyarrow's as one of pandas', with all that it holds."""
+    import pandas as pd
+    import pyarrow as pa
+
+    # Whole numbers with gaps would become floats, which do not tell large ones apart.
+    whole = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    gaps = any(column.type in whole and column.null_count for column in table.columns)
+    return table.to_pandas(date_as_object=False, types_mapper=whole.get if gaps else None)
 
 
 def read_excel(data: bytes, sheet: str | None, called: str) -> tuple[pd.DataFrame, list[Any]]:

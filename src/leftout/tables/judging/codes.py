@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from leftout.tables.columns import EXACT, Column
 from leftout.tables.judging.naming import MAYBE_NAMED, name_says
 from leftout.tables.judging.sentinels import ordinary
+from leftout.tables.tallies import tabulate
 from leftout.wording import listed
 
 Floats = NDArray[np.float64]
@@ -81,48 +82,57 @@ class Others:
         self._scores: Floats | None = None
         self._owners: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
-    def roughness(self, place: int, usual: NDArray[np.bool_]) -> float:
-        """How much the others' means jump along the usual values of one of the columns."""
-        column = self._columns[place]
+    def roughness(self, place: int, odd: Floats) -> float:
+        """How much the others' means jump along a column's values, of which some are odd."""
         if self._scores is None:
-            self._rows = _evenly(len(column), _SAMPLE)
-            self._owners, self._scores = _scores(self._columns, self._rows)
-        places = column.tabulated[2][self._rows]
-        if not usual.all():
-            places = np.where(np.append(usual, False)[places], places, -1)
+            self._owners, self._scores = _scores(self._columns)
+        values = _seen(self._columns[place]).values
+        places = np.where(np.isin(values, odd), -1, tabulate(values)[2])
         return roughness(places, self._scores[:, self._owners != place])
+
+
+def evenly(n_all: int, most: int = _SAMPLE) -> NDArray[np.intp]:
+    """All places, or as many of them as are looked at, evenly spread."""
+    return np.unique(np.linspace(0, n_all - 1, min(n_all, most)).astype(np.intp))
+
+
+def _seen(column: Column) -> Column:
+    """A column of the rows that are looked at."""
+    return column.take(evenly(len(column)) if column.tally is None else column.tally.spaced)
 
 
 def evidence(column: Column, others: Others, place: int) -> Evidence | None:
     """What speaks for whole numbers being a code; None where they cannot be one."""
-    distinct, counts, _ = column.tabulated
-    if not _could_be(distinct, int(counts.sum())):
+    (distinct, counts), n_values = column.present, column.n_values
+    if not _could_be(distinct, n_values, column.n_rows - column.n_missing):
         return None
     name = name_says(column.name)
     usual = ordinary(column)
-    shape = _shape(distinct, counts, usual) if usual.sum() > 2 else ()
+    shape = _shape(distinct, counts, usual, n_values) if usual.sum() > 2 else ()
     # the slowest to find out, and of no use where it cannot change the answer
     needed = name + len(shape) + ROUGH >= (SUSPECTED if name > 0 else UNNAMED)
-    rough = others.roughness(place, usual) if needed else np.nan
-    return Evidence(name, shape, rough, len(distinct))
+    rough = others.roughness(place, distinct[~usual]) if needed else np.nan
+    return Evidence(name, shape, rough, n_values)
 
 
-def _could_be(distinct: Floats, n_known: int) -> bool:
+def _could_be(distinct: Floats, n_values: int, n_known: int) -> bool:
     return bool(
-        3 <= len(distinct) <= n_known / 2
+        3 <= n_values <= n_known / 2
         and max(-distinct[0], distinct[-1]) < EXACT
         and (distinct == np.floor(distinct)).all()
     )
 
 
 def _shape(
-    distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_]
+    distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_], n_values: int
 ) -> tuple[str, ...]:
     """What the values themselves have of codes, in a few words each."""
     found = []
     rest = distinct[usual]
     often = usual & (counts >= _ROWS)  # counts of things have gaps where they are rare
-    if _has_gaps(distinct[often] if counts[often].sum() >= _MOST * counts.sum() else rest):
+    each = n_values / len(distinct)  # where not all are there, one stands for several
+    mostly = counts[often].sum() >= _MOST * counts.sum()
+    if _has_gaps(distinct[often] if mostly else rest, each):
         found.append("gaps between them")
     low, high = int(rest[0]), int(rest[-1])
     years = 1800 <= low and high <= 2200
@@ -134,11 +144,11 @@ def _shape(
     return tuple(found)
 
 
-def _has_gaps(values: Floats) -> bool:
+def _has_gaps(values: Floats, each: float) -> bool:
     if len(values) < 4:
         return False
     step = float(np.gcd.reduce(np.diff(values).astype(np.int64)))
-    return bool(len(values) < _FILLED * ((values[-1] - values[0]) / step + 1.0))
+    return bool(each * len(values) < _FILLED * ((values[-1] - values[0]) / step + 1.0))
 
 
 def roughness(places: NDArray[np.int32], scores: Floats) -> float:
@@ -190,19 +200,20 @@ def roughness(places: NDArray[np.int32], scores: Floats) -> float:
     return round((ratio - line) / (1.0 - line), 6)  # sums differ in the last digits by row order
 
 
-def _scores(columns: Sequence[Column], rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
+def _scores(columns: Sequence[Column]) -> tuple[NDArray[np.intp], Floats]:
     """Some of the columns as standard scores, gaps 0, and which they are."""
     owners, scores = [], []
-    for place in _evenly(len(columns), _OTHERS):
-        column = columns[place]
+    for place in evenly(len(columns), _OTHERS):
+        column, seen = columns[place], _seen(columns[place])
         if column.categories is not None and column.levels is None:
             if not column.categories:
                 continue
-            common = np.bincount(column.values + 1, minlength=2)[1:].argmax()
-            values = np.where(column.values[rows] < 0, np.nan, column.values[rows] == common)
+            common = column.times(column.values, 1).argmax()
+            values = np.where(seen.values < 0, np.nan, seen.values == common)
         else:
-            values = column.take(rows).numbers
-            assert values is not None
+            numbers = seen.numbers
+            assert numbers is not None
+            values = numbers
         known = np.isfinite(values)
         largest = np.abs(values[known]).max(initial=0.0)
         if not 0.0 < largest:
@@ -214,10 +225,5 @@ def _scores(columns: Sequence[Column], rows: NDArray[np.intp]) -> tuple[NDArray[
             owners.append(place)
             scores.append(np.where(known, (values - mean) / spread, 0.0))
     if not scores:
-        return np.empty(0, dtype=np.intp), np.empty((len(rows), 0))
+        return np.empty(0, dtype=np.intp), np.empty((len(_seen(columns[0])), 0))
     return np.array(owners, dtype=np.intp), np.ascontiguousarray(np.column_stack(scores))
-
-
-def _evenly(n_all: int, most: int) -> NDArray[np.intp]:
-    """All places, or as many of them as are looked at, evenly spread."""
-    return np.unique(np.linspace(0, n_all - 1, min(n_all, most)).astype(np.intp))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,21 +108,21 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
 
 
 def _judged(column: Column, others: Others, place: int, said: str | None) -> Kind:
-    present, counts = _present(column)
-    n_known = int(counts.sum())
+    present, counts = column.present
+    n_known = column.n_rows - column.n_missing
     if not n_known:
         return _kind(column, "constant", "empty")
     if len(counts) == 1:
-        if n_known == len(column):
+        if n_known == column.n_rows:
             return _kind(column, "constant", "the same in every row")
-        gaps = f"missing in {counted(len(column) - n_known, 'row')}, where known always the same"
+        gaps = f"missing in {counted(column.n_missing, 'row')}, where known always the same"
         return _kind(column, "yes/no", gaps, overrule="drop")
     if said is not None:
         return _kind(column, said, f"declared: {said}")
     if len(counts) == 2:
         return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
-        why = f"{counted(len(counts), 'value')}, declared"
+        why = f"{counted(column.n_values, 'value')}, declared"
         if _of_digits(column):
             return _kind(column, "code", why, overrule="numeric")
         return _kind(column, "category", why, overrule="drop")
@@ -131,15 +130,6 @@ def _judged(column: Column, others: Others, place: int, said: str | None) -> Kin
         why = f"from {column.show(present[0])} to {column.show(present[-1])}"
         return _kind(column, "date", why, overrule="drop")
     return _of_text(column, counts) if column.words else _of_numbers(column, others, place)
-
-
-def _present(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The values that occur, of categories their codes, in order; and how often each does."""
-    if column.categories is None:
-        return column.tabulated[:2]
-    tally = np.bincount(column.values + 1)[1:]
-    present = np.flatnonzero(tally)
-    return present, tally[present]
 
 
 def _of_digits(column: Column) -> bool:
@@ -151,14 +141,18 @@ def _of_digits(column: Column) -> bool:
 def _of_text(column: Column, counts: NDArray[np.int64]) -> Kind:
     """Texts of more than two values: names of rows, what people wrote, codes, or categories."""
     assert column.categories is not None
-    n_rows, n_values, once = int(counts.sum()), len(counts), int((counts == 1).sum())
-    hardly = int(counts[counts <= _HARDLY].sum())
+    n_rows, n_values = column.n_rows - column.n_missing, column.n_values
+    each = n_values / len(counts)  # where not all are there, one stands for several
+    once = round(each * int((counts == 1).sum()))
+    hardly = round(each * int(counts[counts <= _HARDLY].sum()))
     alone = n_values > max(_NAMES, n_rows // 2)
     scattered = n_values > _MANY and hardly > n_rows / 2
     very_many = n_values > _VERY_MANY and once >= n_values / 2
     texts = column.categories
     written = f"{counted(n_values, 'value')} in {counted(n_rows, 'row')}"
-    if n_values >= _NEARLY * n_rows and alone and not any(" " in text for text in texts):
+    spaces = any(" " in text for text in texts)
+    spaces |= column.tally is not None and column.tally.spaces
+    if n_values >= _NEARLY * n_rows and alone and not spaces:
         return _kind(column, "identifier", f"{written}, without spaces", overrule="categorical")
     if n_values > _MANY and n_rows < 5 * n_values and _called_id(column.name, n_values):
         why = f"{written}; a name that identifiers have"
@@ -177,28 +171,28 @@ def _of_text(column: Column, counts: NDArray[np.int64]) -> Kind:
 
 def _of_numbers(column: Column, others: Others, place: int) -> Kind:
     """Numbers of more than two values: names of rows, codes, or quantities."""
-    distinct, counts, _ = column.tabulated
+    distinct, n_values = column.present[0], column.n_values
     if not _whole(distinct):
         with np.errstate(over="ignore"):
             spread = float(distinct[-1] - distinct[0])
         low, high = (column.told(float(end), spread) for end in distinct[[0, -1]])
-        why = f"{len(distinct):,} values from {low} to {high}"
+        why = f"{n_values:,} values from {low} to {high}"
         return _kind(column, "number", why, overrule="categorical")
-    n_rows = int(counts.sum())
-    different = len(distinct) == len(column)
-    if different and (distinct[-1] - distinct[0] == len(distinct) - 1):
+    n_rows = column.n_rows - column.n_missing
+    different = n_values == column.n_rows
+    if different and (distinct[-1] - distinct[0] == n_values - 1):
         if not _CALENDAR.intersection(words_of(column.name)):
             why = f"counts the rows, {_range(distinct)}"
             return _kind(column, "identifier", why, overrule="numeric")
-    elif len(distinct) * _called_id(column.name, len(distinct)) > n_rows:
+    elif n_values * _called_id(column.name, n_values) > n_rows:
         why = (
             "a different whole number in every row"
             if different
-            else (f"{len(distinct):,} whole numbers in {counted(n_rows, 'row')}")
+            else (f"{n_values:,} whole numbers in {counted(n_rows, 'row')}")
         )
         why += "; a name that identifiers have"
         return _kind(column, "identifier", why, sure=different, overrule="numeric")
-    why = f"{len(distinct):,} whole numbers, {_range(distinct)}"
+    why = f"{n_values:,} whole numbers, {_range(distinct)}"
     found = evidence(column, others, place)
     if found is None or not found.suspected:
         return _kind(column, "number", why, overrule="categorical")

@@ -87,7 +87,7 @@ known, say so: missing='reviews=999'.
     if column.categories is not None:
         return _words_among_numbers(column)
     return [
-        Suspect(column.name, column.show(column.tabulated[0][place]), rows, why)
+        Suspect(column.name, column.show(column.present[0][place]), rows, why)
         for place, rows, why in _found(column)
     ]
 
@@ -100,14 +100,14 @@ def _words_among_numbers(column: Column) -> list[Suspect]:
     words = [code for code, text in enumerate(texts) if not _NUMBER.fullmatch(text)]
     if not 0 < len(words) <= _WORDS:
         return []
-    rows = np.bincount(column.values[column.values >= 0], minlength=len(texts))
+    rows = column.times(column.values, len(texts))
     why = "where all other values are numbers"
     return [Suspect(column.name, texts[code], int(rows[code]), why) for code in words]
 
 
 def ordinary(column: Column) -> NDArray[np.bool_]:
     """Which of a column's distinct numbers are not suspected to mean something else."""
-    kept = np.ones(len(column.tabulated[0]), dtype=bool)
+    kept = np.ones(len(column.present[0]), dtype=bool)
     kept[[place for place, *_ in _found(column)]] = False
     return kept
 
@@ -116,7 +116,7 @@ def _found(column: Column) -> list[tuple[int, int, str]]:
     """Places of the suspects among the distinct values, their rows, and why."""
     if column.categories is not None:
         return []
-    distinct, counts, _ = column.tabulated
+    distinct, counts = column.present
     if len(distinct) < 3 or not np.isfinite(distinct[[0, -1]]).all():
         return []
     marked = _ends(distinct, counts, column.dates)

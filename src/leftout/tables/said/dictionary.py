@@ -133,10 +133,11 @@ _NOTHING = Entry()
 def _as_categories(column: Column) -> Column:
     """Numbers or dates as categories."""
     if not column.dates:
-        made = of_numbers(column.name, column.values, as_category=True)
+        made = of_numbers(column.name, column.values, as_category=True, tally=column.tally)
         return replace(made, written=column.written)
     distinct, _, codes = column.tabulated
-    return Column(column.name, codes, tuple(column.show(when) for when in distinct))
+    names = tuple(column.show(when) for when in distinct)
+    return Column(column.name, codes, names, tally=column.tally)
 
 
 def _labelled(column: Column, values: dict[str, str]) -> list[str]:

@@ -84,14 +84,14 @@ class Missing(Told):
         Numbers are compared as numbers and dates as dates, also where a raw column holds them as
         text; categories by their text. Nothing is refused: new rows need not hold the value.
         """
-        values = self._of(column)
+        values = self.of_column(column)
         return _without_values(column, values)[0] if values else column
 
     def counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
         """Cells that hold each value, by the columns that do; of columns before ``apply``."""
         cells: dict[str, dict[str, int]] = {}
         for column in columns:
-            values = self._of(column)
+            values = self.of_column(column)
             hits = _without_values(column, values)[1] if values else []
             for value, count in zip(values, hits, strict=True):
                 if count:
@@ -131,7 +131,7 @@ class Missing(Told):
             "columns": {name: [v.text for v in values] for name, values in self.named.items()},
         }
 
-    def _of(self, column: Column) -> tuple[Written, ...]:
+    def of_column(self, column: Column) -> tuple[Written, ...]:
         if not self.named:
             return self.everywhere
         own = self.named.get(self.names.get(column.name, column.name), ())
@@ -241,7 +241,8 @@ def _by_category(column: Column, rows: Mask) -> Mask:
 
 
 def _cells(column: Column, hit: Mask) -> int:
-    return int(_by_row(column, hit).sum())
+    rows = _by_row(column, hit)
+    return int(rows.sum() if column.tally is None else column.tally.counts[rows].sum())
 
 
 def _removed(column: Column, gone: Mask) -> Column:
@@ -252,7 +253,8 @@ def _removed(column: Column, gone: Mask) -> Column:
         values = np.where(gone, np.nan, column.values)
         if column.dates:
             return replace(column, values=values)
-        return replace(of_numbers(column.name, values), written=column.written)
+        made = of_numbers(column.name, values, tally=column.tally)
+        return replace(made, written=column.written)
     codes = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1).astype(np.int32)
     names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
     levels = None if column.levels is None else column.levels[~gone]

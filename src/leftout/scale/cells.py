@@ -1,0 +1,148 @@
+"""Cells of stored columns as raw columns of a table, without a look at what values they take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal
+from leftout.tables.columns import EXACT, Column, columns_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TRUTHS = ("False", "True")
+# A text that is missing is the last of its dictionary.
+Ints = NDArray[np.int64]
+
+
+class Whole:
+    """Whole numbers as they are, and which of them are known."""
+
+    def __init__(self, values: Ints, known: NDArray[np.bool_] | None) -> None:
+        self.values, self.known = values, known
+
+    def numbers(self) -> NDArray[np.float64]:
+        values = self.values.astype(np.float64)
+        if self.known is not None:
+            values[~self.known] = np.nan
+        return values
+
+
+def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = False) -> Column:
+    """The cells of a batch as a column, as they are read in memory.
+
+    Numbers stay numbers, also where they take no more than two values; categories are in the order
+    in which they are stored. ``kind`` is what all files have in this column. Cells that may be
+    ``unread`` are empty where they cannot be read.
+    """
+    import pyarrow.types as is_a
+
+    if is_a.is_integer(kind):
+        whole = whole_numbers(cells)
+        if large(whole):
+            return as_texts(name, whole)
+        return Column(name, whole.numbers())
+    if is_a.is_floating(kind):
+        return Column(name, _floats(cells))
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+        stamps = when.astype(np.int64).astype(np.float64)
+        if cells.null_count:
+            stamps[np.isnat(when)] = np.nan
+        return Column(name, stamps, dates=True)
+    if is_a.is_boolean(kind):
+        codes = _filled(cells.cast("int8"), -1).astype(np.int32)
+        return Column(name, codes, TRUTHS, levels=np.array([0.0, 1.0]))
+    if is_a.is_dictionary(kind) or _is_text(cells):
+        return _words(name, cells, is_a.is_dictionary(kind))
+    return _other(name, cells, unread)
+
+
+def whole_numbers(cells: pa.Array) -> Whole:
+    """Whole numbers of any width, with a sign or without."""
+    known = None
+    if cells.null_count:
+        known = cells.is_valid().to_numpy(zero_copy_only=False)
+    values = _filled(cells, 0)
+    return Whole(values.astype(np.int64, copy=False), known)
+
+
+def large(whole: Whole) -> bool:
+    """Whether some are so large that floats do not tell them apart."""
+    if not len(whole.values):
+        return False
+    return bool(whole.values.max() >= EXACT or whole.values.min() <= -EXACT)
+
+
+def as_texts(name: str, whole: Whole) -> Column:
+    """Identifiers: the digits of whole numbers, as categories."""
+    distinct, codes = np.unique(whole.values, return_inverse=True)
+    codes = codes.astype(np.int32)
+    if whole.known is not None:
+        codes[~whole.known] = -1
+    return Column(name, codes, tuple(map(str, distinct.tolist())))
+
+
+def _is_text(cells: pa.Array) -> bool:
+    import pyarrow.types as is_a
+
+    kind = cells.type.value_type if is_a.is_dictionary(cells.type) else cells.type
+    return bool(is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind))
+
+
+def _floats(cells: pa.Array) -> NDArray[np.float64]:
+    import pyarrow.types as is_a
+
+    if is_a.is_integer(cells.type):  # of a file whose cells all have a value
+        return whole_numbers(cells).numbers()
+    if is_a.is_null(cells.type):
+        return np.full(len(cells), np.nan)
+    return cells.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+
+
+def _filled(cells: pa.Array, value: int) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_null(cells.type):
+        return np.full(len(cells), value)
+    if cells.null_count:
+        cells = cells.fill_null(value)
+    return cells.to_numpy(zero_copy_only=False)
+
+
+def _words(name: str, cells: pa.Array, declared: bool) -> Column:
+    """Texts or categories, by the dictionary of the batch."""
+    import pyarrow as pa
+
+    if pa.types.is_null(cells.type):
+        return Column(name, np.full(len(cells), -1, dtype=np.int32), (), declared=declared)
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    codes = _filled(cells.indices, -1).astype(np.int32, copy=False)
+    words = cells.dictionary.to_pylist()
+    texts = tuple("" if word is None else str(word) for word in words)
+    gone = [code for code, word in enumerate(words) if word is None]
+    if gone:
+        codes = np.where(np.isin(codes, gone), -1, codes).astype(np.int32)
+    return Column(name, codes, texts, declared=declared)
+
+
+def _other(name: str, cells: pa.Array, unread: bool) -> Column:
+    """What is neither: durations, times of day, decimals, bytes, and what is refused."""
+    import pyarrow as pa
+
+    frame = pa.table({name: cells}).to_pandas(date_as_object=False)
+    try:
+        (column,) = columns_of(frame)
+    except Refusal:
+        if unread:
+            return Column(name, np.full(len(cells), np.nan))
+        raise
+    values = column.numbers
+    if column.categories is None or values is None or set(column.categories) <= set(TRUTHS):
+        return column
+    return replace(column, values=values, categories=None, levels=None)

@@ -1,0 +1,257 @@
+"""What becomes of a table in many chunks, decided on all of its rows as it would be in memory.
+
+One pass summarises the columns and takes the rows of a sample; what people would be told in memory
+is decided on these, by the same functions. A second pass is made over columns with gaps alone. What
+comes out is a fitted encoder, and a way to read any chunk with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import Refusal, check_choice
+from leftout.scale.chunks import Chunk, in_order, n_rows_of
+from leftout.scale.gaps import learn_by_passes
+from leftout.scale.reading import Encoding, Reader
+from leftout.scale.standing import Looked, standing
+from leftout.scale.survey import Survey, Surveyed
+from leftout.tables.columns import Column, found
+from leftout.tables.deciding import Decided, decide
+from leftout.tables.encoder import ENCODINGS, TableEncoder
+from leftout.tables.encoding import Floats
+from leftout.tables.intake import Intake, check_length, check_width
+from leftout.tables.judging.codes import evenly
+from leftout.tables.said.declared import Declared
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Fold = Callable[..., Any]
+# Rows of the sample that relations between columns are looked for in.
+SAMPLE = 50_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was decided on all rows, and how chunks are read by it.
+
+    Small, and without the sample when it is sent elsewhere: what a task needs is ``blocks`` and
+    ``columns``.
+
+    Attributes
+    ----------
+    chunks : list of Chunk
+    n_rows : int
+    readers : dict of Reader
+        By the columns' names in the audit.
+    decided : Decided
+        Encoder, parts, kinds, facts and relations, as in memory; columns are tallies. Relations
+        (copies, leaks, proxies) come from the sample, all else from all rows. Not sent along.
+    places : array
+        Of the rows of the sample, rising.
+    rows : pyarrow.Table
+        The sample, as it is stored. Not sent along.
+    """
+
+    n_rows: int
+    encoder: TableEncoder
+    readers: dict[str, Reader]
+    chunks: list[Chunk] | None = field(default=None, repr=False)
+    decided: Decided | None = field(default=None, repr=False)
+    places: NDArray[np.int64] | None = field(default=None, repr=False)
+    rows: pa.Table | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"n_rows": self.n_rows, "encoder": self.encoder, "readers": self.readers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        aside = dict.fromkeys(("chunks", "decided", "places", "rows"))
+        for name, value in (aside | state).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.encoder.features_)
+
+    @property
+    def searched(self) -> list[str]:
+        """Columns that the encoder has learned from, in its order."""
+        return [kind.column for kind in self.encoder.kinds_]
+
+    def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
+        """Encoded rows of a chunk, some at a time, each with the place of its first row."""
+        readers = [self.readers[name] for name in self.searched]
+        encoding = Encoding.of(self.encoder, readers)
+        told = enumerate(self.encoder.plans_)
+        needed = {place: readers[place] for place, one in told if one.becomes is not None}
+        for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
+            columns = {
+                place: reader.column(cells)
+                for (place, reader), cells in zip(needed.items(), batch.columns, strict=True)
+            }
+            yield start, encoding.block(columns, batch.num_rows)
+
+    def columns(self, chunk: Chunk, names: Sequence[str]) -> Iterator[tuple[int, list[Column]]]:
+        """Columns of a chunk by their names in the audit, cleaned as on all rows.
+
+        Categories and their codes are the same in every batch of every chunk.
+        """
+        readers = [self.readers[name] for name in names]
+        for start, batch in chunk.batches([reader.raw for reader in readers]):
+            yield start, [r.column(c) for r, c in zip(readers, batch.columns, strict=True)]
+
+    def sample(self, places: NDArray[np.integer] | None = None) -> pd.DataFrame:
+        """Rows of the table by their places, rising, as a table in memory would have them.
+
+        None: the rows that were taken on the way; others are read from the files.
+        """
+        from leftout.tables.files.stored import as_pandas
+
+        if places is None:
+            assert self.rows is not None
+            return as_pandas(self.rows)
+        assert self.chunks is not None
+        return as_pandas(rows_at(self.chunks, np.asarray(places)))
+
+    def intake(self, source: str | None = None) -> Intake:
+        """The sample, as if it had been taken in from memory, but decided on all rows."""
+        assert self.decided is not None and self.places is not None
+        looked = {
+            name: [column.looked() for column in getattr(self.decided, name)]
+            for name in ("columns", "searched")
+        }
+        sides = {
+            name: None if column is None else column.looked()
+            for name in ("target", "prediction")
+            for column in [getattr(self.decided, name)]
+        }
+        return Intake(
+            **(self.decided._asdict() | looked | sides),
+            source=source,
+            file=None,
+            rows=self.places.astype(np.intp),
+            n_rows=self.n_rows,
+            X=self.encoder._encode(looked["searched"]),
+            index=None,
+        )
+
+
+def plan(
+    chunks: Sequence[Chunk],
+    fold: Fold = in_order,
+    *,
+    target: Any = None,
+    positive: Any = None,
+    prediction: Any = None,
+    categorical: Iterable[Any] | None = None,
+    numeric: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    sensitive: Iterable[Any] | None = None,
+    missing: Any = None,
+    dictionary: Any = None,
+    encoding: str = "free",
+    smooth: float | str = "auto",
+    once: bool = True,
+    sample: int = SAMPLE,
+    seed: int | None = 0,
+) -> Plan:
+    """Decide what becomes of a table's columns; see :func:`leftout.tables.intake.take_in`.
+
+    Parameters
+    ----------
+    chunks : list of Chunk
+    fold : callable
+        ``fold(function, chunks, merge)``: every chunk's result, merged in their order.
+    sample : int
+        Rows that can be looked at together, drawn by their places with ``seed``; all if there are
+        no more.
+    """
+    check_choice("encoding", encoding, ENCODINGS)
+    layout, n_rows = chunks[0].layout, n_rows_of(chunks)
+    names = list(layout.names)
+    for what, given in (("target", target), ("prediction", prediction)):
+        if np.ndim(given):
+            raise Refusal(
+                f"The {what} of a table in files is one of its columns; {what} is "
+                f"{type(given).__name__}. Name the column."
+            )
+    declared = Declared.of(
+        names, categorical=categorical, numeric=numeric, missing=missing, dictionary=dictionary
+    )
+    check_width(len(names))
+    check_length(n_rows)
+    unread = frozenset(map(str, found(names, drop, "drop")))
+    places, spaced = drawn(n_rows, sample, seed), evenly(n_rows).astype(np.int64)
+    every = np.union1d(places, spaced)
+    surveyed = fold(Survey(every, unread, _marks(declared, names)), chunks, Surveyed.merge)
+    looked = Looked(surveyed.rows, np.searchsorted(every, places), np.searchsorted(every, spaced))
+    said = {*declared.dictionary.categorical, *declared.categorical} - declared.numeric
+    raw = [
+        standing(name, surveyed.columns[name], looked, layout.of[name], name in said,
+                 name in unread)
+        for name in names
+    ]  # fmt: skip
+    declared.check(raw)
+    by_name = {column.name: column for column in raw}
+
+    def reader(name: str, made: Column) -> Reader:
+        return Reader.of(by_name[name], made, layout.of[name], declared)
+
+    def learn(encoder: TableEncoder, called: list[str], columns: list[Column], *more: Any) -> int:
+        readers = [reader(*pair) for pair in zip(called, columns, strict=True)]
+        return learn_by_passes(
+            encoder, called, columns, *more, chunks=chunks, fold=fold, readers=readers
+        )
+
+    decided = decide(
+        raw, declared, learn, target=target, positive=positive, prediction=prediction,
+        sensitive=sensitive, drop=drop, once=once,
+        encoder=TableEncoder(
+            categorical, numeric=numeric, missing=missing, dictionary=dictionary,
+            encoding=encoding, smooth=smooth,
+        ),
+    )  # fmt: skip
+    every_one = [*decided.searched, *decided.columns, decided.target, decided.prediction]
+    made = {column.name: column for column in every_one if column is not None}
+    readers = {
+        fact.label: reader(fact.name, made[fact.label])
+        for fact in decided.facts
+        if fact.label in made
+    }
+    rows = surveyed.rows.take(looked.sample)
+    return Plan(n_rows, decided.encoder, readers, list(chunks), decided, places, rows)
+
+
+def drawn(n_rows: int, size: int, seed: int | None) -> NDArray[np.int64]:
+    """Places of a sample of rows, rising: the same ones wherever the rows are."""
+    if size >= n_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, size, replace=False))
+
+
+def rows_at(chunks: Sequence[Chunk], places: NDArray[np.integer]) -> pa.Table:
+    """Rows by their places, rising, as they are stored."""
+    import pyarrow as pa
+
+    schema = pa.schema(list(chunks[0].layout.of.items()))
+    tables = [schema.empty_table()]
+    for chunk in chunks:
+        low, high = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
+        if low < high:
+            tables.append(Survey(np.asarray(places[low:high])).rows(chunk))
+    return pa.concat_tables(tables)
+
+
+def _marks(declared: Declared, names: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Texts that somebody has declared missing, by column."""
+    marks = {}
+    for name in names if declared.missing else ():
+        values = declared.missing.of_column(Column(name, np.empty(0)))
+        marks[name] = frozenset(value.text for value in values)
+    return marks

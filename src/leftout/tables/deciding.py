@@ -1,0 +1,187 @@
+"""What an audit makes of a table's columns: their parts, kinds, relations and encoding.
+
+Columns may be there row by row, or as tallies of their values where the rows are elsewhere: what is
+decided is the same. Relations between columns are looked for in rows; of tallies, in a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from leftout.asking import asking
+from leftout.checks import Refusal
+from leftout.running import note
+from leftout.tables.cleaning import clean, unique
+from leftout.tables.columns import Column
+from leftout.tables.encoder import TableEncoder
+from leftout.tables.facts import ColumnFacts, facts
+from leftout.tables.judging.kinds import Kind
+from leftout.tables.judging.relations import Relation, copies, leaks, proxies
+from leftout.tables.judging.sentinels import Suspect, suspects
+from leftout.tables.roles import Roles, assign
+from leftout.tables.said.declared import Declared
+from leftout.tables.targets import level_of, levels_of, value_of
+from leftout.wording import unambiguous
+
+# More features than this make too large a matrix.
+MOST_FEATURES = 5_000
+
+
+class Decided(NamedTuple):
+    """What was decided; see :class:`leftout.tables.intake.Intake` for each of it."""
+
+    columns: list[Column]
+    searched: list[Column]
+    target: Column | None
+    positive: Any
+    prediction: Column | None
+    sensitive: list[str]
+    dropped: dict[str, str]
+    facts: list[ColumnFacts]
+    leaks: list[Relation]
+    copies: list[Relation]
+    proxies: list[Relation]
+    suspects: list[Suspect]
+    encoder: TableEncoder
+
+
+# Fits an encoder to names, columns, kinds and a target, and says how many features it has.
+Learn = Callable[[TableEncoder, list[str], list[Column], list[Kind], Column | None], int]
+
+
+def decide(
+    raw: list[Column],
+    declared: Declared,
+    learn: Learn,
+    *,
+    encoder: TableEncoder,
+    target: Any = None,
+    positive: Any = None,
+    prediction: Any = None,
+    sensitive: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    once: bool = True,
+) -> Decided:
+    """Give every raw column its part and its kind, and fit the encoder."""
+    roles = assign(raw, target, sensitive, drop, prediction)
+    columns, judged = declared.judged(raw, roles.aside)
+    # Names may have been cut, or labelled: what people call a column is its name in the table.
+    now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
+    roles = roles.renamed(now)
+    outcome = _outcome(columns, roles)
+    kinds = {kind.column: kind for kind in judged}
+    labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
+    positive = _counts(outcome, labels.get(str(positive), positive), kinds)
+    candidates = [column for column in columns if column.name not in roles.aside]
+    if not candidates:
+        raise Refusal(
+            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
+            "two."
+        )
+    telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
+    repeated = copies(_looked(telling)) if once else []
+    aside = {line.column for line in repeated}
+    searched = [column for column in candidates if column.name not in aside]
+    called = {column: name for name, column in now.items()}
+    encoder = encoder.set_params(positive=positive).set_output(transform="pandas")
+    encoder.declared_ = declared
+    n_features = learn(
+        encoder,
+        [called[column.name] for column in searched],
+        searched,
+        [kinds[column.name] for column in searched],
+        outcome if encoder.encoding == "target" else None,
+    )
+    if n_features > MOST_FEATURES:
+        raise Refusal(
+            f"The columns became {n_features:,} features; an audit takes at most "
+            f"{MOST_FEATURES:,}. Drop columns of many values."
+        )
+    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
+    dropped |= {line.column: f"a copy of {unambiguous(line.of)}" for line in repeated}
+    unknown = {*roles.targets, *roles.predictions, *dropped}
+    known = [column for column in columns if column.name not in unknown]
+    hidden = [column for column in columns if column.name in roles.sensitive]
+    may_mean = [
+        suspect
+        for column in telling
+        for suspect in suspects(replace(column, name=called[column.name]))
+    ]
+    seen = _looked([column for column in telling if column.name not in aside])
+    return Decided(
+        columns=known if outcome is None else [*known, outcome],
+        searched=searched,
+        target=outcome,
+        positive=positive,
+        prediction=_prediction(columns, roles, labels),
+        sensitive=roles.sensitive,
+        dropped=dropped,
+        facts=facts(called, columns, kinds, roles, repeated, encoder),
+        leaks=[] if outcome is None else leaks(seen, outcome.looked(), positive),
+        copies=repeated,
+        proxies=proxies(seen, _looked(hidden)),
+        suspects=may_mean,
+        encoder=encoder,
+    )
+
+
+def _looked(columns: Sequence[Column]) -> list[Column]:
+    return [column.looked() for column in columns]
+
+
+def _outcome(columns: list[Column], roles: Roles) -> Column | None:
+    """The target as it was meant; one that came beside the table has a name of its own."""
+    if roles.target is None:
+        return None
+    if len(roles.targets) == 1:
+        return next(column for column in columns if column.name in roles.targets)
+    outcome = clean(roles.target)
+    others = [column.name for column in columns if column.name not in roles.targets]
+    return replace(outcome, name=unique([*others, outcome.name])[-1])
+
+
+def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
+    """The prediction as it was meant: classes in the same words as the target's."""
+    if roles.prediction is None:
+        return None
+    if len(roles.predictions) == 1:
+        found = next(column for column in columns if column.name in roles.predictions)
+    else:
+        found = clean(roles.prediction)
+    if found.categories is not None:
+        values, places = list(found.categories), found.values
+    else:
+        values, places = [found.show(v) for v in found.tabulated[0].tolist()], found.tabulated[2]
+    if not values or any(value not in labels for value in values):
+        return found
+    named = tuple(labels[value] for value in values)
+    return Column(found.name, places, named, tally=found.tally)
+
+
+def _counts(target: Column | None, positive: Any, kinds: Mapping[str, Kind]) -> Any:
+    """The target's value whose rate counts, as text; None if its mean does."""
+    if target is None:
+        if positive is not None:
+            raise Refusal(
+                f"{asking('positive', positive)} is a value of a target, but none is given."
+            )
+        return None
+    levels, level = levels_of(target, positive), level_of(target, positive)
+    name, kind = unambiguous(target.name), kinds.get(target.name)
+    if levels is None:
+        if kind is not None and kind.kind == "code":
+            value = asking("positive", target.show(target.values[~target.missing].max()))
+            note(
+                f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
+                f"such as {value}."
+            )
+        return None
+    if len(levels) > 1:
+        note(
+            f"{unambiguous(target.name)} takes {len(levels):,} values; the rate of the most "
+            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
+            f"with {asking('positive')}."
+        )
+    return value_of(target, level)

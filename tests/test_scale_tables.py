@@ -1,0 +1,110 @@
+"""A table in many files is decided and encoded as it is in memory."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leftout.scale.chunks import in_order, listed
+from leftout.scale.planning import plan
+from leftout.tables.intake import take_in
+from leftout.tables.reading import Source
+
+
+def mixed(rng, m):
+    """Columns of all kinds, with gaps and marks."""
+    some = lambda values, share: np.where(rng.random(m) < share, None, values)  # noqa: E731
+    age = rng.integers(18, 90, m).astype(float)
+    group = rng.integers(0, 4, m)
+    table = {
+        "id": np.arange(m) + 1000,
+        "number": rng.lognormal(size=m),
+        "age": np.where(rng.random(m) < 0.1, np.nan, age),
+        "income": np.where(group == 0, np.nan, age * 100 + rng.normal(size=m)),
+        "more": np.where(group == 0, np.nan, rng.normal(size=m)),
+        "town": some(np.array(["Rio", "Oslo", "Bergen", "Ulm"])[group], 0.1),
+        "priced": [f"{each:,.2f} €" for each in rng.integers(1, 10_000_000, m) / 100],
+        "comma": some([f"{each / 10:.1f}".replace(".", ",") for each in range(m)], 0.05),
+        "seen": [f"{1 + each % 28:02d}.{1 + each % 12:02d}.{2000 + each % 9}" for each in range(m)],
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 9000, m), "h"),
+        "yes": rng.random(m) < 0.3,
+        "maybe": some(rng.random(m) < 0.3, 0.2),
+        "code": rng.choice([101, 205, 310, 477, 512, 999], m),
+        "zip": [f"{each:05d}" for each in rng.integers(1000, 1040, m)],
+        "same": np.full(m, 7.5),
+        "empty": np.full(m, np.nan),
+        "text": [f"a {each} b{each % 7}" for each in rng.permutation(m)],
+        "large": (1 << 60) + rng.integers(0, 5, m),
+        "two": rng.choice([3.0, 8.0], m),
+        "missed": rng.choice(["a", "?", " b ", "c"], m),
+        "cat": pd.Categorical(rng.choice(["x", "y", "z"], m)),
+        "order": pd.Categorical(
+            rng.choice(["low", "mid", "high"], m), ["low", "mid", "high"], True
+        ),
+        "marked": np.where(rng.random(m) < 0.2, 999, rng.integers(0, 9, m)),
+        "whole": pd.array(some(rng.integers(0, 50, m), 0.1), dtype="Int64"),
+    }
+    return pd.DataFrame(table)
+
+
+def write(table, folder, cuts, group):
+    """The table in as many files as there are cuts, and one more."""
+    edges = [0, *sorted(cuts), len(table)]
+    for place, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        if low < high:
+            part = pa.Table.from_pandas(table.iloc[low:high], preserve_index=False)
+            pq.write_table(part, folder / f"part-{place:03d}.parquet", row_group_size=group)
+    return folder
+
+
+def in_memory(table, folder, **options):
+    path = folder / "whole.parquet"
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    return take_in(Source.of(path), rng=np.random.default_rng(0), **options)
+
+
+def assert_same(planned, chunks, taken):
+    """The same encoder, kinds, facts and relations, and the same numbers."""
+    decided = planned.decided
+    assert [asdict(k) for k in decided.encoder.kinds_] == [asdict(k) for k in taken.encoder.kinds_]
+    assert [asdict(f) for f in decided.facts] == [asdict(f) for f in taken.facts]
+    assert decided.dropped == taken.dropped
+    assert decided.suspects == taken.suspects
+    assert decided.copies == taken.copies
+    assert decided.leaks == taken.leaks and decided.proxies == taken.proxies
+    assert list(planned.encoder.features_) == list(taken.encoder.features_)
+    X = encoded(planned, chunks)
+    np.testing.assert_allclose(X, taken.X, rtol=0.0, atol=1e-12)
+
+
+def encoded(planned, chunks):
+    sent = pickle.loads(pickle.dumps(planned))
+    blocks = [(start, X) for chunk in chunks for start, X in sent.blocks(chunk)]
+    ends = np.cumsum([len(X) for _, X in blocks])
+    assert [start for start, _ in blocks] == [0, *ends[:-1]]
+    return np.vstack([X for _, X in blocks])
+
+
+@settings(deadline=None, max_examples=8)
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(60, 400),
+    cuts=st.lists(st.floats(0.0, 1.0), max_size=3),
+    group=st.sampled_from([7, 50, 1000]),
+)
+def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group):
+    folder = tmp_path_factory.mktemp("parts")
+    table = mixed(np.random.default_rng(seed), m)
+    options = {"target": "yes", "sensitive": ["town"], "drop": ["empty"]}
+    (folder / "in").mkdir()
+    chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
+    planned = plan(chunks, in_order, **options)
+    assert_same(planned, chunks, in_memory(table, folder, **options))
