@@ -185,7 +185,7 @@ class Cut:
             merge(a.above, b.above),
             np.concatenate([a.places, b.places]),
             np.concatenate([a.scores, b.scores]),
-            _carried(np.concatenate([a.rows, b.rows])) if both else None,  # type: ignore[list-item]
+            _carried(np.concatenate([a.rows, b.rows])) if both else None,
         )
 
 

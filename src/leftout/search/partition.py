@@ -281,7 +281,7 @@ class MaxDisparityPartition(BaseEstimator):
         problem, labels = posed.problem, result.labels
         self.mean_, self.n_components_ = posed.table.mean, problem.d
         self.explained_variance_ratio_ = posed.explained[: problem.d]
-        moments = problem.split(labels)
+        moments = problem.split(labels) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
@@ -300,8 +300,11 @@ class MaxDisparityPartition(BaseEstimator):
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
-        scores = problem.rank(own, size).scores
-        self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
+        if result.offset is None:
+            scores = problem.rank(own, size).scores
+            self.offset_ = float((scores[size - 1] + scores[size]) / 2.0)
+        else:
+            self.offset_ = result.offset
         self.components_ = signed(posed.table.in_columns(problem.V))
         self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped

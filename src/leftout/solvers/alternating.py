@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
-from leftout.core.losses import Array, Loss, basis_loss
+from leftout.core.losses import Array, Loss
 from leftout.core.problem import MARGIN, Labels, Problem
 from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
-from leftout.running import one_thread
+from leftout.solvers.ascending import ROWS, Found, ascend, evaluated, offered, search
 from leftout.solvers.base import Means, SearchResult, as_history
-from leftout.solvers.climbing import affordable, lay_out, line
 from leftout.solvers.moves import higher_side, sweep
+from leftout.solvers.passing import LARGE, Whole, search_passes
 from leftout.wording import number
 
-# Starts run on at most this many rows; the whole table has the last word.
-_ROWS = 8192
-# Independent lines of descent, one for this many climbs and no more than this many. Fixed numbers:
-# the answer may not depend on the number of jobs.
-_PER_LINE, _LINES = 40, 4
-# On a part of a large table they are cheap beside passes over the whole, and which of them ends
-# best shows only there: so many at least where a size is searched for its own sake, each on a part
-# of its own.
-_LINES_ON_PARTS = 4
-# Rounds of exact exchanges. A table of more than _LARGE values gets one, and few exact passes.
-_ROUNDS, _PASSES = 10, 50
-_LARGE, _LARGE_PASSES = 1 << 22, 30
+# Rounds of exact exchanges.
+_ROUNDS = 10
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
 # best components so far promise a disparity there of at least (ratio of sizes)^_DOUBT of the best.
 _SHARE, _DOUBT = 16, 0.25
@@ -76,22 +63,22 @@ class Alternating:
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
         if self.n_starts is not None:
             check_count("n_starts", self.n_starts)
+        if problem.X.size > LARGE:
+            return search_passes(Whole.of(problem), means, self.n_starts)
         best, stopped = self._maximised(problem.narrow(), means)
         return _result(_widened(problem, best), stopped)
 
-    def _maximised(self, problem: Problem, means: Means) -> tuple[_Found, str]:
+    def _maximised(self, problem: Problem, means: Means) -> tuple[Found, str]:
         first = problem.group_size or problem.min_size
-        large = problem.X.size > _LARGE
-        best = _search(problem, first, self.n_starts, means)
+        best = search(problem, first, self.n_starts, means)
         means.tell(f"group of {first}: disparity {number(best.value, digits=6)}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
-            if not (problem.loss.own_is_best or len(problem.X) > _ROWS):
+            if not (problem.loss.own_is_best or len(problem.X) > ROWS):
                 best = _sweep_rows(problem, best)
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
-        best, done = _exchange_rows(problem, best, min(rounds, 1) if large else rounds)
-        stopped = "local optimum" if done else "max_rounds"
-        return best, "max_passes" if large else stopped
+        best, done = _exchange_rows(problem, best, rounds)
+        return best, "local optimum" if done else "max_rounds"
 
     def profile(self, problem: Problem, sizes: Sequence[int], means: Means) -> list[SearchResult]:
         """Best groups of several sizes, in rising order, for far less than a search at each.
@@ -101,17 +88,17 @@ class Alternating:
         more than a few; on the way back, each is offered the components of the one after.
         ``problem.group_size`` is not looked at.
         """
-        found: list[_Found] = []
+        found: list[Found] = []
         narrow = problem.narrow()
         for size in sizes:
             start = found[-1].own if found else None
             share = _PROFILE_ENDS if size in (sizes[0], sizes[-1]) else _PROFILE_SHARE
-            found.append(_search(narrow, size, self.n_starts, means, start, share))
+            found.append(search(narrow, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
-            found[place] = _offered(narrow, found[place], found[place + 1].own, means)
+            found[place] = offered(narrow, found[place], found[place + 1].own, means)
         return [_result(_widened(problem, end), "max_starts") for end in found]
 
-    def _other_sizes(self, problem: Problem, best: _Found, means: Means) -> _Found:
+    def _other_sizes(self, problem: Problem, best: Found, means: Means) -> Found:
         """Look for a better size: up from the smallest by doubling, then around the best so far."""
         sizes, last = [problem.min_size], problem.n_rows - problem.min_size
         while sizes[-1] < last:
@@ -126,7 +113,7 @@ class Alternating:
             untried = [t for t in middles - tried if abs(t - size) >= _FINEST * size]
         return best
 
-    def _best_size(self, problem: Problem, best: _Found, sizes: list[int], means: Means) -> _Found:
+    def _best_size(self, problem: Problem, best: Found, sizes: list[int], means: Means) -> Found:
         """The best of ``best`` and of what other sizes may offer."""
         source = best
         for size in sorted(sizes):
@@ -135,42 +122,13 @@ class Alternating:
             # Components found at one size say the more about another the nearer it is.
             near = min(size, source.size) / max(size, source.size)
             if source.promise(size, means.rng) >= near**_DOUBT * best.value:
-                found = _search(problem, size, self.n_starts, means, source.own, _SHARE)
+                found = search(problem, size, self.n_starts, means, source.own, _SHARE)
                 means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                 best = max(best, found, key=lambda end: end.value)
         return best
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A partition, the components of its sides, and the way there."""
-
-    problem: Problem
-    labels: Labels
-    own: Array
-    value: float
-    trail: tuple[tuple[float, int], ...]
-
-    @cached_property
-    def size(self) -> int:
-        return int(self.labels.sum())
-
-    @cached_property
-    def _row_losses(self) -> Array:
-        return self.problem.row_losses(self.own)
-
-    def promise(self, size: int, rng: np.random.Generator) -> float:
-        """Disparity of the best group of another size under these components."""
-        part, size = _part(self.problem, size, rng)
-        whole = part is self.problem
-        rest, group = self._row_losses if whole else part.row_losses(self.own)
-        weight = size / (part.n_rows - size)
-        chosen = np.partition(group + weight * rest, len(rest) - size)[len(rest) - size :]
-        all_rest = basis_loss(part.loss, part.pooled.second[0], part.V, self.own[0])
-        return float(chosen.mean() - all_rest / (part.n_rows - size))
-
-
-def _result(found: _Found, stopped: str) -> SearchResult:
+def _result(found: Found, stopped: str) -> SearchResult:
     return SearchResult(
         labels=found.labels,
         own=found.own,
@@ -179,133 +137,16 @@ def _result(found: _Found, stopped: str) -> SearchResult:
     )
 
 
-def _search(
-    problem: Problem,
-    size: int,
-    n_starts: int | None,
-    means: Means,
-    start: Array | None = None,
-    share: int = 1,
-) -> _Found:
-    """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
-
-    Climbs rise under ``excess``. Under other losses its group is a good one already, and competes
-    with what climbs under the loss itself find.
-    """
-    found = _climb_many(problem, size, n_starts, means, start, share)
-    if problem.loss.own_is_best:
-        return found
-    guide = _climb_many(problem.under_excess(), size, n_starts, means, start, share)
-    guided = _evaluated(problem, guide.labels, None)
-    ends = (found, guided, _ascend(problem, guided.own, size, guided))
-    return max(ends, key=lambda end: end.value)
-
-
-def _climb_many(
-    problem: Problem,
-    size: int,
-    n_starts: int | None,
-    means: Means,
-    start: Array | None,
-    share: int,
-) -> _Found:
-    """Climbs on a part of the table, exact passes there, then over the whole."""
-    part, part_size = _part(problem, size, means.rng)
-    slope = lay_out(part)
-    n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
-    if start is None:
-        n_climbs = max(n_climbs, 1)
-    if part is not problem and share == 1 and n_starts is None:
-        n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
-    lines = min(max(n_climbs // _PER_LINE, 1), _LINES if part is problem else 2 * _LINES)
-    climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
-    rngs = means.rng.spawn(lines)
-    tasks = [(part, slope, part_size, *each, start) for each in zip(climbs, rngs, strict=True)]
-    if part is not problem:
-        return _on_parts(problem, size, tasks)
-    with one_thread():
-        if effective_n_jobs(means.n_jobs) == 1:
-            ends = [line(*task) for task in tasks]
-        else:  # kernels let go of the interpreter lock, so threads do
-            ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
-        return max((_ascend(part, own, part_size) for _, own in ends), key=lambda end: end.value)
-
-
-def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> _Found:
-    """Lines of climbs on parts of a large table, each brought to its end on the whole."""
-    ends = []
-    for place, (part, slope, part_size, climbs, rng, start) in enumerate(tasks):
-        if place:
-            part, part_size = _part(problem, size, rng)
-            slope = lay_out(part)
-        with one_thread():
-            _, own = line(part, slope, part_size, climbs, rng, start)
-            ends.append(_ascend(problem, own, size))
-    return max(ends, key=lambda end: end.value)
-
-
-def _offered(problem: Problem, found: _Found, own: Array, means: Means) -> _Found:
-    """What was found at a size, or what a climb from another size's components reaches there."""
-    part, size = _part(problem, found.size, means.rng)
-    value, own = line(part, lay_out(part), size, 0, means.rng, own)
-    if value <= found.value:
-        return found
-    return max(found, _ascend(problem, own, found.size), key=lambda end: end.value)
-
-
-def _part(problem: Problem, size: int, rng: np.random.Generator) -> tuple[Problem, int]:
-    """The part of a large table that starts run on, and the group's size there.
-
-    A group is made of rows of long reach, so only the longest are candidates; where these are still
-    many, a sample of them, with everything else in proportion.
-    """
-    m = len(problem.X)
-    count = min(m, max(_ROWS // 4, 8 * size))
-    if m <= _ROWS:
-        return problem, size
-    index = problem.by_reach[:count]
-    rate = min(1.0, _ROWS / count)
-    if rate < 1.0:
-        index = rng.choice(index, _ROWS, replace=False)
-    part = problem.part(np.sort(index), rate)
-    return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
-
-
-def _ascend(problem: Problem, own: Array, size: int, best: _Found | None = None) -> _Found:
-    """Alternate with exact components while the true disparity rises."""
-    passes = _LARGE_PASSES if problem.X.size > _LARGE else _PASSES
-    for _ in range(passes):
-        labels = problem.rank(own, size).labels(size, len(problem.X))
-        if best is not None and np.array_equal(labels, best.labels):
-            return best
-        found = _evaluated(problem, labels, best)
-        if best is not None and found.value <= best.value:
-            return best
-        best, own = found, found.own
-    assert best is not None
-    return best
-
-
-def _widened(problem: Problem, found: _Found) -> _Found:
+def _widened(problem: Problem, found: Found) -> Found:
     """What was found in the leading axes of a problem, brought to its end in all of them."""
     if found.own.shape[2] == problem.X.shape[1]:
         return found
     own = np.zeros((2, problem.d, problem.X.shape[1]))
     own[:, :, : found.own.shape[2]] = found.own
-    return _ascend(problem, own, found.size)
+    return ascend(problem, own, found.size)
 
 
-def _evaluated(problem: Problem, labels: Labels, before: _Found | None) -> _Found:
-    """A partition with its losses, appended to the trail that led to it."""
-    losses, own = problem.losses(labels)
-    value = float(losses[1] - losses[0])
-    if before is None:
-        return _Found(problem, labels, own, value, ((value, int(labels.sum())),))
-    moved = int(np.sum(labels != before.labels))
-    return _Found(problem, labels, own, value, (*before.trail, (value, moved)))
-
-
-def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found, bool]:
+def _exchange_rows(problem: Problem, best: Found, rounds: int) -> tuple[Found, bool]:
     """Exact single moves and swaps among the rows nearest to the cut, until none helps."""
     for _ in range(rounds):
         near = _near_the_cut(problem, best)
@@ -322,15 +163,14 @@ def _exchange_rows(problem: Problem, best: _Found, rounds: int) -> tuple[_Found,
         )
         if np.array_equal(labels, best.labels):
             return best, True
-        found = _evaluated(problem, labels, best)
+        found = evaluated(problem, labels, best)
         if found.value <= best.value:
             return best, True
-        large = problem.X.size > _LARGE
-        best = found if large else _ascend(problem, found.own, found.size, found)
+        best = ascend(problem, found.own, found.size, found)
     return best, False
 
 
-def _sweep_rows(problem: Problem, best: _Found) -> _Found:
+def _sweep_rows(problem: Problem, best: Found) -> Found:
     """Single moves of every row, for losses under which alternating need not rise.
 
     A group's own components maximise its loss only under ``excess`` about a fixed origin; under the
@@ -341,11 +181,11 @@ def _sweep_rows(problem: Problem, best: _Found) -> _Found:
         if sweep(problem, rows, labels)[1] == 0:
             break
     labels = (labels == higher_side(problem, labels)).astype(np.int8)
-    found = _evaluated(problem, labels, best)
+    found = evaluated(problem, labels, best)
     return found if found.value > best.value else best
 
 
-def _near_the_cut(problem: Problem, found: _Found) -> np.ndarray:
+def _near_the_cut(problem: Problem, found: Found) -> np.ndarray:
     """The members with the lowest scores and the others with the highest."""
     members = np.flatnonzero(found.labels)
     scores = problem.scores(found.own, found.size, members)

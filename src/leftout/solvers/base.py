@@ -8,6 +8,7 @@ import numpy as np
 
 from leftout.checks import Refusal
 from leftout.core.losses import Array
+from leftout.core.moments import Moments
 from leftout.core.problem import Labels, Problem
 
 HISTORY = np.dtype([("disparity", np.float64), ("moves", np.int64)])
@@ -34,6 +35,8 @@ class SearchResult:
     history: np.ndarray  # HISTORY: disparity after each sweep, rows that changed sides in it
     stopped: str
     own: Array | None = None  # components of rest and group, where a solver has them
+    sides: Moments | None = None  # moments of rest and group, where it has them
+    offset: float | None = None  # between the scores of group and rest, where it has it
     sweeps: np.ndarray | None = None  # labels after each sweep, where a solver keeps them
 
 
