@@ -118,7 +118,9 @@ class Work:
             stability, chosen = self._papers_runs(report), "free"
             found = finding.papers(self.search, self.X, stability)
         else:
-            size = finding.sized(self.search, self.posed, self.X, self.rows, asked, report)
+            size = finding.sized(
+                self.search, self.posed.problem.d, self.X, self.rows, asked, report
+            )
             found = finding.found(self.search, self.posed, self.X, size.rows, self._wide)
             chosen = size.chosen
         with one_thread(self._wide and self.X.size <= SMALL):

@@ -11,7 +11,7 @@ import numpy as np
 
 from leftout.core.passes import Array, Pass, Places
 from leftout.scale.chunks import Chunk, n_rows_of
-from leftout.scale.planning import TablePlan
+from leftout.scale.planning import Plan
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Fold(Protocol):
 class OverChunks:
     """A table that is passed over: see :class:`leftout.core.passes.AllRows`."""
 
-    plan: TablePlan
+    plan: Plan
     chunks: Sequence[Chunk]
     fold: Fold
 
@@ -57,7 +57,7 @@ def _within(chunk: Chunk, places: Places) -> Places:
     return places[first:last]
 
 
-def _passed(plan: TablePlan, one: Pass[T], chunk: Chunk) -> T:
+def _passed(plan: Plan, one: Pass[T], chunk: Chunk) -> T:
     """What one chunk gives."""
     whole: T | None = None
     for start, rows in plan.blocks(chunk):
@@ -67,13 +67,15 @@ def _passed(plan: TablePlan, one: Pass[T], chunk: Chunk) -> T:
     return whole
 
 
-def _taken(plan: TablePlan, wanted: tuple[Chunk, Places]) -> Array:
+def _taken(plan: Plan, wanted: tuple[Chunk, Places]) -> Array:
     """Some rows of one chunk."""
     chunk, places = wanted
     parts = []
     for start, rows in plan.blocks(chunk):
         first, last = np.searchsorted(places, [start, start + len(rows)])
         parts.append(rows[places[first:last] - start])
+        if last == len(places):
+            break
     return np.concatenate(parts)
 
 

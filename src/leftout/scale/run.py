@@ -150,7 +150,7 @@ def run(
     ``first`` is called with the first answer, as soon as it is there; ``scheduler`` is the address
     of a Dask cluster.
     """
-    how = {"n_jobs": n_jobs, "progress": progress, "first": first}
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "first": first}
     if scheduler is not None and engine is None:
         engine = "dask"
     parts = None if isinstance(table, Source) else in_parts(table, engine, memory)
