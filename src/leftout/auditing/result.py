@@ -64,9 +64,11 @@ class Chunks(Told):
         The group among the rows of the sample.
     parts : callable
         Yields a name and a data frame for each chunk: rows, groups, scores.
+    end : callable
+        Removes what was kept in case that the audit is stopped.
     """
 
-    hidden = ("looked_at", "parts")
+    hidden = ("looked_at", "parts", "end")
 
     engine: str
     n_files: int
@@ -77,6 +79,7 @@ class Chunks(Told):
     sample: list[str]
     looked_at: MaxDisparityPartition
     parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
+    end: Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -367,6 +370,16 @@ class Audit:
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
+
+    def parquet(self) -> Iterator[tuple[str, bytes]]:
+        """The files of the folder groups, of a table in parts: names, and what is in each."""
+        from io import BytesIO
+
+        assert self.chunks is not None
+        for name, part in self.chunks.parts():
+            buffer = BytesIO()
+            part.to_parquet(buffer, index=False)
+            yield name, buffer.getvalue()
 
     def _figures(self) -> dict[str, Any]:
         """What draws each figure of the report, on an axis."""

@@ -94,6 +94,7 @@ class Dask:
 
     def __init__(self, client: Any, closing: ExitStack | None = None) -> None:
         self.client, self.closing = client, closing or ExitStack()
+        self.mine, self.closed = closing is not None, False
         self.address = str(getattr(client.scheduler, "address", "the scheduler"))
 
     @classmethod
@@ -138,6 +139,9 @@ class Dask:
 
     def close(self) -> None:
         """End the client or cluster that was started for this."""
+        if not self.mine:
+            return
+        self.closed = True
         self.closing.close()
 
     def probe(self, path: str | None = None, size: int | None = None) -> None:

@@ -28,6 +28,7 @@ class Engine(Protocol):
     """Runs a function over chunks, here or elsewhere."""
 
     name: str
+    closed: bool
 
     def fold(
         self,
@@ -110,6 +111,7 @@ class Local:
     """
 
     name = "local"
+    closed = False
 
     def fold(
         self,

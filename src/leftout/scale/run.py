@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import Any
 
+from leftout.auditing import run as memory_run
 from leftout.auditing.result import Audit
-from leftout.auditing.run import run as run_in_memory
 from leftout.auditing.settings import Settings
 from leftout.running import Report
-from leftout.scale.tables import in_parts
+from leftout.scale.tables import Parts, in_parts
 from leftout.search.sizes import TENTH
 from leftout.tables.reading import Source
 
@@ -144,22 +145,25 @@ def run(
     scheduler: str | None = None,
     memory: int | str | None = None,
     state: str | os.PathLike[str] | None = None,
+    running: ExitStack | None = None,
 ) -> Audit:
     """Audit a table as some settings say, where it fits best.
 
-    ``first`` is called with the first answer, as soon as it is there; ``scheduler`` is the address
-    of a Dask cluster.
+    ``first`` is called with the first answer, as soon as it is there. ``scheduler`` is the address
+    of a Dask cluster. Where the caller gives ``running``, a cluster goes on until that ends.
     """
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "first": first}
-    if scheduler is not None and engine is None:
-        engine = "dask"
-    parts = None if isinstance(table, Source) else in_parts(table, engine, memory)
-    if parts is None:
-        return run_in_memory(table, settings, **how)
-    with parts:
-        if parts.whole:
-            return run_in_memory(parts.read(), settings, **how)
-        from leftout.scale.work import run_in_parts
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    how |= {} if first is None else {"first": first}
+    parts = table if isinstance(table, Parts) else None
+    if parts is None and not isinstance(table, Source):
+        parts = in_parts(table, engine, memory)
+    if parts is None or parts.whole:
+        return memory_run.run(table if parts is None else parts.read(), settings, **how)
+    from leftout.scale.work import run_in_parts
 
-        with parts.engine(engine, scheduler, memory) as chosen:
-            return run_in_parts(parts, settings, chosen, state=state, **how)
+    with ExitStack() as own:
+        chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
+        found = run_in_parts(parts, settings, chosen, state=state, **how)
+        if running is None and found.chunks is not None:
+            found.chunks.end()
+        return found

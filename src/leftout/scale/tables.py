@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,9 @@ class Parts:
         Whether it is to be read into memory.
     """
 
-    def __init__(self, chunks: list[Chunk], name: str | None, whole: bool, closing: ExitStack):
-        self.chunks, self.name, self.whole, self.closing = chunks, name, whole, closing
+    def __init__(self, chunks: list[Chunk], name: str | None, whole: bool, copy: Any = None):
+        self.chunks, self.name, self.whole = chunks, name, whole
+        self.copy = copy  # a folder that goes when nobody has this any more
 
     @property
     def files(self) -> dict[str, str]:
@@ -80,12 +80,6 @@ class Parts:
         finally:
             cluster.close()
 
-    def __enter__(self) -> Parts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.closing.close()
-
 
 def _cluster(scheduler: str | None, memory: int | str | None) -> Dask:
     """The cluster at an address, the one of the current client, or one of this machine."""
@@ -103,11 +97,11 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
-    limit = _limit(memory)
-    closing = ExitStack()
+    limit, copy = _limit(memory), None
     name: str | None = None
+    source: Any
     if _is_dask(table):
-        source: Any = closing.enter_context(_stored(table))
+        source = copy = _stored(table)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
         if is_address(source) or (
@@ -134,19 +128,12 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
                 "their paths, or leave the engine out."
             )
         return None
-    with ExitStack() as failing:
-        failing.enter_context(closing)
-        chunks = closing.enter_context(_chunked(source))
-        failing.pop_all()
+    if copy is None and all(path.lower().endswith(TEXT) for path in paths_of(source, TEXT_OR_STORED)):
+        source = copy = as_parquet(source)
+    chunks = listed(source if copy is None else copy.name)
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
     whole = engine == "memory" or (engine is None and size <= limit)
-    return Parts(chunks, name, whole, closing)
-
-
-@contextmanager
-def _chunked(source: Any) -> Iterator[list[Chunk]]:
-    """The chunks of files; text is copied to a private folder once."""
-    yield listed(source)
+    return Parts(chunks, name, whole, copy)
 
 
 def _needs_parts(path: str, engine: Any, limit: int) -> bool:
@@ -206,23 +193,19 @@ def _is_dask(table: Any) -> bool:
     return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-@contextmanager
-def _stored(table: Any) -> Iterator[str]:
+def _stored(table: Any) -> tempfile.TemporaryDirectory[str]:
     """A Dask collection, computed part by part and written to Parquet in a private folder, once."""
     import pandas as pd
 
-    folder = tempfile.mkdtemp(prefix="leftout-")
-    try:
-        for place, part in enumerate(_partitions(table)):
-            made = part.compute()
-            if not isinstance(made, pd.DataFrame):
-                made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
-            if len(made):
-                path = os.path.join(folder, f"part-{place:06d}.parquet")
-                made.to_parquet(path, index=False)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    folder = tempfile.TemporaryDirectory(prefix="leftout-")
+    for place, part in enumerate(_partitions(table)):
+        made = part.compute()
+        if not isinstance(made, pd.DataFrame):
+            made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
+        if len(made):
+            path = os.path.join(folder.name, f"part-{place:06d}.parquet")
+            made.to_parquet(path, index=False)
+    return folder
 
 
 def _partitions(table: Any) -> Iterator[Any]:
@@ -239,7 +222,24 @@ def _partitions(table: Any) -> Iterator[Any]:
     yield from (table.blocks[place] for place in range(table.numblocks[0]))
 
 
-def called(parts: Sequence[Chunk]) -> str:
-    """A few words on how many files and chunks there are."""
-    files = len({chunk.path for chunk in parts})
-    return f"{files:,} file{'s' * (files > 1)}, {len(parts):,} chunk{'s' * (len(parts) > 1)}"
+def opened(
+    tables: Sequence[str], sheet: str | None, engine: str | None, memory: str | None
+) -> tuple[Source | Parts, Any]:
+    """What the command line names as a table, and something with its columns."""
+    import pandas as pd
+
+    parts = None if sheet is not None else in_parts(list(tables), engine, memory)
+    if parts is not None:
+        return parts, pd.DataFrame(columns=list(parts.chunks[0].layout.names))
+    if len(tables) > 1:
+        raise Refusal("Several tables are given with a sheet; a sheet is one of an Excel file.")
+    source = Source.of(tables[0], sheet)
+    return source, source.table
+
+
+def named(tables: Sequence[str]) -> str:
+    """What to call a table: its file or folder without what follows the first dot or star."""
+    text = tables[0].rstrip("/")
+    if len(tables) > 1 or any(char in text for char in "*?["):
+        text = str(Path(text).parent)
+    return Path(file_name(text).removesuffix(".gz")).stem or "table"

@@ -8,7 +8,7 @@ a sample by the steps of an audit in memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from leftout.fair.mitigation import Mitigation, mitigate_summary
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note, one_thread
 from leftout.scale import planning
 from leftout.scale.chunks import Chunk
-from leftout.scale.engines import Engine
+from leftout.scale.engines import Engine, Local
 from leftout.scale.planning import Plan
 from leftout.scale.recount import recounted
 from leftout.scale.rows import OverChunks
@@ -91,8 +91,6 @@ def run_in_parts(
     with collected_notes() as notes, one_thread():
         work = Scaled.on(parts, settled, passes, n_jobs, stages)
         found = work.audit(notes, first)
-    if saved is not None:
-        saved.end()
     stages.end()
     return found
 
@@ -301,20 +299,23 @@ class Scaled:
             all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
             sample=[] if everything else list(OF_SAMPLE),
             looked_at=looked_at,
-            parts=partial(scored, self.passes.engine, self.plan, chunks, found, self.rule),
+            parts=partial(scored, self.passes.engine, self.plan, self.parts, found, self.rule),
+            end=lambda: None if self.passes.state is None else self.passes.state.end(),
         )
 
 
 def scored(
     engine: Engine,
     plan: Plan,
-    chunks: Sequence[Chunk],
+    parts: Parts,
     found: MaxDisparityPartition,
     rule: Loss,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Of each chunk a name, and a line for each row: its number, its group, its score."""
     weight = float(found.sizes_[1] / found.sizes_[0])
     score = Scores(plan, rule, found.mean_, found.components_, found.group_components_, weight)
+    engine = Local() if engine.closed else engine  # a cluster that was started for the audit
+    chunks = parts.chunks
     for place, (chunk, scores) in enumerate(zip(chunks, engine.stream(score, chunks), strict=True)):
         rows = np.arange(chunk.start, chunk.start + chunk.n_rows)
         group = pd.Categorical.from_codes(found.labels_[rows], ["rest", "left out"])
