@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,8 @@ from leftout.scale.chunks import in_order, listed
 from leftout.scale.planning import plan
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
+
+LEVELS = ["low", "mid", "high"]
 
 
 def mixed(rng, m):

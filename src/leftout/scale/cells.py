@@ -87,6 +87,13 @@ def as_texts(name: str, whole: Whole) -> Column:
     return Column(name, codes, tuple(map(str, distinct.tolist())))
 
 
+def is_plain_text(cells: pa.Array) -> bool:
+    """Whether cells are texts one by one, without a dictionary."""
+    import pyarrow.types as is_a
+
+    return bool(is_a.is_string(cells.type) or is_a.is_large_string(cells.type))
+
+
 def _is_text(cells: pa.Array) -> bool:
     import pyarrow.types as is_a
 

@@ -29,6 +29,8 @@ Fingerprint = tuple[int, int, str]
 
 STORED = (".parquet", ".pq")
 _BUFFER = 1 << 20
+# Bytes of a cell at most in a column of text whose texts are repeated.
+_REPEATED = 6
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Chunk:
         rows = rows or self.layout.batch
         with _reading(self.path):
             check_same(self)
-            with _opened(self.path, self.layout.texts.intersection(names)) as file:
+            with _opened(self.path, self._repeated(names)) as file:
                 start = self.start
                 for batch in file.iter_batches(
                     rows, row_groups=[self.group], columns=names, use_threads=False
@@ -76,6 +78,19 @@ class Chunk:
                     # a file may have its columns in another order
                     yield start, batch.select(names)
                     start += batch.num_rows
+
+    def _repeated(self, names: Sequence[str]) -> list[str]:
+        """Columns of text that take so little room that they are stored as dictionaries."""
+        wanted = self.layout.texts.intersection(names)
+        if not wanted:
+            return []
+        with _opened(self.path) as file:
+            meta = file.metadata.row_group(self.group)
+        sizes = {
+            one.path_in_schema: one.total_uncompressed_size
+            for one in map(meta.column, range(meta.num_columns))
+        }
+        return [name for name in sorted(wanted) if sizes.get(name, 0) <= _REPEATED * self.n_rows]
 
 
 def listed(source: Any) -> list[Chunk]:

@@ -149,9 +149,10 @@ class Counter:
 
     def done(self) -> Numbers:
         """What is known of the chunk."""
-        level, kept = _thinned(
-            int(self._state[1]), self._compact(), WHOLE if self.whole else OTHERS
-        )
+        most = WHOLE if self.whole else OTHERS
+        level, (keys, counts) = _thinned(int(self._state[1]), self._compact(), most)
+        order = np.argsort(keys)
+        kept = Tallied(keys[order], counts[order])
         low, high = (_sorted(ends) for ends in (self._low, self._high))
         hashes = int(self._state[2]) % (1 << 64)
         return Numbers(
@@ -160,13 +161,12 @@ class Counter:
 
     def _room(self, most: int) -> None:
         self._most = most
-        self._keys = np.zeros(4 * most, dtype=np.int64)
-        self._counts = np.zeros(4 * most, dtype=np.int64)
+        self._keys = np.zeros(2 * most, dtype=np.int64)
+        self._counts = np.zeros(2 * most, dtype=np.int64)
 
     def _compact(self) -> Tallied:
         there = np.flatnonzero(self._counts)
-        order = np.argsort(self._keys[there])
-        return Tallied(self._keys[there][order], self._counts[there][order])
+        return Tallied(self._keys[there], self._counts[there])
 
     def _grow(self) -> None:
         kept = self._compact()
@@ -286,11 +286,15 @@ def _fill(keys: Ints, times: Ints, table: Ints, counts: Ints) -> None:
 @kernel
 def _ends(keys: Ints, low: Ints, high: Ints) -> None:
     """Count the lowest and the highest values."""
+    full, below, above = low[1, ENDS] == ENDS, low[0, ENDS], high[0, ENDS]
     for key in keys:
-        if low[1, ENDS] < ENDS or key <= low[0, ENDS]:
+        if full and below < key < above:
+            continue
+        if not full or key <= below:
             _keep(key, low, 1)
-        if high[1, ENDS] < ENDS or key >= high[0, ENDS]:
+        if not full or key >= above:
             _keep(key, high, -1)
+        full, below, above = low[1, ENDS] == ENDS, low[0, ENDS], high[0, ENDS]
 
 
 @kernel

@@ -84,7 +84,8 @@ def _entries(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Places]:
     """Keys of the values that are there, the counts of these and of gaps, places of looked rows."""
     tallies = [summary.kept] + [summary.lowest, summary.highest] * (summary.level > 0)
-    distinct = np.unique(np.concatenate([*(each.keys for each in tallies), keys]))
+    every = np.sort(np.concatenate([*(each.keys for each in tallies), keys]))
+    distinct = every[np.diff(every, prepend=every[:1] - 1) != 0]
     counts = np.zeros(len(distinct) + bool(summary.n_missing), dtype=np.int64)
     for each in tallies:
         counts[np.searchsorted(distinct, each.keys)] = each.counts
@@ -133,7 +134,8 @@ def _of_texts(
     here = [words[code] for code in np.unique(rows.values[rows.values >= 0])]
     present = dict.fromkeys([*summary.counts, *here])
     if summary.order is None:
-        labels = sorted(present, key=natural)
+        # an order that nobody sees is not worth the time
+        labels = sorted(present, key=None if summary.level else natural)
     else:
         labels = [text for text in summary.order if text in present]
     place = {text: code for code, text in enumerate(labels)}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.scale.cells import raw_column, whole_numbers
+from leftout.scale.cells import is_plain_text, raw_column, whole_numbers
 from leftout.scale.chunks import Chunk
 from leftout.scale.numbers import Counter, Numbers
-from leftout.scale.texts import Texts
+from leftout.scale.texts import Adding, Texts
 from leftout.tables.columns import Column
 
 if TYPE_CHECKING:
@@ -139,17 +139,20 @@ class _Words:
     def __init__(self, name: str, kind: pa.DataType, unread: bool, marks: frozenset[str]) -> None:
         self.name, self.kind = name, kind
         self.ordered = bool(getattr(kind, "ordered", False))
-        self.texts = Texts(marks=marks, order=() if self.ordered else None)
+        self.adding = Adding(Texts(marks=marks, order=() if self.ordered else None))
 
     def add(self, cells: pa.Array) -> None:
+        if is_plain_text(cells):
+            self.adding.add_cells(cells)
+            return
         column: Column = raw_column(self.name, cells, self.kind)
         words = column.categories or ()
         counts = np.bincount(column.values + 1, minlength=len(words) + 1)
         order = tuple(dict.fromkeys(words)) if self.ordered else None
-        self.texts = self.texts.add(words, counts[1:], int(counts[0]), order)
+        self.adding.add_words(words, counts[1:], int(counts[0]), order)
 
     def done(self) -> Texts:
-        return self.texts
+        return self.adding.done()
 
 
 def _schema(chunk: Chunk) -> pa.Schema:

@@ -41,8 +41,8 @@ CODE = re.compile(r"[+-]?0\d")
 _ISO = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
 )
-# Texts that a way of writing is tried on before all others.
-_TRIED = 100
+# Texts that a way of writing is tried on before all others; digits that are surely few enough.
+_TRIED, _DIGITS = 100, 15
 _DATES = {
     "year-month-day": "ISO8601",
     "year/month/day": "%Y/%m/%d",
@@ -146,10 +146,22 @@ def fails(texts: Sequence[str], how: str) -> bool:
 
     Texts have no spaces around them, and are no marks for missing cells.
     """
-    some = texts[:_TRIED]  # most ways fail soon
+    if len(texts) > _TRIED and fails(texts[:_TRIED], how):  # most ways fail soon
+        return True
     if how in _DATES:
-        return _as_dates(some, how) is None or _as_dates(texts, how) is None
-    return any(_as_written([text], how) is None for text in texts)
+        return _as_dates(texts, how) is None
+    bare = texts
+    if any(sign in "".join(texts) for sign in _UNIT):
+        bare = [_bare(text) for text in texts]
+    pattern, _ = _NUMBERS[how]
+    if any(map(CODE.match, bare)) or not all(map(pattern.fullmatch, bare)):
+        return True
+    long = [text for text in bare if len(text) > _DIGITS]
+    return any(_as_written([text], how) is None for text in long)
+
+
+def _bare(text: str) -> str:
+    return re.sub(f"[{re.escape(_UNIT)}]", "", text).strip()
 
 
 def _as_written(texts: Sequence[str], how: str) -> Floats | None:
@@ -158,7 +170,7 @@ def _as_written(texts: Sequence[str], how: str) -> Floats | None:
         return _as_dates(texts, how)
     if len(set(map(unit_of, texts))) > 1:  # what is 5 of one is not 5 of another
         return None
-    bare = [re.sub(f"[{re.escape(_UNIT)}]", "", text).strip() for text in texts]
+    bare = list(map(_bare, texts))
     pattern, digits_of = _NUMBERS[how]
     if any(CODE.match(text) for text in bare) or not all(map(pattern.fullmatch, bare)):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from leftout.checks import Refusal
 
@@ -44,6 +44,55 @@ def as_utf8(data: bytes, called: str) -> tuple[bytes, str | None]:
     return data, None
 
 
+def coded_as(blocks: Callable[[], Iterable[bytes]], called: str) -> tuple[str, int, str | None]:
+    """The codec of a text that comes in blocks, bytes of its mark, and its name if not UTF-8.
+
+    What ``as_utf8`` finds out of a text in memory; blocks may be asked for several times.
+    """
+    start = next(iter(blocks()), b"")
+    for mark, (codec, name) in _MARKS.items():
+        if start.startswith(mark):
+            return codec, len(mark), None if name == "UTF-8" else name
+    zeros = _sides_of_zeros(start[:_START])
+    if zeros is not None:
+        return zeros, 0, "UTF-16"
+    decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
+    try:
+        for block in blocks():
+            if b"\0" in block:
+                raise Refusal(_binary(called))
+            decoder.decode(block)
+            place += len(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        lenient = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        texts = [0, 0]
+        for block in blocks():
+            text = lenient.decode(block)
+            texts[0] += text.count("\ufffd")
+            texts[1] += sum(char > "\x7f" for char in text)
+        if texts[1] - texts[0] > texts[0]:
+            raise Refusal(_not_all_utf8(called, place + error.start)) from error
+        return _western(blocks)
+    return "utf-8", 0, None
+
+
+def _western(blocks: Callable[[], Iterable[bytes]]) -> tuple[str, int, str]:
+    try:
+        for block in blocks():
+            block.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1", 0, "Latin-1"  # takes any bytes
+    return "cp1252", 0, "Windows-1252"
+
+
+def refuse_undecoded(called: str, name: str | None, place: int) -> None:
+    """Refuse text that is not in the encoding that it looks like."""
+    if name is None:
+        raise Refusal(_not_all_utf8(called, place))
+    raise Refusal(_not_as_it_looks(called, name, place))
+
+
 def _sides_of_zeros(start: bytes) -> str | None:
     """The UTF-16 that text without a mark is in: of its two bytes a character, one is mostly 0."""
     even, odd = start[::2].count(0), start[1::2].count(0)
@@ -78,10 +127,7 @@ def _recoded(data: bytes, codec: str, name: str, called: str) -> bytes:
     except UnicodeDecodeError as error:
         if name == "Windows-1252":
             raise
-        raise Refusal(
-            f"{called} looks like {name} text, but its byte {error.start:,} is not. Save it as "
-            "UTF-8, in a spreadsheet with 'CSV UTF-8'."
-        ) from error
+        raise Refusal(_not_as_it_looks(called, name, error.start)) from error
     if _CONTROL.search(text, 0, _START):
         raise Refusal(_binary(called))
     return text.encode()
@@ -91,6 +137,13 @@ def _binary(called: str) -> str:
     return (
         f"{called} holds binary data, not text; a table is needed. If it is a spreadsheet, save it "
         "as CSV or .xlsx."
+    )
+
+
+def _not_as_it_looks(called: str, name: str, place: int) -> str:
+    return (
+        f"{called} looks like {name} text, but its byte {place:,} is not. Save it as UTF-8, in a "
+        "spreadsheet with 'CSV UTF-8'."
     )
 
 

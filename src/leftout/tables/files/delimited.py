@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, 
     """
     import pandas as pd
 
-    header, separator = _header(data, usual, called)
+    header, separator = header_of(data, usual, called)
     mark = separator.encode()
     how: dict[str, Any] = {
         "sep": separator, "na_values": list(MISSING), "keep_default_na": False, "encoding": "utf-8",
@@ -52,7 +52,7 @@ def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, 
     # Short rows are filled up without a word, and only then does a last cell lack its value.
     if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
         if not _all_full(data, mark, len(header)):
-            _refuse_ragged(data, separator, len(header), called)
+            refuse_ragged(io.BytesIO(data), separator, len(header), called)
     return table, told_apart(header) if len(set(header)) < len(header) else list(table.columns)
 
 
@@ -65,13 +65,13 @@ def refuse_unnamed(places: list[int], called: str) -> None:
         )
 
 
-def _header(data: bytes, usual: str, called: str) -> tuple[list[str], str]:
+def header_of(data: bytes, usual: str, called: str) -> tuple[list[str], str]:
     """The names of the first line, and what separates them."""
     start = data[:_START]
     if not start.strip():
         raise Refusal(f"{called} is empty; a table with names and rows is needed.")
     separator = _separator(start.decode(errors="replace"), usual)
-    records = _records(data, separator)
+    records = _records(io.BytesIO(data), separator)
     names, second = (next(records, (0, []))[1] for _ in range(2))
     refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
     if len(second) > len(names):
@@ -131,7 +131,8 @@ def _all_full(data: bytes, mark: bytes, fields: int) -> bool:
     return bool(marks == (lines + (not data.endswith(b"\n"))) * (fields - 1))
 
 
-def _refuse_ragged(data: bytes, separator: str, fields: int, called: str) -> None:
+def refuse_ragged(data: IO[bytes], separator: str, fields: int, called: str) -> None:
+    """Refuse a line of UTF-8 text that has another number of fields."""
     for line, row in _records(data, separator):
         if len(row) != fields:
             raise Refusal(
@@ -140,9 +141,9 @@ def _refuse_ragged(data: bytes, separator: str, fields: int, called: str) -> Non
             )
 
 
-def _records(data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _records(data: IO[bytes], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of each record, up to a cell of more than the csv module takes."""
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    text = io.TextIOWrapper(data, encoding="utf-8", newline="")
     rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
     with suppress(csv.Error):  # that limit is the process's, and not ours to change
         yield from ((rows.line_num, row) for row in rows if row)
