@@ -14,6 +14,7 @@ from leftout.cli.fair import fair
 from leftout.cli.groups import groups
 from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
+from leftout.cli.sites import moments, plan
 
 
 class Commands(click.Group):
@@ -43,5 +44,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, groups, fair, harm, reproduce):
+for command in (audit, demo, groups, fair, harm, plan, moments, reproduce):
     main.add_command(command)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import finalize
+
+import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
-from leftout.scale.chunks import Chunk, listed, n_rows_of
+from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.scale.clusters import Dask
+from leftout.scale.csv import private_folder, stored
 from leftout.scale.engines import Engine, Local
+from leftout.scale.planning import rows_at
 from leftout.tables.files.fetching import TEXT, file_name, is_address
 from leftout.tables.reading import Source
 from leftout.wording import shown
@@ -40,26 +44,21 @@ class Parts:
         What to call the table.
     whole : bool
         Whether it is to be read into memory.
+    files : dict
+        Each file's path, and what tells whether it has changed.
     """
 
-    def __init__(self, chunks: list[Chunk], name: str | None, whole: bool, copy: Any = None):
-        self.chunks, self.name, self.whole = chunks, name, whole
-        self.copy = copy  # a folder that goes when nobody has this any more
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Each file's path, and what tells whether it has changed."""
-        return {chunk.path: "/".join(map(str, chunk.fingerprint)) for chunk in self.chunks}
+    def __init__(
+        self, chunks: list[Chunk], name: str | None, whole: bool, files: dict[str, str]
+    ) -> None:
+        self.chunks, self.name, self.whole, self.files = chunks, name, whole, files
 
     def read(self) -> Source:
         """The whole table, in memory."""
-        import pandas as pd
+        from leftout.tables.files.stored import as_pandas
 
-        from leftout.tables.reading import read_table
-
-        frames = [read_table(path) for path in self.files]
-        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-        return Source(frame, self.name)
+        rows = rows_at(self.chunks, np.arange(n_rows_of(self.chunks)))
+        return Source(as_pandas(rows), self.name)
 
     @contextmanager
     def engine(
@@ -97,11 +96,11 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
-    limit, copy = _limit(memory), None
+    limit, copies = _limit(memory), ExitStack()
     name: str | None = None
     source: Any
     if _is_dask(table):
-        source = copy = _stored(table)
+        source = _stored(table, copies)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
         if is_address(source) or (
@@ -110,11 +109,7 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
             return None
         if not os.path.exists(source) and not any(char in source for char in "*?["):
             return None  # whoever reads it says that it is not there
-    elif (
-        isinstance(table, list | tuple)
-        and table
-        and all(isinstance(each, str | os.PathLike) for each in table)
-    ):
+    elif isinstance(table, list | tuple) and table and _are_paths(table):
         source = [os.fspath(each) for each in table]
         if len(source) == 1:
             return in_parts(source[0], engine, memory)
@@ -128,12 +123,29 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
                 "their paths, or leave the engine out."
             )
         return None
-    if copy is None and all(path.lower().endswith(TEXT) for path in paths_of(source, TEXT_OR_STORED)):
-        source = copy = as_parquet(source)
-    chunks = listed(source if copy is None else copy.name)
+    paths = paths_of(source, (*STORED, *TEXT))
+    kinds = {path.lower().endswith(TEXT) for path in paths}
+    if len(kinds) > 1:
+        other = next(path for path in paths if path.lower().endswith(TEXT))
+        raise Refusal(
+            f"{shown(file_name(other))!r} is text, and others are Parquet; the parts of a table "
+            "are files of one kind. Name those of one kind."
+        )
+    chunks = copies.enter_context(stored(paths)) if kinds == {True} else listed(paths)
+    files = {path: _print(path) for path in paths}
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
-    whole = engine == "memory" or (engine is None and size <= limit)
-    return Parts(chunks, name, whole, copy)
+    parts = Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
+    finalize(parts, copies.close)  # copies go when nobody has the table any more
+    return parts
+
+
+def _are_paths(table: Sequence[Any]) -> bool:
+    return all(isinstance(each, str | os.PathLike) for each in table)
+
+
+def _print(path: str) -> str:
+    about = os.stat(path)
+    return f"{about.st_size} bytes, {about.st_mtime_ns}"
 
 
 def _needs_parts(path: str, engine: Any, limit: int) -> bool:
@@ -193,19 +205,18 @@ def _is_dask(table: Any) -> bool:
     return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def _stored(table: Any) -> tempfile.TemporaryDirectory[str]:
+def _stored(table: Any, copies: ExitStack) -> str:
     """A Dask collection, computed part by part and written to Parquet in a private folder, once."""
     import pandas as pd
 
-    folder = tempfile.TemporaryDirectory(prefix="leftout-")
+    folder = copies.enter_context(private_folder())
     for place, part in enumerate(_partitions(table)):
         made = part.compute()
         if not isinstance(made, pd.DataFrame):
             made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
         if len(made):
-            path = os.path.join(folder.name, f"part-{place:06d}.parquet")
-            made.to_parquet(path, index=False)
-    return folder
+            made.to_parquet(folder / f"part-{place:06d}.parquet", index=False)
+    return str(folder)
 
 
 def _partitions(table: Any) -> Iterator[Any]:
