@@ -64,8 +64,7 @@ def write_parts(
 
     The parts are written first, beside the folder and hidden, since they may be many.
     """
-    folder = folder.absolute()
-    home = next(each for each in folder.parents if each.exists())
+    home = next(each for each in folder.absolute().parents if each.exists())
     hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=home))
     try:
         names = []

@@ -33,7 +33,7 @@ _RUNS, _FEWEST_RUNS = 16, 256
 # How often to look whether anybody is still there, how long to wait for workers, in seconds.
 _LOOK, _PATIENCE = 2.0, 60.0
 # What has to be the same everywhere for the same digits.
-_PACKAGES = ("numpy", "pyarrow")
+_NAME, _PACKAGES = "leftout", ("numpy", "pyarrow")
 # Runs where leftout may be missing, so it is sent as text: versions, and a file's size.
 _PROBE = """
 def probe(package, packages, path):
@@ -149,11 +149,11 @@ class Dask:
 
         Every worker must have the same versions, and read ``path`` at the same ``size``.
         """
-        mine = {"python": platform.python_version(), "leftout": __version__}
+        mine = {"python": platform.python_version(), _NAME: __version__}
         mine |= {name: version(name) for name in _PACKAGES}
         try:
             self.client.wait_for_workers(1, timeout=_PATIENCE)
-            found = self.client.run(_probed, _PROBE, "leftout", _PACKAGES, path)
+            found = self.client.run(_probed, _PROBE, _NAME, _PACKAGES, path)
         except Exception as error:
             raise self._gone(error) from error
         for worker, theirs in sorted(found.items()):

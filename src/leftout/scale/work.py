@@ -23,7 +23,7 @@ from leftout.asking import asking
 from leftout.auditing import finding
 from leftout.auditing.result import Audit, Chunks
 from leftout.auditing.settings import Settings
-from leftout.auditing.steps import FIND, READ, STAGES, Work
+from leftout.auditing.steps import FIND, READ, STAGES, TRUST_ROWS, Work
 from leftout.checks import Refusal, generator
 from leftout.core.ceilings import ceiling_of
 from leftout.core.components import check_components
@@ -50,6 +50,8 @@ from leftout.solvers import Alternating, Means, SearchResult
 from leftout.solvers.passing import LARGE, Whole, search_passes
 from leftout.tables.intake import Intake
 
+# Rows that are looked at one by one.
+SAMPLE = TRUST_ROWS
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
 # What is exact, and what is not, as audit.json says it.
@@ -140,6 +142,7 @@ class Scaled:
             prediction=asked.prediction, categorical=asked.categorical, numeric=asked.numeric,
             drop=asked.drop, sensitive=asked.sensitive, missing=asked.missing,
             dictionary=asked.dictionary, encoding=asked.encoding, smooth=asked.smooth, seed=seed,
+            sample=SAMPLE,
         )  # fmt: skip
         table = OverChunks(plan, parts.chunks, passes.fold)
         search = MaxDisparityPartition(
