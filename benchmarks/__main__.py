@@ -36,6 +36,7 @@ from benchmarks import (  # noqa: E402
     naming,
     relations,
     reproduce,
+    scale,
     scratch,
     tables,
     trust,
@@ -602,6 +603,9 @@ def reproduce_rivals():
 @case
 def reproduce_command():
     yield from reproduce.command()
+
+
+CASES += scale.CASES
 
 
 def versions():
