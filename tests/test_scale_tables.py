@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leftout.running import collected_notes
+from leftout.scale import numbers as scale_numbers
+from leftout.scale import texts as scale_texts
 from leftout.scale.chunks import in_order, listed
 from leftout.scale.planning import plan
 from leftout.tables.intake import take_in
@@ -94,18 +98,99 @@ def encoded(planned, chunks):
     return np.vstack([X for _, X in blocks])
 
 
-@settings(deadline=None, max_examples=8)
+DICTIONARY = [
+    {"column": "marked", "values": "0=none; 1=one; 999=unknown", "label": "how many"},
+    {"column": "two", "kind": "number", "note": "of something"},
+]
+ASKED = {
+    "plain": {},
+    "parts": {"target": "yes", "sensitive": ["town"], "drop": ["empty"]},
+    "means": {"target": "yes", "encoding": "target", "prediction": "two"},
+    "rough means": {"target": "age", "encoding": "target", "smooth": 3.0},
+    "rates": {"target": "town", "positive": "Oslo", "encoding": "target"},
+    "said": {
+        "categorical": ["whole", "when", "text", "age"], "numeric": ["code"],
+        "missing": "999,missed=c",
+    },
+    "labelled": {"dictionary": DICTIONARY, "target": "marked", "positive": "one"},
+}  # fmt: skip
+
+
+@settings(deadline=None, max_examples=12)
 @given(
     seed=st.integers(0, 10_000),
-    m=st.integers(60, 400),
+    m=st.integers(60, 300),
     cuts=st.lists(st.floats(0.0, 1.0), max_size=3),
     group=st.sampled_from([7, 50, 1000]),
+    asked=st.sampled_from(sorted(ASKED)),
 )
-def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group):
+def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group, asked):
     folder = tmp_path_factory.mktemp("parts")
     table = mixed(np.random.default_rng(seed), m)
-    options = {"target": "yes", "sensitive": ["town"], "drop": ["empty"]}
     (folder / "in").mkdir()
     chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
-    planned = plan(chunks, in_order, **options)
-    assert_same(planned, chunks, in_memory(table, folder, **options))
+    with collected_notes() as notes:
+        planned = plan(chunks, in_order, **ASKED[asked])
+    with collected_notes() as said:
+        taken = in_memory(table, folder, **ASKED[asked])
+    assert_same(planned, chunks, taken)
+    assert notes == said
+
+
+def test_the_sample_is_taken_in_as_it_would_be(tmp_path):
+    table = mixed(np.random.default_rng(3), 200)
+    chunks = listed(write(table, tmp_path, [80], 30))
+    planned = plan(chunks, target="yes", sensitive=["town"], sample=70, seed=5)
+    taken = planned.intake("parts")
+    assert len(taken.rows) == len(taken.X) == 70 and taken.n_rows == 200
+    np.testing.assert_array_equal(taken.X, encoded(planned, chunks)[taken.rows])
+    assert taken.target.categories == ("False", "True")
+    np.testing.assert_array_equal(taken.target.values, table["yes"].to_numpy()[taken.rows])
+    again = planned.sample(taken.rows)
+    pd.testing.assert_frame_equal(again, planned.sample())
+    assert again["priced"].tolist() == table["priced"].iloc[taken.rows].tolist()
+
+
+def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
+    table = mixed(np.random.default_rng(4), 150)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    chunks = listed(write(table, folder, [50, 51], 20))
+    planned = plan(chunks)
+    taken = in_memory(table, tmp_path)
+    for column in taken.columns:
+        parts = [
+            part.values for chunk in chunks for _, (part,) in planned.columns(chunk, [column.name])
+        ]
+        np.testing.assert_array_equal(np.concatenate(parts), column.values, err_msg=column.name)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """So little room that most columns of a small table have too many values."""
+    monkeypatch.setattr(scale_numbers, "WHOLE", 64)
+    monkeypatch.setattr(scale_numbers, "OTHERS", 32)
+    monkeypatch.setattr(scale_texts, "MOST", 32)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("asked", ["plain", "parts", "means"])
+def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
+    table = mixed(np.random.default_rng(seed), 1500)
+    table["lot"] = [f"lot {each}" for each in np.random.default_rng(seed).integers(0, 90, 1500)]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    chunks = listed(write(table, folder, [400, 900], 250))
+    planned = plan(chunks, **ASKED[asked])
+    taken = in_memory(table, tmp_path, **ASKED[asked])
+    many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
+    assert {"number", "income", "id", "priced", "text", "when"} <= set(many)
+    for found, expected in zip(planned.encoder.kinds_, taken.encoder.kinds_, strict=True):
+        assert found.column == expected.column
+        assert (found.kind, found.read_as, found.sure) == (
+            expected.kind, expected.read_as, expected.sure
+        ), (found, expected)  # fmt: skip
+    assert planned.decided.suspects == taken.suspects
+    assert planned.decided.dropped.keys() == taken.dropped.keys()
+    assert list(planned.encoder.features_) == list(taken.encoder.features_)
+    np.testing.assert_allclose(encoded(planned, chunks), taken.X, rtol=0.0, atol=1e-12)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.core.losses import EXCESS, Array, Loss
-from leftout.core.moments import Moments, build, merge
+from leftout.core.moments import Moments, merge
 from leftout.core.passes import AllRows, Places
 
 Labels = NDArray[np.int8]
@@ -28,13 +28,13 @@ Single = NDArray[np.float32]
 # What a row is, as far as a pass can tell: these are the labels, and one more.
 _BELOW, _ABOVE, _INSIDE = 0, 1, 2
 # Directions that a form all but ignores are left out of its products in single precision.
-_IGNORED = 1e-5
+_IGNORED = 1e-3
 # Squares below this vanish in single precision.
 _VANISHING = 1e-30
 # Rows inside a bracket come with the pass if they have at most this many values.
 _CARRIED = 1 << 21
 # How many standard deviations of a sample's count a bracket goes to either side, at first.
-_WIDTH = 4.0
+WIDTH = 3.0
 
 
 def side_form(loss: Loss, V: Array, W: Array) -> Array:
@@ -101,7 +101,7 @@ def _shorten(X: Array, origin: Array, short: Single, norms: Single) -> None:
         norms[i] = norm
 
 
-@kernel
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _sides(
     Z: Single, signs: Single, norms: Single, error: float, low: float, high: float
 ) -> Labels:
@@ -139,14 +139,25 @@ def _scores(X: Array, M: Array, origin: Array) -> Array:
     return scores
 
 
-class Sorted(NamedTuple):
-    """Rows sorted by a cut: those above as moments, those inside its bracket one by one."""
+class Inside(NamedTuple):
+    """Rows inside a bracket, one by one."""
 
-    labels: Labels  # 1 = above, 2 = inside
-    above: Moments
-    places: Places  # of the rows inside, rising
+    places: Places  # rising
     scores: Array
     rows: Array | None  # as they are in the table; None where they are too many
+
+
+class Sorted(NamedTuple):
+    """What a cut finds in a stretch of rows, which is put together when all are passed over."""
+
+    labels: tuple[Labels, ...]  # 1 = above, 2 = inside
+    above: Moments
+    inside: tuple[Inside, ...]
+
+    def together(self) -> Inside:
+        places, scores, rows = zip(*self.inside, strict=True)
+        held = None if any(part is None for part in rows) else np.concatenate(rows)
+        return Inside(np.concatenate(places), np.concatenate(scores), held)
 
 
 @dataclass(frozen=True)
@@ -170,27 +181,31 @@ class Cut:
         above = (scores > self.high) | ((scores == self.high) & (places <= self.last))
         inside = ~above & (scores >= self.low)
         labels[near] = np.where(above, _ABOVE, np.where(inside, _INSIDE, _BELOW))
-        return Sorted(
-            labels,
-            build(rows[labels == _ABOVE], origin=self.form.origin),
-            places[inside],
-            scores[inside],
-            _carried(taken[inside]),
-        )
+        group = _moments(rows[np.flatnonzero(labels == _ABOVE)], self.form.origin)
+        found = Inside(places[inside], scores[inside], taken[inside])
+        return _carried(Sorted((labels,), group, (found,)))
 
     def merge(self, a: Sorted, b: Sorted) -> Sorted:
-        both = a.rows is not None and b.rows is not None
-        return Sorted(
-            np.concatenate([a.labels, b.labels]),
-            merge(a.above, b.above),
-            np.concatenate([a.places, b.places]),
-            np.concatenate([a.scores, b.scores]),
-            _carried(np.concatenate([a.rows, b.rows])) if both else None,
-        )
+        both = Sorted(a.labels + b.labels, merge(a.above, b.above), a.inside + b.inside)
+        return _carried(both)
 
 
-def _carried(rows: Array) -> Array | None:
-    return rows if rows.size <= _CARRIED else None
+def _moments(rows: Array, origin: Array) -> Moments:
+    """:func:`leftout.core.moments.build` for a few rows, which are changed."""
+    rows -= origin
+    return Moments(
+        np.array([float(len(rows))]),
+        (np.ones(len(rows)) @ rows)[None],
+        (rows.T @ rows)[None],
+        origin,
+    )
+
+
+def _carried(found: Sorted) -> Sorted:
+    """The same, without its rows inside if these have too many values."""
+    if sum(part.rows.size for part in found.inside if part.rows is not None) <= _CARRIED:
+        return found
+    return found._replace(inside=tuple(part._replace(rows=None) for part in found.inside))
 
 
 @dataclass(frozen=True)
@@ -199,10 +214,6 @@ class Guess:
 
     scores: Array  # falling
     rate: float
-
-    @classmethod
-    def by(cls, form: Form, rows: Array, rate: float) -> Guess:
-        return cls(np.sort(form.scores(rows))[::-1], rate)
 
     def bracket(self, size: int, width: float) -> tuple[float, float]:
         """Scores between which the ``size``-th of the table should be."""
@@ -225,23 +236,25 @@ class Chosen(NamedTuple):
 
 def highest(table: AllRows, form: Form, size: int, guess: Guess) -> Chosen:
     """The ``size`` rows of the highest scores, ties by place; in one pass if the guess is right."""
-    width = _WIDTH
+    width = WIDTH
     low, high = guess.bracket(size, width)
     found = table.run(Cut(form, low, high))
+    inside = found.together()
     # the last in the group and the first outside of it must both be inside
-    while not 0 < (need := size - int(found.above.count[0])) < len(found.places):
+    while not 0 < (need := size - int(found.above.count[0])) < len(inside.places):
         width *= 4.0
         wider = guess.bracket(size, width)
         low, high = (low, wider[1]) if need <= 0 else (wider[0], high)
         found = table.run(Cut(form, low, high))
-    order = np.lexsort((found.places, -found.scores))
-    chosen, cut = order[:need], found.scores[order[need - 1 : need + 1]]
-    labels = found.labels
-    labels[found.places] = 0
-    labels[found.places[chosen]] = 1
-    if found.rows is None:
-        last = int(found.places[chosen[-1]])
+        inside = found.together()
+    order = np.lexsort((inside.places, -inside.scores))
+    chosen, cut = order[:need], inside.scores[order[need - 1 : need + 1]]
+    labels = np.concatenate(found.labels)
+    labels[inside.places] = 0
+    labels[inside.places[chosen]] = 1
+    if inside.rows is None:
+        last = int(inside.places[chosen[-1]])
         group = table.run(Cut(form, np.inf, float(cut[0]), last)).above
     else:
-        group = merge(found.above, build(found.rows[np.sort(chosen)], origin=form.origin))
+        group = merge(found.above, _moments(inside.rows[np.sort(chosen)], form.origin))
     return Chosen(labels, group, (float(cut[0]), float(cut[1])))

@@ -14,7 +14,7 @@ from leftout.wording import number
 _BLOCK = 1 << 18
 # Tables of more values are multiplied by blocks, too: sums over all rows at once lose four digits
 # of the mean of half a million rows.
-_WHOLE = 1 << 22
+WHOLE = 1 << 22
 # Columns whose mean is within this many standard deviations of zero need no shift first.
 FIRST, _FAR = 1000, 10.0
 
@@ -82,7 +82,7 @@ def build(
     largest = int(sizes.argmax())
     others = [int(group) for group in np.flatnonzero(sizes) if group != largest]
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        whole = X.size <= _WHOLE and not origin.any()
+        whole = X.size <= WHOLE and not origin.any()
         if whole:
             _add(result, largest, X)
         buffers = np.empty((2, min(_step(n), m), n))  # memory that is new costs more than it holds

@@ -19,7 +19,8 @@ from leftout.core.losses import (
     row_reach,
     top_components_of_rows,
 )
-from leftout.core.moments import Moments, blocks, build, stack, without
+from leftout.core.moments import WHOLE, Moments, blocks, build, merge, stack, without
+from leftout.core.passes import fold
 
 Labels = NDArray[np.int8]
 
@@ -114,7 +115,10 @@ class Problem:
 
     def split(self, labels: Labels) -> Moments:
         """Moments of the rest (0) and the left-out group (1)."""
-        group = build(self.X[labels == 1], origin=self.pooled.origin)
+        index = np.flatnonzero(labels == 1)
+        step = max(WHOLE // self.X.shape[1], 1)  # so that not too many rows are copied at once
+        parts = (index[start : start + step] for start in range(0, max(len(index), 1), step))
+        group = fold((build(self.X[part], origin=self.pooled.origin) for part in parts), merge)
         return stack(without(self.pooled, group), group)
 
     def losses(self, labels: Labels, own: Array | None = None) -> tuple[Array, Array]:

@@ -28,7 +28,7 @@ T = TypeVar("T")
 Fingerprint = tuple[int, int, str]
 
 STORED = (".parquet", ".pq")
-_BUFFER = 1 << 20
+_BUFFER = 1 << 18
 # Bytes of a cell at most in a column of text whose texts are repeated.
 _REPEATED = 6
 

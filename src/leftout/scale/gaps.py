@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.scale.chunks import Chunk
+from leftout.scale.means import by_target
 from leftout.scale.reading import Reader
 from leftout.tables.columns import Column
 from leftout.tables.encoder import TableEncoder, with_gaps
@@ -105,10 +106,17 @@ def learn_by_passes(
     chunks: Sequence[Chunk],
     fold: Callable[..., Any],
     readers: list[Reader],
+    target: Reader | None = None,
 ) -> int:
     """Fit an encoder to columns that are tallies, and say how many features it has."""
     encoder.named(names)
-    plans = encoder.planned(columns, kinds, y)
+    make = None
+    if y is not None and target is not None:
+        make = by_target(
+            columns, kinds, y, encoder.positive, encoder.smooth,
+            chunks=chunks, fold=fold, readers=readers, reader=target,
+        )  # fmt: skip
+    plans = encoder.planned(columns, kinds, y, make)
     flagged = with_gaps(plans)
     flags: list[Flag] = []
     if flagged:

@@ -50,6 +50,8 @@ class Numbers(NamedTuple):
         Rising.
     hashes : int
         The sum of all rows' hashes, which tells what values there are.
+    room : int
+        Times as many values are counted as usual.
     """
 
     n_rows: int
@@ -61,6 +63,7 @@ class Numbers(NamedTuple):
     lowest: Tallied
     highest: Tallied
     hashes: int
+    room: int = 1
 
     @property
     def n_values(self) -> int:
@@ -101,7 +104,7 @@ class Numbers(NamedTuple):
         whole = self.whole and other.whole
         level = max(self.level, other.level)
         kept = _together(self.kept, other.kept)
-        level, kept = _thinned(level, kept, WHOLE if whole else OTHERS)
+        level, kept = _thinned(level, kept, self.room * (WHOLE if whole else OTHERS))
         low = _together(self.lowest, other.lowest)
         high = _together(self.highest, other.highest)
         return Numbers(
@@ -114,16 +117,17 @@ class Numbers(NamedTuple):
             Tallied(low.keys[:ENDS], low.counts[:ENDS]),
             Tallied(high.keys[-ENDS:], high.counts[-ENDS:]),
             (self.hashes + other.hashes) % (1 << 64),
+            self.room,
         )
 
 
 class Counter:
     """Counts the numbers of one chunk, batch by batch."""
 
-    def __init__(self, integer: bool) -> None:
-        self.integer, self.whole = integer, True
+    def __init__(self, integer: bool, room: int = 1) -> None:
+        self.integer, self.whole, self.room = integer, True, room
         self.n_rows = self.n_missing = 0
-        self._room(OTHERS)
+        self._make_room(room * OTHERS)
         self._state = np.zeros(3, dtype=np.int64)  # values counted, level, sum of hashes
         self._low = np.zeros((2, ENDS + 1), dtype=np.int64)  # keys, counts; the first of counts: n
         self._high = np.zeros((2, ENDS + 1), dtype=np.int64)
@@ -142,24 +146,25 @@ class Counter:
         while start < len(keys):
             start = _count(keys, start, self._keys, self._counts, self._state, self._most)
             if start < len(keys):  # no room
-                if self.whole and self._most < WHOLE:
+                if self.whole and self._most < self.room * WHOLE:
                     self._grow()
                 else:
                     self._thin()
 
     def done(self) -> Numbers:
         """What is known of the chunk."""
-        most = WHOLE if self.whole else OTHERS
+        most = self.room * (WHOLE if self.whole else OTHERS)
         level, (keys, counts) = _thinned(int(self._state[1]), self._compact(), most)
         order = np.argsort(keys)
         kept = Tallied(keys[order], counts[order])
         low, high = (_sorted(ends) for ends in (self._low, self._high))
         hashes = int(self._state[2]) % (1 << 64)
         return Numbers(
-            self.n_rows, self.n_missing, self.integer, self.whole, level, kept, low, high, hashes
-        )
+            self.n_rows, self.n_missing, self.integer, self.whole, level, kept, low, high, hashes,
+            self.room,
+        )  # fmt: skip
 
-    def _room(self, most: int) -> None:
+    def _make_room(self, most: int) -> None:
         self._most = most
         self._keys = np.zeros(2 * most, dtype=np.int64)
         self._counts = np.zeros(2 * most, dtype=np.int64)
@@ -170,7 +175,7 @@ class Counter:
 
     def _grow(self) -> None:
         kept = self._compact()
-        self._room(WHOLE)
+        self._make_room(self.room * WHOLE)
         _fill(kept.keys, kept.counts, self._keys, self._counts)
 
     def _thin(self) -> None:

@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
 from leftout.scale.chunks import Chunk, in_order, n_rows_of
 from leftout.scale.gaps import learn_by_passes
 from leftout.scale.reading import Encoding, Reader
 from leftout.scale.standing import Looked, standing
 from leftout.scale.survey import Survey, Surveyed
-from leftout.tables.columns import Column, found
+from leftout.scale.texts import MOST
+from leftout.tables.columns import Column, find, found
 from leftout.tables.deciding import Decided, decide
 from leftout.tables.encoder import ENCODINGS, TableEncoder
-from leftout.tables.encoding import Floats
+from leftout.tables.encoding import Floats, as_read
 from leftout.tables.intake import Intake, check_length, check_width
 from leftout.tables.judging.codes import evenly
 from leftout.tables.said.declared import Declared
+from leftout.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 Fold = Callable[..., Any]
 # Rows of the sample that relations between columns are looked for in.
 SAMPLE = 50_000
+# Times as many values are counted of a column that has more than usual, and is a category.
+_ROOM = 32
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Plan:
     n_rows : int
     readers : dict of Reader
         By the columns' names in the audit.
+    searching : list of Reader
+        Of the columns that the encoder has learned from, as it reads them.
     decided : Decided
         Encoder, parts, kinds, facts and relations, as in memory; columns are tallies. Relations
         (copies, leaks, proxies) come from the sample, all else from all rows. Not sent along.
@@ -62,13 +69,15 @@ class Plan:
     n_rows: int
     encoder: TableEncoder
     readers: dict[str, Reader]
+    searching: list[Reader]
     chunks: list[Chunk] | None = field(default=None, repr=False)
     decided: Decided | None = field(default=None, repr=False)
     places: NDArray[np.int64] | None = field(default=None, repr=False)
     rows: pa.Table | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n_rows": self.n_rows, "encoder": self.encoder, "readers": self.readers}
+        sent = ("n_rows", "encoder", "readers", "searching")
+        return {name: getattr(self, name) for name in sent}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         aside = dict.fromkeys(("chunks", "decided", "places", "rows"))
@@ -79,17 +88,11 @@ class Plan:
     def n_features(self) -> int:
         return len(self.encoder.features_)
 
-    @property
-    def searched(self) -> list[str]:
-        """Columns that the encoder has learned from, in its order."""
-        return [kind.column for kind in self.encoder.kinds_]
-
     def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
         """Encoded rows of a chunk, some at a time, each with the place of its first row."""
-        readers = [self.readers[name] for name in self.searched]
-        encoding = Encoding.of(self.encoder, readers)
+        encoding = Encoding.of(self.encoder, self.searching)
         told = enumerate(self.encoder.plans_)
-        needed = {place: readers[place] for place, one in told if one.becomes is not None}
+        needed = {place: self.searching[place] for place, one in told if one.becomes is not None}
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
             columns = {
                 place: reader.column(cells)
@@ -189,14 +192,26 @@ def plan(
     unread = frozenset(map(str, found(names, drop, "drop")))
     places, spaced = drawn(n_rows, sample, seed), evenly(n_rows).astype(np.int64)
     every = np.union1d(places, spaced)
-    surveyed = fold(Survey(every, unread, _marks(declared, names)), chunks, Surveyed.merge)
+    marks = _marks(declared, names)
+    surveyed = fold(Survey(every, unread, marks), chunks, Surveyed.merge)
     looked = Looked(surveyed.rows, np.searchsorted(every, places), np.searchsorted(every, spaced))
     said = {*declared.dictionary.categorical, *declared.categorical} - declared.numeric
-    raw = [
-        standing(name, surveyed.columns[name], looked, layout.of[name], name in said,
-                 name in unread)
-        for name in names
-    ]  # fmt: skip
+
+    def stand(name: str, found: Surveyed) -> Column:
+        kind = layout.of[name]
+        return standing(name, found.columns[name], looked, kind, name in said, name in unread)
+
+    raw = [stand(name, surveyed) for name in names]
+    again = tuple(_uncounted(raw, declared, unread))
+    if again:
+        few = np.empty(0, dtype=np.int64)
+        counted = fold(Survey(few, unread, marks, again, _ROOM), chunks, Surveyed.merge)
+        raw = [stand(c.name, counted) if c.name in again else c for c in raw]
+        for name in _uncounted(raw, declared, unread):
+            raise Refusal(
+                f"The column {shortened(name)!r} is to be read as categories, but it takes more "
+                f"than {_ROOM * MOST:,} values. Drop it ({asking('drop', [name])})."
+            )
     declared.check(raw)
     by_name = {column.name: column for column in raw}
 
@@ -205,9 +220,12 @@ def plan(
 
     def learn(encoder: TableEncoder, called: list[str], columns: list[Column], *more: Any) -> int:
         readers = [reader(*pair) for pair in zip(called, columns, strict=True)]
+        _, y = more
+        outcome = None if y is None else reader(find(names, target, "target"), y)
         return learn_by_passes(
-            encoder, called, columns, *more, chunks=chunks, fold=fold, readers=readers
-        )
+            encoder, called, columns, *more, chunks=chunks, fold=fold, readers=readers,
+            target=outcome,
+        )  # fmt: skip
 
     decided = decide(
         raw, declared, learn, target=target, positive=positive, prediction=prediction,
@@ -225,7 +243,24 @@ def plan(
         if fact.label in made
     }
     rows = surveyed.rows.take(looked.sample)
-    return Plan(n_rows, decided.encoder, readers, list(chunks), decided, places, rows)
+    pairs = zip(decided.searched, decided.encoder.kinds_, strict=True)
+    searching = [readers[column.name].as_read(as_read(column, kind)) for column, kind in pairs]
+    return Plan(n_rows, decided.encoder, readers, searching, list(chunks), decided, places, rows)
+
+
+def _uncounted(raw: Sequence[Column], declared: Declared, unread: frozenset[str]) -> list[str]:
+    """Columns that are categories, though not all of their values are known."""
+    many = [
+        column
+        for column in raw
+        if column.tally is not None
+        and column.tally.n_values is not None
+        and (column.categories is not None or column.name in declared.dictionary.entries)
+        and column.name not in unread
+    ]
+    kinds = declared.judged(many)[1] if many else []
+    pairs = zip(many, kinds, strict=True)
+    return [column.name for column, kind in pairs if kind.read_as == "category"]
 
 
 def drawn(n_rows: int, size: int, seed: int | None) -> NDArray[np.int64]:

@@ -19,8 +19,6 @@ from leftout.tables.said.declared import Declared
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_EMPTY = np.empty(0)
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -50,6 +48,8 @@ class Reader:
     @classmethod
     def of(cls, raw: Column, made: Column, kind: pa.DataType, declared: Declared) -> Reader:
         """A reader for a column by its tallies, as it is stored and as it is meant."""
+        import pyarrow.types as is_a
+
         assert raw.tally is not None
         nothing = -1 if made.categories is not None else np.nan
         n = len(raw) - bool(raw.missing.any())  # a gap stands last
@@ -57,12 +57,15 @@ class Reader:
         filled = replace(made, values=become, tally=None)
         known: dict[str, int] | Floats | None = None
         if raw.tally.n_values is None and raw.categories is not None:
-            if raw.levels is None or kind == "bool":
+            if is_a.is_timestamp(kind) or is_a.is_date(kind):  # said to be categories
+                when = np.array(raw.categories, dtype="datetime64[us]")
+                known = when.astype(np.int64).astype(np.float64)
+            elif raw.levels is None or is_a.is_boolean(kind):
                 known = {text: at for at, text in enumerate(raw.categories)}
                 at = np.append(np.argsort(raw.values[:n]), n)
                 filled = replace(filled, values=become[at])
             else:
-                known = np.append(raw.levels, _EMPTY)
+                known = raw.levels
         elif raw.tally.n_values is None and made.categories is not None:
             known = raw.values[:n]
         if known is None:
@@ -86,6 +89,15 @@ class Reader:
         places = np.searchsorted(self.known, values)
         places[np.isnan(values)] = gap
         return replace(self.made, values=self.made.values[places])
+
+    def as_read(self, column: Column) -> Reader:
+        """The same where numbers are read as the categories that a tally of them has become."""
+        if self.made.categories is not None or column.categories is None:
+            return self
+        gap = bool(column.missing.any())
+        codes = np.append(column.values[: len(column) - gap], -1).astype(np.int32)
+        made = replace(column, values=codes, tally=None)
+        return replace(self, made=made, known=column.levels)
 
     def _alike(self, column: Column) -> Column:
         """Numbers as they are but for what stands for nothing; texts read one by one."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Rows that are read at a time; of wide tables fewer, so that as many cells are.
-_ROWS, _CELLS = 1 << 16, 1 << 22
+_ROWS, _CELLS = 1 << 15, 1 << 21
 _UNNAMED = re.compile(r"__index_level_\d+__")
 
 

@@ -50,26 +50,44 @@ class Survey:
         Columns whose cells need not be read.
     marks : dict
         Texts that somebody has declared missing, of columns that have some.
+    names : tuple of str or None
+        Columns that are summarised; None: all.
+    room : int
+        Times as many distinct values are counted as usual.
     """
 
     places: Places
     unread: frozenset[str] = frozenset()
     marks: dict[str, frozenset[str]] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+    room: int = 1
 
     def __call__(self, chunk: Chunk) -> Surveyed:
         import pyarrow as pa
 
-        each = {
-            name: _summing(name, kind, name in self.unread, self.marks.get(name, frozenset()))
-            for name, kind in chunk.layout.of.items()
-        }
+        names = chunk.layout.names if self.names is None else self.names
+        each = {name: self._summing(name, chunk.layout.of[name]) for name in names}
         rows = [_schema(chunk).empty_table()]
-        for start, batch in chunk.batches():
+        for start, batch in chunk.batches(names):
             for name, cells in zip(each, batch.columns, strict=True):
                 each[name].add(cells)
             rows += self._taken(chunk, start, batch)
         columns = {name: summing.done() for name, summing in each.items()}
         return Surveyed(columns, pa.concat_tables(rows))
+
+    def _summing(self, name: str, kind: pa.DataType) -> Any:
+        import pyarrow.types as is_a
+
+        if is_a.is_integer(kind):
+            return _Wholes(self.room)
+        numeric = (
+            is_a.is_floating, is_a.is_timestamp, is_a.is_date, is_a.is_decimal, is_a.is_time,
+            is_a.is_duration, is_a.is_null,
+        )  # fmt: skip
+        unread = name in self.unread
+        if unread or any(is_it(kind) for is_it in numeric):
+            return _Floats(name, kind, unread, self.room)
+        return _Words(name, kind, self.marks.get(name, frozenset()), self.room)
 
     def rows(self, chunk: Chunk) -> pa.Table:
         """The rows of a chunk alone."""
@@ -91,24 +109,11 @@ class Survey:
         return [pa.Table.from_batches([taken]).cast(_schema(chunk))]
 
 
-def _summing(name: str, kind: pa.DataType, unread: bool, marks: frozenset[str]) -> Any:
-    import pyarrow.types as is_a
-
-    if is_a.is_integer(kind):
-        return _Wholes()
-    numeric = (
-        is_a.is_floating, is_a.is_timestamp, is_a.is_date, is_a.is_decimal, is_a.is_time,
-        is_a.is_duration, is_a.is_null,
-    )  # fmt: skip
-    of_numbers = unread or any(is_it(kind) for is_it in numeric)
-    return (_Floats if of_numbers else _Words)(name, kind, unread, marks)
-
-
 class _Wholes:
     """Sums up whole numbers, batch by batch."""
 
-    def __init__(self) -> None:
-        self.counter = Counter(integer=True)
+    def __init__(self, room: int) -> None:
+        self.counter = Counter(integer=True, room=room)
 
     def add(self, cells: pa.Array) -> None:
         whole = whole_numbers(cells)
@@ -121,9 +126,9 @@ class _Wholes:
 class _Floats:
     """Sums up other numbers and dates; cells that are not read are missing."""
 
-    def __init__(self, name: str, kind: pa.DataType, unread: bool, marks: Any) -> None:
+    def __init__(self, name: str, kind: pa.DataType, unread: bool, room: int) -> None:
         self.name, self.kind, self.unread = name, kind, unread
-        self.counter = Counter(integer=False)
+        self.counter = Counter(integer=False, room=room)
 
     def add(self, cells: pa.Array) -> None:
         values = raw_column(self.name, cells, self.kind, self.unread).numbers
@@ -136,10 +141,10 @@ class _Floats:
 class _Words:
     """Sums up texts, categories, and yes and no."""
 
-    def __init__(self, name: str, kind: pa.DataType, unread: bool, marks: frozenset[str]) -> None:
+    def __init__(self, name: str, kind: pa.DataType, marks: frozenset[str], room: int) -> None:
         self.name, self.kind = name, kind
         self.ordered = bool(getattr(kind, "ordered", False))
-        self.adding = Adding(Texts(marks=marks, order=() if self.ordered else None))
+        self.adding = Adding(Texts(marks=marks, order=() if self.ordered else None, room=room))
 
     def add(self, cells: pa.Array) -> None:
         if is_plain_text(cells):

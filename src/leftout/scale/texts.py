@@ -92,6 +92,8 @@ class Texts(NamedTuple):
         Categories in the order that somebody has put them in.
     marks : frozenset of str
         Texts that somebody has declared missing.
+    room : int
+        Times as many texts are counted as usual.
     """
 
     n_rows: int = 0
@@ -101,6 +103,7 @@ class Texts(NamedTuple):
     gone: Gone = Gone()
     order: tuple[str, ...] | None = None
     marks: frozenset[str] = frozenset()
+    room: int = 1
 
     @property
     def n_values(self) -> int:
@@ -142,7 +145,8 @@ class Adding:
             if text not in counts:
                 self._length += len(text)
             counts[text] = counts.get(text, 0) + count
-        if other.level < level or len(counts) > MOST or self._length > LENGTH:
+        most, length = MOST * one.room, LENGTH * one.room
+        if other.level < level or len(counts) > most or self._length > length:
             self._thin(level)
 
     def add_words(
@@ -174,7 +178,7 @@ class Adding:
         self._sum = one._replace(n_rows=one.n_rows + len(cells), n_missing=n_missing, gone=gone)
         held = pc.value_counts(known.cast(pa.large_string()))
         self._waiting.append(pa.table({"text": held.field(0), "count": held.field(1)}))
-        if sum(map(len, self._waiting)) > MOST:
+        if sum(map(len, self._waiting)) > MOST * one.room:
             self._compact()
 
     def _compact(self) -> None:
@@ -189,7 +193,7 @@ class Adding:
         )
         texts, level, gone = every.column("text").combine_chunks(), self._sum.level, self._sum.gone
         sizes = pc.utf8_length(texts).to_numpy()
-        level, stay = _stay(hashed(texts), sizes, level)
+        level, stay = _stay(hashed(texts), sizes, level, self._sum.room)
         if not stay.all():
             left = texts.filter(pa.array(~stay)).to_pylist() if not gone.settled else []
             self._sum = self._sum._replace(level=level, gone=Gone.of(left, gone, self._sum.marks))
@@ -213,7 +217,7 @@ class Adding:
         """Keep no more texts than there is room for, at a level or the first above it."""
         texts, gone = list(self._counts), self._sum.gone
         sizes = np.array([len(text) for text in texts], dtype=np.int64)
-        level, stay = _stay(hashed_texts(texts), sizes, level)
+        level, stay = _stay(hashed_texts(texts), sizes, level, self._sum.room)
         left = [texts[place] for place in np.flatnonzero(~stay)] if not gone.settled else []
         gone = Gone.of(left, gone, self._sum.marks)
         self._counts = {texts[at]: self._counts[texts[at]] for at in np.flatnonzero(stay)}
@@ -222,12 +226,12 @@ class Adding:
 
 
 def _stay(
-    zeros: NDArray[np.uint64], sizes: NDArray[np.int64], level: int
+    zeros: NDArray[np.uint64], sizes: NDArray[np.int64], level: int, room: int
 ) -> tuple[int, NDArray[np.bool_]]:
     """Which texts stay at a level, or at the first above it where there is room for them."""
     while True:
         stay = zeros >> np.uint64(64 - level) == 0 if level else np.ones(len(zeros), dtype=bool)
-        if stay.sum() <= MOST and sizes[stay].sum() <= LENGTH:
+        if stay.sum() <= MOST * room and sizes[stay].sum() <= LENGTH * room:
             return level, stay
         level += 1
 

@@ -15,7 +15,7 @@ from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
 from leftout.solvers.ascending import ROWS, Found, ascend, evaluated, offered, search
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.moves import higher_side, sweep
-from leftout.solvers.passing import LARGE, Whole, search_passes
+from leftout.solvers.passing import LARGE, Whole, profile_passes, search_passes
 from leftout.wording import number
 
 # Rounds of exact exchanges.
@@ -88,6 +88,8 @@ class Alternating:
         more than a few; on the way back, each is offered the components of the one after.
         ``problem.group_size`` is not looked at.
         """
+        if problem.X.size > LARGE:
+            return profile_passes(Whole.of(problem), sizes, means, self.n_starts)
         found: list[Found] = []
         narrow = problem.narrow()
         for size in sizes:

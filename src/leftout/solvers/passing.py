@@ -15,13 +15,23 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_form
-from leftout.core.losses import Array, Loss, evaluate, own_components
+from leftout.core.cutting import (
+    WIDTH,
+    Cut,
+    Form,
+    Guess,
+    Inside,
+    Single,
+    highest,
+    reach_form,
+    score_form,
+)
+from leftout.core.losses import Array, Loss, basis_loss, evaluate, own_components
 from leftout.core.moments import Moments, build, stack, without
 from leftout.core.passes import AllRows, InMemory, Places
 from leftout.core.problem import Labels, Problem
@@ -33,18 +43,23 @@ from leftout.wording import number
 
 # Tables of more values than this are passed over.
 LARGE = 1 << 22
-# The even sample: one in so many rows, within these numbers of values.
-_EVEN, _FEWEST, _MOST = 24, 1 << 21, 1 << 23
-# A pool has so many times the rows of the group; fewer where they would be more than _FEWEST
-# values, and where that leaves less than _LEAST times the group, it is left to the even sample.
-_POOL, _LEAST, _SMALL_POOL = 8, 3, 8192
+# The even sample: one in so many rows, within these numbers of values. Another, of so many rows,
+# guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
+_EVEN, _FEWEST, _MOST, _APART = 24, 1 << 21, 1 << 23, 1 << 14
+# A pool has so many times the rows of the group and not fewer than _SMALL_POOL, but not more than
+# _FEWEST values. Where that is less than _LEAST times the group, there is the even sample.
+_POOL, _LEAST, _SMALL_POOL = 5, 3, 8192
 # Lines of climbs, climbs in each, and the rows they are on.
 _LINES, _CLIMBS, _ROWS = 3, 8, 4096
-# Groups in the even sample have at least so many rows.
+# Starts in the even sample are for groups of so many rows at least.
 _MEMBERS = 512
-# Turns in a sample or a pool; passes over the table, and the gain from which another is worth it.
-_TURNS, _PASSES, _GAIN = 8, 4, 2e-4
-# See `Alternating`.
+# Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
+# and the share of the disparity that makes another worth it.
+_FIRST, _TURNS, _PASSES, _IN_POOLS, _GAIN = 2, 12, 4, 2, 2e-4
+# Steps go on in the direction of the last, so much further; more, where gains grow.
+_NEAR, _FAR = 1.0, 2.0
+# Where the size is free, another is looked at in a sample if the components at hand promise a
+# disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
 _DOUBT, _FINEST = 0.25, 0.1
 
 
@@ -94,7 +109,8 @@ class Group(NamedTuple):
     sides: Moments  # of rest and group
     own: Array
     value: float
-    places: Places  # of its rows, in the table or part that it was found in
+    places: Places  # of its rows, in the table or part that it was found in; rising
+    cut: tuple[float, float] = (np.nan, np.nan)  # see `Chosen`, where all rows were looked at
 
     @classmethod
     def of(cls, loss: Loss, V: Array, pooled: Moments, group: Moments, places: Places) -> Group:
@@ -103,17 +119,17 @@ class Group(NamedTuple):
         losses = evaluate(loss, sides, V, own)
         return cls(len(places), sides, own, float(losses[1] - losses[0]), places)
 
-    def beyond(self, loss: Loss, before: Group | None) -> Array:
-        """Components of where the way from the group before leads: as far again beyond this one.
+    def beyond(self, loss: Loss, before: Group | None, times: float) -> Array:
+        """Components of a point further on the way from the group before.
 
         Each step goes a little in the direction of the last. Going further saves most of them.
         """
         if before is None:
             return self.own
         count, total, second, origin = self.sides
-        _, total_before, second_before, _ = before.sides
-        ahead = Moments(count, 2.0 * total - total_before, 2.0 * second - second_before, origin)
-        return own_components(loss, ahead, self.own.shape[1])
+        total = total + times * (total - before.sides.total)
+        second = second + times * (second - before.sides.second)
+        return own_components(loss, Moments(count, total, second, origin), self.own.shape[1])
 
 
 class Way(NamedTuple):
@@ -125,48 +141,55 @@ class Way(NamedTuple):
 
 
 def _rise(
-    step: Callable[[Array], Group], loss: Loss, own: Array, turns: int, gain: float = 0.0
+    step: Callable[[Array], Group],
+    loss: Loss,
+    own: Array,
+    turns: int,
+    gain: float = 0.0,
+    best: Group | None = None,
 ) -> Way:
     """Alternate while the true disparity rises: the best rows, their components, and so on."""
-    best = before = None
     trail: list[tuple[float, int]] = []
+    last = np.inf
     for _ in range(turns):
         now = step(own)
-        moved = now.size if best is None else _moved(best.places, now.places)
-        trail.append((now.value, moved))
         if best is None or now.value > best.value:
-            little = best is not None and now.value - best.value <= gain * abs(now.value)
-            best, before = now, best
-            own = best.beyond(loss, before)
-            if little:
+            trail.append((now.value, now.size if best is None else _moved(best, now)))
+            more = np.inf if best is None else now.value - best.value
+            own, best = now.beyond(loss, best, _FAR if more > last else _NEAR), now
+            if more <= gain * abs(now.value):
                 return Way(best, tuple(trail), "gain")
+            last = more
         elif own is best.own:
-            return Way(best, tuple(trail[:-1]), "local optimum")
+            return Way(best._replace(cut=now.cut), tuple(trail), "local optimum")
         else:  # too far: from the best, without a run-up
-            trail.pop()
             own = best.own
     assert best is not None
     return Way(best, tuple(trail), "max_passes")
 
 
-def _moved(a: Places, b: Places) -> int:
-    return len(a) + len(b) - 2 * len(np.intersect1d(a, b, assume_unique=True))
+def _moved(a: Group, b: Group) -> int:
+    """Rows that are in one of two groups."""
+    at = np.searchsorted(a.places, b.places)
+    both = int(np.sum(a.places[np.minimum(at, a.size - 1)] == b.places))
+    return a.size + b.size - 2 * both
 
 
 def _in_part(part: Problem, size: int) -> Callable[[Array], Group]:
-    """The step to the best rows of a part."""
+    """The step to the best rows of a part; nobody asks for digits there."""
     weight = size / (float(part.pooled.count[0]) - size)
+    short = part.X.astype(np.float32)
 
     def step(own: Array) -> Group:
-        scores = _quick(part.X, score_form(part.loss, part.V, own, weight))
+        scores = _quick(short, score_form(part.loss, part.V, own, weight))
         index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
         return Group.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
 
     return step
 
 
-def _quick(X: Array, M: Array) -> Array:
-    scores: Array = np.einsum("ij,ij->i", X @ M, X)
+def _quick(short: Single, M: Array) -> Single:
+    scores: Single = np.einsum("ij,ij->i", short @ M.astype(np.float32), short)
     return scores
 
 
@@ -177,13 +200,16 @@ class Samples:
         table = whole.table
         m, n = table.n_rows, table.n_features
         count = min(m, int(np.clip(m // _EVEN, _FEWEST // n, _MOST // n)))
-        places = np.sort(rng.choice(m, count, replace=False)).astype(np.intp)
-        self.whole, self.rng, self.rate = whole, rng, count / m
-        self.even = whole.part(table.take(places), self.rate)
+        apart = min(m, _APART)
+        self.whole, self.rate, self.rate_apart = whole, count / m, apart / m
+        self.even = whole.part(table.take(_drawn(rng, m, count)), self.rate)
+        self.apart = (table.take(_drawn(rng, m, apart)) - whole.pooled.origin).astype(np.float32)
         self._long: tuple[int, Problem] | None = None
+        self.latest: Problem | None = None  # the last pool
 
     def guess(self, form: Form) -> Guess:
-        return Guess(np.sort(_quick(self.even.X, form.M))[::-1], self.rate)
+        scores = np.sort(_quick(self.apart, form.M))[::-1]
+        return Guess(scores.astype(np.float64), self.rate_apart)
 
     def size(self, size: int) -> int:
         """A group's size in the even sample."""
@@ -191,24 +217,23 @@ class Samples:
 
     def pool_rows(self, size: int) -> int:
         """How many rows the pool of a group has; 0 where it is a group for the even sample."""
-        n = self.whole.table.n_features
-        rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n)
-        small = self.rate * size < _MEMBERS * _POOL and rows >= _LEAST * size
-        return rows if small and rows < self.whole.table.n_rows else 0
+        m, n = self.whole.table.n_rows, self.whole.table.n_features
+        rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, m - 1)
+        return rows if rows >= _LEAST * size else 0
 
-    def pool(self, form: Form, count: int) -> tuple[Problem, Places]:
-        """At least about ``count`` rows of the highest scores, in one pass, by falling score."""
-        guess, width = self.guess(form), 4.0
-        low = guess.bracket(count, width)[0]
-        found = self.whole.table.run(Cut(form, low, np.inf))
-        while len(found.places) < count and low > -np.inf:
-            width *= 4.0
+    def pool(self, form: Form, count: int) -> tuple[Problem, Inside]:
+        """The ``count`` rows of the highest scores, in one pass if the guess is right."""
+        guess, width, low = self.guess(form), WIDTH, np.inf
+        while True:
             low = guess.bracket(count, width)[0]
-            found = self.whole.table.run(Cut(form, low, np.inf))
+            found = self.whole.table.run(Cut(form, low, np.inf)).together()
+            if len(found.places) >= count:
+                break
+            width *= 4.0
         best = np.sort(np.lexsort((found.places, -found.scores))[:count])
         places = found.places[best]
         rows = self.whole.table.take(places) if found.rows is None else found.rows[best]
-        return self.whole.part(rows, 1.0), places
+        return self.whole.part(rows, 1.0), Inside(places, found.scores[best], None)
 
     def longest(self, count: int) -> Problem:
         """The rows of the longest reach."""
@@ -216,6 +241,17 @@ class Samples:
             reach = Form(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
             self._long = count, self.pool(reach, count)[0]
         return self._long[1]
+
+    def bound(self, size: int) -> float:
+        """No group of this size has a larger disparity: see ``Problem.bound``, which only falls."""
+        if self._long is None:
+            return np.inf
+        part = self._long[1]
+        return part.bound(min(size, len(part.X)))
+
+
+def _drawn(rng: np.random.Generator, n_rows: int, count: int) -> Places:
+    return np.sort(rng.choice(n_rows, count, replace=False)).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -234,16 +270,16 @@ class _Search:
         for rng in self.means.rng.spawn(lines):
             for guide in guides:
                 rows, few = part_of(guide, size, rng, _ROWS)
-                ends.append(line(rows, lay_out(rows), few, self.climbs, rng, own)[1])
+                climbs = self.climbs * max(1, _ROWS // len(rows.X))
+                ends.append(line(rows, lay_out(rows), few, climbs, rng, own)[1])
         return ends
 
-    def in_part(
-        self, part: Problem, size: int, starts: Sequence[Array], turns: int = _TURNS
-    ) -> Group:
+    def in_part(self, part: Problem, size: int, starts: Sequence[Array], turns: int) -> Group:
         """The best group of a part that lies up from the starts."""
         step = _in_part(part, size)
-        ways = [_rise(step, part.loss, own, turns) for own in starts]
-        return max((way.best for way in ways), key=lambda group: group.value)
+        ways = [_rise(step, part.loss, own, _FIRST) for own in starts]
+        best = max((way.best for way in ways), key=lambda group: group.value)
+        return _rise(step, part.loss, best.own, turns, _GAIN, best).best
 
     def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> Way:
         """The best group of a size, from all rows."""
@@ -251,38 +287,103 @@ class _Search:
         rows = self.samples.pool_rows(size)
         if not rows:
             starts = self.starts(even, few, lines, own)
-            start = self.in_part(even, few, starts).own
-            return self.passes(size, start)
+            start = self.in_part(even, few, starts, _FIRST)
+            return self.rise(size, start.own)
         long = self.samples.longest(rows)
-        starts = [self.in_part(long, size, self.starts(long, size, lines, own)).own]
+        starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
         many = min(max(few, _MEMBERS), len(even.X) // 4)
-        starts += [self.in_part(even, many, self.starts(even, many, 1, own)).own]
+        starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
         starts += [] if own is None else [own]
-        ways = [self.in_pools(size, rows, start, 1) for start in starts]
-        best = max(ways, key=lambda way: way.best.value)
-        return self.in_pools(size, rows, best.best.own, _PASSES)
+        step = self.step(size)
+        best = max((step(start) for start in starts), key=lambda group: group.value)
+        way = self.rise(size, best.own, best)
+        return way._replace(trail=((best.value, size), *way.trail))
 
-    def passes(self, size: int, own: Array) -> Way:
-        """Up by passes over the whole table."""
-        whole = self.whole
+    def rise(self, size: int, own: Array, best: Group | None = None) -> Way:
+        """Up by passes over all rows; more of them where a score takes few products."""
+        d, n = self.whole.V.shape
+        passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
+        if self.samples.pool_rows(size):
+            passes = _IN_POOLS
+        return _rise(self.step(size), self.whole.loss, own, passes, _GAIN, best)
 
-        def step(own: Array) -> Group:
+    def step(self, size: int) -> Callable[[Array], Group]:
+        """The step to the best rows of all, by a pass."""
+        whole, samples = self.whole, self.samples
+        rows = samples.pool_rows(size)
+
+        def by_moments(own: Array) -> Group:
             form = whole.form(own, size)
-            found = highest(whole.table, form, size, self.samples.guess(form))
+            found = highest(whole.table, form, size, samples.guess(form))
             places = np.flatnonzero(found.labels)
-            return Group.of(whole.loss, whole.V, whole.pooled, found.group, places)
+            group = Group.of(whole.loss, whole.V, whole.pooled, found.group, places)
+            return group._replace(cut=found.cut)
 
-        return _rise(step, whole.loss, own, _PASSES, _GAIN)
+        def by_pool(own: Array) -> Group:
+            pool, inside = samples.pool(whole.form(own, size), rows)
+            samples.latest = pool
+            found = self.in_part(pool, size, [own], _TURNS)
+            scores = np.sort(inside.scores)[::-1]
+            cut = float(scores[size - 1]), float(scores[size])
+            return found._replace(places=inside.places[found.places], cut=cut)
 
-    def in_pools(self, size: int, rows: int, own: Array, passes: int) -> Way:
-        """Up in pools, each brought home by a pass over the whole table."""
+        return by_pool if rows else by_moments
 
-        def step(own: Array) -> Group:
-            pool, places = self.samples.pool(self.whole.form(own, size), rows)
-            found = self.in_part(pool, size, [own], 4 * _TURNS)
-            return found._replace(places=places[found.places])
+    def offset(self, way: Way) -> float:
+        """Half way between the lowest score in the group and the highest outside of it."""
+        cut, group = way.best.cut, way.best
+        if way.stopped != "local optimum":  # that cut is by the components before
+            form = self.whole.form(group.own, group.size)
+            cut = highest(self.whole.table, form, group.size, self.samples.guess(form)).cut
+        return (cut[0] + cut[1]) / 2.0
 
-        return _rise(step, self.whole.loss, own, passes, _GAIN)
+    def free(self) -> Way:
+        """The best group of any size: up from the smallest by doubling, then around the best.
+
+        Other sizes are looked at in the last pool, whose partitions are those of the table, and
+        larger ones in the even sample; only what is better there is looked for in all rows.
+        """
+        first, last = self.whole.min_size, self.whole.table.n_rows - self.whole.min_size
+        way = self.at(first)
+        sizes = [first]
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = {first}, sizes[1:]
+        while untried:
+            for size in untried:
+                way = self.better(way, size)
+            tried.update(untried)
+            best = way.best.size
+            below, above = [t for t in tried if t < best], [t for t in tried if t > best]
+            middles = {(best + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
+            untried = sorted(t for t in middles - tried if abs(t - best) >= _FINEST * best)
+        return way
+
+    def better(self, way: Way, size: int) -> Way:
+        """The way so far, or a better one to a group of another size."""
+        best, part, few = way.best, self.samples.latest, size
+        if self.samples.bound(size) <= best.value:
+            return way
+        if part is None or _LEAST * size > len(part.X):
+            part, few = self.samples.even, self.samples.size(size)
+        near = min(size, best.size) / max(size, best.size)
+        if _promise(part, few, best.own) < near**_DOUBT * best.value:
+            return way
+        there = self.in_part(part, few, [best.own], _FIRST)
+        if there.value <= best.value:
+            return way
+        found = self.rise(size, there.own)
+        return max(way, found, key=lambda way: way.best.value)
+
+
+def _promise(part: Problem, size: int, own: Array) -> float:
+    """Disparity of the best group of a size in a part under components of another."""
+    rest = float(part.pooled.count[0]) - size
+    scores = _quick(part.X.astype(np.float32), score_form(part.loss, part.V, own, size / rest))
+    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+    return (
+        float(chosen.mean()) - basis_loss(part.loss, part.pooled.second[0], part.V, own[0]) / rest
+    )
 
 
 def search_passes(whole: Whole, means: Means, n_starts: int | None = None) -> SearchResult:
@@ -292,24 +393,37 @@ def search_passes(whole: Whole, means: Means, n_starts: int | None = None) -> Se
     for, or after ``"max_passes"``.
     """
     with one_thread():
-        climbs = _CLIMBS if n_starts is None else max(1, n_starts // _LINES)
-        search = _Search(whole, Samples(whole, means.rng), means, climbs)
-        way = search.at(whole.group_size or whole.min_size)
+        search = _search(whole, means, n_starts)
+        way = search.free() if whole.group_size is None else search.at(whole.group_size)
         means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
-        return _result(search, way)
+        return replace(_result(whole, way), offset=search.offset(way))
 
 
-def _result(search: _Search, way: Way) -> SearchResult:
-    whole, group = search.whole, way.best
+def profile_passes(
+    whole: Whole, sizes: Sequence[int], means: Means, n_starts: int | None = None
+) -> list[SearchResult]:
+    """The best groups of several sizes, in rising order, each from the components before."""
+    with one_thread():
+        search, own, found = _search(whole, means, n_starts), None, []
+        for size in sizes:
+            way = search.at(size, own, _LINES if own is None else 1)
+            own = way.best.own
+            found.append(_result(whole, way))
+        return found
+
+
+def _search(whole: Whole, means: Means, n_starts: int | None) -> _Search:
+    climbs = _CLIMBS if n_starts is None else max(1, n_starts // _LINES)
+    return _Search(whole, Samples(whole, means.rng), means, climbs)
+
+
+def _result(whole: Whole, way: Way) -> SearchResult:
     labels: Labels = np.zeros(whole.table.n_rows, dtype=np.int8)
-    labels[group.places] = 1
-    form = whole.form(group.own, group.size)
-    cut = highest(whole.table, form, group.size, search.samples.guess(form)).cut
+    labels[way.best.places] = 1
     return SearchResult(
         labels=labels,
-        own=group.own,
+        own=way.best.own,
         history=as_history(*zip(*way.trail, strict=True)),
         stopped=way.stopped,
-        sides=group.sides,
-        offset=(cut[0] + cut[1]) / 2.0,
+        sides=way.best.sides,
     )

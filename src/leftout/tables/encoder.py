@@ -1,6 +1,7 @@
 """Any table in, a matrix in [0, 1] out: a scikit-learn transformer."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from leftout.checks import Refusal, check_choice
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
-from leftout.tables.encoding import LEVELS, Becomes, ColumnEncoding, Floats, Plan, Read
+from leftout.tables.encoding import LEVELS, Becomes, ColumnEncoding, Floats, Plan, Read, Words
 from leftout.tables.flags import Flag, merged
 from leftout.tables.frames import as_frame
 from leftout.tables.judging.kinds import Kind
@@ -203,13 +204,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.settle(kinds, plans, merged(gaps, [column.name for column in columns]))
 
     def planned(
-        self, columns: list[Column], kinds: list[Kind], target: Column | None
+        self,
+        columns: list[Column],
+        kinds: list[Kind],
+        target: Column | None,
+        by_target: Callable[[Column], Words] | None = None,
     ) -> list[Plan]:
-        """What becomes of each column for itself, without the flags of missing cells."""
-        how: dict[str, Any] = {"smooth": self._smooth(), "levels": self._levels()}
+        """What becomes of each column for itself, without the flags of missing cells.
+
+        ``by_target`` makes categories means of the target, where its rows are elsewhere.
+        """
+        smooth = self._smooth()
+        how: dict[str, Any] = {"levels": self._levels()}
         if target is not None:
-            how["y"] = as_numbers(target, self.positive)
-            how["target"] = called(target, self.positive)
+            if by_target is None:
+                y = as_numbers(target, self.positive)
+                by_target = partial(Words.by_target, y=y, smooth=smooth)
+            how |= {"by_target": by_target, "target": called(target, self.positive)}
         plans = [Plan.of(c, kind, **how) for c, kind in zip(columns, kinds, strict=True)]
         if all(plan.becomes is None for plan in plans):
             raise Refusal(_nothing_left([plan.told for plan in plans]))

@@ -9,6 +9,7 @@ by the root of two. A missing cell takes the middle of its column, and a flag sa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -158,9 +159,14 @@ class Words:
         encoder = TargetEncoder(target_type="continuous", smooth=smooth)
         encoder.fit(codes[known][:, None], y[known])
         means = encoder.transform(np.arange(len(texts) + 1)[:, None])
-        low, high = means[codes].min(), means[codes].max()
+        return cls.by_means(texts, means[:, 0])
+
+    @classmethod
+    def by_means(cls, texts: list[str | None], means: Floats) -> Words:
+        """A mean of each value and, the last, of new ones; scaled from the values' smallest."""
+        low, high = means[:-1].min(), means[:-1].max()
         scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-        return cls(_places(texts), scaled, [""], False)
+        return cls(_places(texts), scaled[:, None], [""], False)
 
     def names(self, name: str) -> list[str]:
         return [f"{name}{said}" for said in self.features]
@@ -188,14 +194,13 @@ class Plan:
         column: Column,
         kind: Kind,
         *,
-        y: Floats | None = None,
+        by_target: Callable[[Column], Words] | None = None,
         target: str = "the target",
-        smooth: float | str = "auto",
         levels: int = LEVELS,
     ) -> Plan:
         """Learn from a cleaned column, read as its kind says.
 
-        ``y`` is the target as numbers, NaN where it is not known; None for yes-or-no columns.
+        ``by_target`` makes categories means of a target; None for yes-or-no columns.
         """
         name, missing = column.name, column.n_missing
         told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
@@ -205,8 +210,8 @@ class Plan:
         becomes: Becomes
         if not column.words:
             becomes = Numbers.of(column)
-        elif y is not None and len(coded(column)[0]) > 2:
-            becomes = Words.by_target(column, y, smooth)
+        elif by_target is not None and len(coded(column)[0]) > 2:
+            becomes = by_target(column)
         else:
             becomes = Words.of(column, levels)
         how = _told(column, None if becomes.flagged else target, levels)

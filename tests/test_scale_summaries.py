@@ -1,0 +1,231 @@
+"""Summaries of chunks, merged in whatever way, are those of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leftout.scale import numbers, texts
+from leftout.scale.chunks import in_order, listed
+from leftout.scale.gaps import Gaps, GapsPass
+from leftout.scale.means import MeansPass, merged
+from leftout.scale.numbers import Counter, floats_of, keys_of
+from leftout.scale.planning import plan
+from leftout.scale.survey import Survey, Surveyed
+from leftout.scale.texts import Adding, Texts
+from leftout.tables.cleaning import MISSING, WAYS
+from leftout.tables.tallies import median
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """So little room that values of small tables are too many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbers, "WHOLE", 16)
+        patch.setattr(numbers, "OTHERS", 8)
+        patch.setattr(texts, "MOST", 8)
+        yield
+
+
+def cut(values, places):
+    edges = [0, *sorted(place % (len(values) + 1) for place in places), len(values)]
+    return [values[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+
+
+def assert_equal(one, other):
+    """The same, field by field, down to the last array."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_equal(one[key], other[key])
+    elif isinstance(one, tuple):
+        for a, b in zip(one, other, strict=True):
+            assert_equal(a, b)
+    elif isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
+def counted(values, integer=False):
+    counter = Counter(integer)
+    for part in cut(values, [3, 11]):
+        counter.add(np.asarray(part))
+    return counter.done()
+
+
+reals = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.integers(-30, 30).map(float),
+    st.sampled_from([np.nan, 0.0, -0.0, 999.0]),
+)  # fmt: skip
+places = st.lists(st.integers(0, 200), max_size=4)
+
+
+@settings(deadline=None, max_examples=80)
+@given(values=st.lists(reals, max_size=120), places=places)
+def test_numbers_merged_are_the_whole(values, places):
+    values = np.array(values, dtype=np.float64)
+    whole = counted(values)
+    assert_equal(reduce(lambda a, b: a.merge(b), map(counted, cut(values, places))), whole)
+    known = np.sort(values[~np.isnan(values)])
+    assert (whole.n_rows, whole.n_missing) == (len(values), np.isnan(values).sum())
+    assert whole.whole == all(np.isfinite(known) & (known == np.floor(known)))
+    tally = Tally(known.tolist())
+    for part in (whole.kept, whole.lowest, whole.highest):
+        each = zip(whole.values(part.keys).tolist(), part.counts.tolist(), strict=True)
+        assert all(tally[value] == count for value, count in each)
+    rising = sorted(tally)
+    assert whole.values(whole.lowest.keys).tolist() == rising[: numbers.ENDS]
+    assert whole.values(whole.highest.keys).tolist() == rising[-numbers.ENDS :]
+    if not whole.level:
+        assert whole.values(whole.kept.keys).tolist() == rising
+    assert len(whole.kept.keys) <= (numbers.WHOLE if whole.whole else numbers.OTHERS)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 40), min_size=1, max_size=90),
+    places=places,
+)
+def test_whole_numbers_merged_are_the_whole(values, places):
+    values = np.array(values, dtype=np.int64)
+    whole = counted(values, True)
+    parts = [counted(part, True) for part in cut(values, places)]
+    assert_equal(reduce(lambda a, b: a.merge(b), parts), whole)
+    assert whole.range == (values.min(), values.max())
+    run = np.sort(values)
+    assert whole.counts_rows == (
+        len(set(values.tolist())) == len(values) == int(run[-1]) - int(run[0]) + 1
+    )
+
+
+@given(st.permutations(range(40)), st.integers(-5, 5), st.booleans())
+def test_rows_are_counted_whatever_their_order(order, start, integer):
+    values = np.array(order) + start
+    assert counted(values if integer else values.astype(float), integer).counts_rows
+    values[7] = values[8]
+    assert not counted(values if integer else values.astype(float), integer).counts_rows
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50))
+def test_keys_are_in_the_order_of_numbers(values):
+    values = np.array(values)
+    np.testing.assert_array_equal(floats_of(keys_of(values)), values)
+    np.testing.assert_array_equal(np.sort(keys_of(values)), keys_of(np.sort(values)))
+
+
+def of_texts(values, stored):
+    adding = Adding(Texts(marks=frozenset(["none"])))
+    for part in cut(values, [5, 17]):
+        cells = pa.array(part, pa.large_string())
+        if stored:
+            adding.add_cells(cells)
+        else:
+            held = cells.dictionary_encode()
+            counts = np.bincount(np.array(held.indices.fill_null(-1)) + 1, minlength=1)
+            words = held.dictionary.to_pylist()
+            counts = np.append(counts, np.zeros(len(words) + 1 - len(counts), int))
+            adding.add_words(words, counts[1:], int(counts[0]))
+    return adding.done()
+
+
+written = st.one_of(
+    st.integers(-99, 99).map(str), st.floats(0, 99).map(lambda x: f"{x:.2f} $"),
+    st.sampled_from(["01", "1,5", "1,234", "none", "?", " a b", "True", "2020-01-02", "03.04.2020"]),
+    st.text(max_size=4), st.none(),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=80)
+@given(values=st.lists(written, max_size=80), places=places, stored=st.booleans())
+def test_texts_merged_are_the_whole(values, places, stored):
+    whole = of_texts(values, True)
+    parts = [of_texts(part, stored) for part in cut(values, places)]
+    assert_equal(reduce(lambda a, b: a.merge(b), parts), whole)
+    tally = Tally(value for value in values if value is not None)
+    assert whole.n_missing == values.count(None) and whole.n_rows == len(values)
+    assert all(tally[text] == count for text, count in whole.counts.items())
+    gone = {text.strip() for text in tally.keys() - whole.counts.keys()} - {*MISSING, "none"}
+    assert whole.gone.ruled_out == {
+        how for how in (*WAYS, "plain", "whole", "truth")
+        if any(not texts.follows([text], how) for text in gone)
+    }  # fmt: skip
+    assert whole.gone.spaces == any(" " in text for text in gone)
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 5)), min_size=1, max_size=30))
+def test_a_median_of_counts_is_that_of_rows(pairs):
+    values, counts = np.array(pairs).T
+    counts = counts.astype(np.int64)
+    assert median(values, counts) == pytest.approx(np.median(np.repeat(values, counts)), rel=1e-15)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Numbers with gaps, a category and a target, in one file of many row groups."""
+    rng, m = np.random.default_rng(0), 600
+    gaps = np.where(rng.random((3, m)) < 0.2, np.nan, rng.lognormal(size=(3, m)))
+    gaps[1] = np.where(np.isnan(gaps[0]), np.nan, gaps[1])
+    columns = {"a": gaps[0], "b": gaps[1], "c": gaps[2], "y": rng.normal(size=m)}
+    columns["town"] = rng.choice(["x", "y", "z", "?"], m)
+    folder = tmp_path_factory.mktemp("table")
+    pq.write_table(pa.table(columns), folder / "t.parquet", row_group_size=37)
+    return listed(folder), columns
+
+
+def test_passes_merged_in_any_tree_are_the_same(table):
+    chunks, columns = table
+    asked = []
+
+    def fold(function, items, merge):
+        asked.append((function, merge))
+        return in_order(function, items, merge)
+
+    plan(chunks, fold, target="y", encoding="target")
+    assert {type(each) for each, _ in asked} == {Survey, GapsPass, MeansPass}
+    for function, merge in asked:
+        parts = [function(chunk) for chunk in chunks]
+        left, right = reduce(merge, parts), reduce(lambda a, b: merge(b, a), parts[::-1])
+        if isinstance(left, Surveyed):
+            assert_equal(left.columns, right.columns)
+            assert left.rows.equals(right.rows)
+        elif isinstance(left, Gaps):
+            np.testing.assert_array_equal(left.together, right.together)
+            missing = np.isnan([columns["a"], columns["b"], columns["c"]]).astype(int)
+            np.testing.assert_array_equal(left.together[:3, :3], missing @ missing.T)
+            for place, one in left.between.items():
+                np.testing.assert_array_equal(one.inside, right.between[place].inside)
+                assert one.below == right.between[place].below
+        else:
+            assert merge is merged
+            for place, sums in left.items():
+                np.testing.assert_array_equal(sums.rows, right[place].rows)
+                np.testing.assert_allclose(sums.total, right[place].total, rtol=1e-12, atol=1e-9)
+
+
+def test_a_wrong_bracket_costs_a_pass_and_changes_nothing(table, monkeypatch):
+    from leftout.scale import gaps
+
+    chunks, columns = table
+    passes = []
+
+    def fold(function, items, merge):
+        passes.append(type(function))
+        return in_order(function, items, merge)
+
+    right = plan(chunks, fold, sample=50)
+    usual = passes.count(GapsPass)
+    monkeypatch.setattr(gaps, "_bracket", lambda column, errors: (1e5, 1e6))
+    wrong = plan(chunks, fold, sample=50)
+    assert passes.count(GapsPass) == 2 * usual + 1
+    for one, other in zip(right.encoder.plans_, wrong.encoder.plans_, strict=True):
+        assert one == other or one.told.column == "town"
+    known = columns["a"][~np.isnan(columns["a"])]
+    assert right.encoder.plans_[0].becomes.median == np.median(known)
