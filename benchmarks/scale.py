@@ -31,7 +31,8 @@ ASKED = {"n_components": D, "group_size": SHARE, "quick": True}
 def block(m, n_features, place):
     """Rows of a mixed table: numbers with gaps, whole numbers, text, dates; and who is planted.
 
-    Most rows have ``D`` directions in common, a fiftieth has ``D`` others.
+    Numbers follow ``D`` yes-or-no traits; which of them follows which, is another matter for a
+    fiftieth of the rows.
     """
     import pandas as pd
 
@@ -39,12 +40,11 @@ def block(m, n_features, place):
     n_text, n_dates = n_features // 10, max(1, n_features // 25)
     n = n_features - n_text - n_dates
     ways = np.random.default_rng(12)
-    W, U = ways.standard_normal((2, D, n))
+    follows, others = ways.permuted(np.tile(np.arange(n) % D, (2, 1)), axis=1)
     planted = rng.random(m) < SHARE
-    Z = rng.standard_normal((m, D))
-    X = Z @ W
-    X[planted] = Z[planted] @ U
-    X += rng.standard_normal((m, n))
+    Z = rng.choice([-1.0, 1.0], (m, D))
+    X = np.where(planted[:, None], Z[:, others], Z[:, follows])
+    X += 0.2 * rng.standard_normal((m, n))
     columns = {}
     for j in range(n):
         values = X[:, j]

@@ -245,7 +245,7 @@ class Dask:
             place = min(out.values())
             what = next((each[p] for f, p in out.items() if f.status == "error"), each[place])
             raise Refusal(
-                f"Workers ended again and again while they worked on {shown(str(what[0]))}: they "
+                f"Workers ended again and again while they worked on {_called(what[0])}: they "
                 f"may have too little memory. Give each more ({asking('memory', '4GB')})."
             ) from error
         except (CancelledError, OSError) as error:
@@ -289,6 +289,14 @@ class Dask:
 
     def __repr__(self) -> str:
         return f"Dask({self.address!r}, {counted(self._threads(), 'thread')})"
+
+
+def _called(item: Any) -> str:
+    """What people call a chunk, also one with something beside it."""
+    chunk = item[0] if isinstance(item, tuple) else item
+    if not hasattr(chunk, "path"):
+        return shown(repr(chunk))
+    return f"row group {chunk.group + 1} of {shown(repr(chunk.path))}"
 
 
 def _distributed() -> Any:

@@ -69,14 +69,7 @@ def _passed(plan: Plan, one: Pass[T], chunk: Chunk) -> T:
 
 def _taken(plan: Plan, wanted: tuple[Chunk, Places]) -> Array:
     """Some rows of one chunk."""
-    chunk, places = wanted
-    parts = []
-    for start, rows in plan.blocks(chunk):
-        first, last = np.searchsorted(places, [start, start + len(rows)])
-        parts.append(rows[places[first:last] - start])
-        if last == len(places):
-            break
-    return np.concatenate(parts)
+    return np.concatenate([rows for _, rows in plan.blocks(*wanted)])
 
 
 def _stacked(a: Array, b: Array) -> Array:
