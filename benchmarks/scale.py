@@ -53,7 +53,7 @@ def block(m, n_features, place):
         columns[f"x{j:02d}"] = np.round(values * 100).astype(np.int32) if j % 10 == 5 else values
     for j in range(n_text):
         columns[f"text{j}"] = pd.Categorical.from_codes(
-            rng.choice(4 + 3 * j, m, p=None), TOWNS[: 4 + 3 * j]
+            rng.integers(0, 3 + j % 3, m), TOWNS[: 3 + j % 3]
         )
     for j in range(n_dates):
         days = rng.integers(0, 9000, m).astype("timedelta64[D]")

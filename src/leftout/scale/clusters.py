@@ -7,6 +7,7 @@ time, and few results wait to be merged.
 
 from __future__ import annotations
 
+import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -142,6 +143,8 @@ class Dask:
         if not self.mine:
             return
         self.closed = True
+        if self.client.status != "running":  # it is said already that nobody answers
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         self.closing.close()
 
     def probe(self, path: str | None = None, size: int | None = None) -> None:
