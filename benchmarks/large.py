@@ -15,7 +15,16 @@ def table(kind, rows, columns=50):
     X = np.empty((rows, columns))
     for start in range(0, rows, 10_000):  # in pieces, so that making it leaves no trace in memory
         part = X[start : start + 10_000]
-        part[:] = rng.standard_normal(part.shape)
+        if kind == "uniform":
+            part[:] = rng.random(part.shape)
+        elif kind == "one-hot":
+            part[:] = 0.0
+            for block in range(columns // 10):
+                shares = np.random.default_rng(2 + block).dirichlet(np.ones(10))
+                level = rng.choice(10, size=len(part), p=shares)
+                part[np.arange(len(part)), 10 * block + level] = 1.0
+        else:
+            part[:] = rng.standard_normal(part.shape)
         if kind == "low rank":
             loadings = np.random.default_rng(1).standard_normal((8, columns))
             part *= 0.5
@@ -57,5 +66,47 @@ def main(kind, rows):
     print(json.dumps(result))
 
 
+def setting(kind, rows, d, size):
+    """One setting: CPU time of a search against that of a PCA fit, and the memory it takes."""
+    from sklearn.decomposition import PCA
+
+    from leftout import MaxDisparityPartition
+
+    small = table(kind, 100_000)
+    MaxDisparityPartition(d, group_size=size, random_state=0).fit(small)  # compile
+    PCA(svd_solver="covariance_eigh").fit(small)
+    del small
+    X = table(kind, rows)
+    before = peak()
+    start = time.process_time()
+    found = MaxDisparityPartition(d, group_size=size, random_state=0).fit(X)
+    ours = time.process_time() - start
+    extra = (peak() - before) / X.nbytes
+    pca = []
+    for _ in range(3):
+        start = time.process_time()
+        PCA(svd_solver="covariance_eigh").fit(X)
+        pca.append(time.process_time() - start)
+    result = {
+        "ours": ours,
+        "pca": float(np.median(pca)),
+        "extra": extra,
+        "disparity": float(found.disparity_),
+        "size": int(found.sizes_[1]),
+        "stopped": found.stopped_,
+    }
+    print(json.dumps(result))
+
+
+def as_size(text):
+    """None for "free", else a number of rows or a share."""
+    if text == "free":
+        return None
+    return float(text) if "." in text else int(text)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) == 3:
+        main(sys.argv[1], int(sys.argv[2]))
+    else:
+        setting(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), as_size(sys.argv[4]))

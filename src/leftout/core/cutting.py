@@ -29,6 +29,8 @@ Single = NDArray[np.float32]
 _BELOW, _ABOVE, _INSIDE = 0, 1, 2
 # Directions that a form all but ignores are left out of its products in single precision.
 _IGNORED = 1e-3
+# So many values at a time are in single precision: with their products they stay in cache.
+_STEP = 1 << 17
 # Squares below this vanish in single precision.
 _VANISHING = 1e-30
 # Rows inside a bracket come with the pass if they have at most this many values.
@@ -79,10 +81,16 @@ class Form:
     def sides(self, rows: Array, low: float, high: float) -> Labels:
         """Which rows score above ``high`` or below ``low``; inside is whoever may be."""
         factors, signs, error = self._in_single
-        short, norms = np.empty(rows.shape, np.float32), np.empty(len(rows), np.float32)
+        step = max(_STEP // rows.shape[1], 1)
+        short, norms = np.empty((step, rows.shape[1]), np.float32), np.empty(step, np.float32)
+        products, sides = np.empty((step, len(signs)), np.float32), np.empty(len(rows), np.int8)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is scored again
-            _shorten(rows, self.origin, short, norms)
-            return _sides(short @ factors, signs, norms, error, low, high)
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                _shorten(some, self.origin, short, norms)
+                Z = np.matmul(short[: len(some)], factors, out=products[: len(some)])
+                _sides(Z, signs, norms, error, low, high, sides[start : start + step])
+        return sides
 
     def scores(self, rows: Array) -> Array:
         """Scores in double precision; those of equal rows are equal, wherever they stand."""
@@ -103,9 +111,14 @@ def _shorten(X: Array, origin: Array, short: Single, norms: Single) -> None:
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _sides(
-    Z: Single, signs: Single, norms: Single, error: float, low: float, high: float
-) -> Labels:
-    sides = np.empty(Z.shape[0], dtype=np.int8)
+    Z: Single,
+    signs: Single,
+    norms: Single,
+    error: float,
+    low: float,
+    high: float,
+    sides: Labels,
+) -> None:
     for i in range(Z.shape[0]):
         score = np.float32(0.0)
         for j in range(Z.shape[1]):
@@ -117,7 +130,6 @@ def _sides(
             sides[i] = _BELOW
         else:
             sides[i] = _INSIDE
-    return sides
 
 
 @kernel
@@ -222,7 +234,7 @@ class Guess:
         first, last = int(middle - margin), int(middle + margin) + 1
         return (
             float(self.scores[last]) if last < len(self.scores) else -np.inf,
-            float(self.scores[first - 1]) if first > 0 else np.inf,
+            float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf,
         )
 
 

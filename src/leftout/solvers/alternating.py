@@ -15,7 +15,8 @@ from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
 from leftout.solvers.ascending import ROWS, Found, ascend, evaluated, offered, search
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.moves import higher_side, sweep
-from leftout.solvers.passing import LARGE, Whole, profile_passes, search_passes
+from leftout.solvers.passing import LARGE, profile_passes, search_passes
+from leftout.solvers.sampling import Whole
 from leftout.wording import number
 
 # Rounds of exact exchanges.
@@ -43,7 +44,9 @@ class Alternating:
     over all rows, as :class:`Greedy` does.
 
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
-    of them; on tables of more than four million values after ``"max_passes"``, settled or not.
+    of them. Tables of more than four million values are searched in samples and a few passes
+    (:mod:`leftout.solvers.passing`), without exchanges: it stops at a ``"local optimum"`` of the
+    two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``.
 
     A wide table is searched in its leading axes (:meth:`leftout.core.problem.Problem.narrow`):
     climbs are cheap there, and can be more; passes with exact eigenpairs in all axes end it.

@@ -21,36 +21,26 @@ from typing import NamedTuple
 import numpy as np
 
 from leftout.core.cutting import (
-    WIDTH,
-    Cut,
     Form,
-    Guess,
-    Inside,
-    Single,
     highest,
-    reach_form,
     score_form,
 )
-from leftout.core.losses import Array, Loss, basis_loss, evaluate, own_components
+from leftout.core.losses import WIDE, Array, Loss, basis_loss, evaluate, own_components
 from leftout.core.moments import Moments, build, stack, without
-from leftout.core.passes import AllRows, InMemory, Places
+from leftout.core.passes import Places
 from leftout.core.problem import Labels, Problem
 from leftout.running import one_thread
 from leftout.solvers.ascending import part_of
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.climbing import lay_out, line
+from leftout.solvers.sampling import LEAST, Samples, Short, Whole
 from leftout.wording import number
 
 # Tables of more values than this are passed over.
 LARGE = 1 << 22
-# The even sample: one in so many rows, within these numbers of values. Another, of so many rows,
-# guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
-_EVEN, _FEWEST, _MOST, _APART = 24, 1 << 21, 1 << 23, 1 << 14
-# A pool has so many times the rows of the group and not fewer than _SMALL_POOL, but not more than
-# _FEWEST values. Where that is less than _LEAST times the group, there is the even sample.
-_POOL, _LEAST, _SMALL_POOL = 5, 3, 8192
-# Lines of climbs, climbs in each, and the rows they are on.
-_LINES, _CLIMBS, _ROWS = 3, 8, 4096
+# Lines of climbs, climbs in each, and the rows they are on; up to _EFFORT times as many lines where
+# a pass over the table costs less, in proportion to this number of values.
+_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 6, 4096, 4, 1 << 26
 # Starts in the even sample are for groups of so many rows at least.
 _MEMBERS = 512
 # Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
@@ -58,48 +48,11 @@ _MEMBERS = 512
 _FIRST, _TURNS, _PASSES, _IN_POOLS, _GAIN = 2, 12, 4, 2, 2e-4
 # Steps go on in the direction of the last, so much further; more, where gains grow.
 _NEAR, _FAR = 1.0, 2.0
+# Disparities nearer than this are the same.
+_ROUNDING = 1e-12
 # Where the size is free, another is looked at in a sample if the components at hand promise a
 # disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
 _DOUBT, _FINEST = 0.25, 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Whole:
-    """A :class:`~leftout.core.problem.Problem` whose rows may be anywhere."""
-
-    table: AllRows
-    loss: Loss
-    V: Array
-    pooled: Moments
-    min_size: int
-    group_size: int | None = None
-
-    @classmethod
-    def of(cls, problem: Problem) -> Whole:
-        return cls(
-            table=InMemory(problem.X),
-            loss=problem.loss,
-            V=problem.V,
-            pooled=problem.pooled,
-            min_size=problem.min_size,
-            group_size=problem.group_size,
-        )
-
-    def form(self, own: Array, size: int) -> Form:
-        weight = size / (self.table.n_rows - size)
-        return Form(score_form(self.loss, self.V, own, weight), self.pooled.origin)
-
-    def part(self, rows: Array, rate: float) -> Problem:
-        """The problem on some rows, as if the table had ``rate`` times its rows."""
-        count, total, second, origin = self.pooled
-        pooled = Moments(rate * count, rate * total, rate * second, np.zeros_like(origin))
-        return Problem(
-            X=np.ascontiguousarray(rows - origin),
-            loss=self.loss,
-            V=self.V,
-            pooled=pooled,
-            min_size=self.min_size,
-        )
 
 
 class Group(NamedTuple):
@@ -161,6 +114,7 @@ def _rise(
                 return Way(best, tuple(trail), "gain")
             last = more
         elif own is best.own:
+            best = now if now.value >= (1.0 - _ROUNDING) * best.value else best
             return Way(best._replace(cut=now.cut), tuple(trail), "local optimum")
         else:  # too far: from the best, without a run-up
             own = best.own
@@ -178,80 +132,14 @@ def _moved(a: Group, b: Group) -> int:
 def _in_part(part: Problem, size: int) -> Callable[[Array], Group]:
     """The step to the best rows of a part; nobody asks for digits there."""
     weight = size / (float(part.pooled.count[0]) - size)
-    short = part.X.astype(np.float32)
+    short = Short.of(part.X, part.pooled)
 
     def step(own: Array) -> Group:
-        scores = _quick(short, score_form(part.loss, part.V, own, weight))
+        scores = short.scores(score_form(part.loss, part.V, own, weight))
         index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
         return Group.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
 
     return step
-
-
-def _quick(short: Single, M: Array) -> Single:
-    scores: Single = np.einsum("ij,ij->i", short @ M.astype(np.float32), short)
-    return scores
-
-
-class Samples:
-    """The rows of a table that a search looks at more than once."""
-
-    def __init__(self, whole: Whole, rng: np.random.Generator) -> None:
-        table = whole.table
-        m, n = table.n_rows, table.n_features
-        count = min(m, int(np.clip(m // _EVEN, _FEWEST // n, _MOST // n)))
-        apart = min(m, _APART)
-        self.whole, self.rate, self.rate_apart = whole, count / m, apart / m
-        self.even = whole.part(table.take(_drawn(rng, m, count)), self.rate)
-        self.apart = (table.take(_drawn(rng, m, apart)) - whole.pooled.origin).astype(np.float32)
-        self._long: tuple[int, Problem] | None = None
-        self.latest: Problem | None = None  # the last pool
-
-    def guess(self, form: Form) -> Guess:
-        scores = np.sort(_quick(self.apart, form.M))[::-1]
-        return Guess(scores.astype(np.float64), self.rate_apart)
-
-    def size(self, size: int) -> int:
-        """A group's size in the even sample."""
-        return min(max(1, round(self.rate * size)), len(self.even.X) - 1)
-
-    def pool_rows(self, size: int) -> int:
-        """How many rows the pool of a group has; 0 where it is a group for the even sample."""
-        m, n = self.whole.table.n_rows, self.whole.table.n_features
-        rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, m - 1)
-        return rows if rows >= _LEAST * size else 0
-
-    def pool(self, form: Form, count: int) -> tuple[Problem, Inside]:
-        """The ``count`` rows of the highest scores, in one pass if the guess is right."""
-        guess, width, low = self.guess(form), WIDTH, np.inf
-        while True:
-            low = guess.bracket(count, width)[0]
-            found = self.whole.table.run(Cut(form, low, np.inf)).together()
-            if len(found.places) >= count:
-                break
-            width *= 4.0
-        best = np.sort(np.lexsort((found.places, -found.scores))[:count])
-        places = found.places[best]
-        rows = self.whole.table.take(places) if found.rows is None else found.rows[best]
-        return self.whole.part(rows, 1.0), Inside(places, found.scores[best], None)
-
-    def longest(self, count: int) -> Problem:
-        """The rows of the longest reach."""
-        if self._long is None or self._long[0] < count:
-            reach = Form(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
-            self._long = count, self.pool(reach, count)[0]
-        return self._long[1]
-
-    def bound(self, size: int) -> float:
-        """No group of this size has a larger disparity: see ``Problem.bound``, which only falls."""
-        if self._long is None:
-            return np.inf
-        part = self._long[1]
-        return part.bound(min(size, len(part.X)))
-
-
-def _drawn(rng: np.random.Generator, n_rows: int, count: int) -> Places:
-    return np.sort(rng.choice(n_rows, count, replace=False)).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -263,11 +151,17 @@ class _Search:
     means: Means
     climbs: int
 
+    @property
+    def effort(self) -> int:
+        n = self.whole.table.n_features
+        most = 1 if n > WIDE else _EFFORT  # components cost more there than rows
+        return int(np.clip(_VALUES // (n * self.whole.table.n_rows), 1, most))
+
     def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
         ends = []
         guides = [part] if part.loss.own_is_best else [part, part.under_excess()]
-        for rng in self.means.rng.spawn(lines):
+        for rng in self.means.rng.spawn(lines * self.effort):
             for guide in guides:
                 rows, few = part_of(guide, size, rng, _ROWS)
                 climbs = self.climbs * max(1, _ROWS // len(rows.X))
@@ -277,7 +171,7 @@ class _Search:
     def in_part(self, part: Problem, size: int, starts: Sequence[Array], turns: int) -> Group:
         """The best group of a part that lies up from the starts."""
         step = _in_part(part, size)
-        ways = [_rise(step, part.loss, own, _FIRST) for own in starts]
+        ways = [_rise(step, part.loss, own, self.effort * _FIRST) for own in starts]
         best = max((way.best for way in ways), key=lambda group: group.value)
         return _rise(step, part.loss, best.own, turns, _GAIN, best).best
 
@@ -322,7 +216,7 @@ class _Search:
         def by_pool(own: Array) -> Group:
             pool, inside = samples.pool(whole.form(own, size), rows)
             samples.latest = pool
-            found = self.in_part(pool, size, [own], _TURNS)
+            found = _settled(pool, self.in_part(pool, size, [own], _TURNS))
             scores = np.sort(inside.scores)[::-1]
             cut = float(scores[size - 1]), float(scores[size])
             return found._replace(places=inside.places[found.places], cut=cut)
@@ -364,7 +258,7 @@ class _Search:
         best, part, few = way.best, self.samples.latest, size
         if self.samples.bound(size) <= best.value:
             return way
-        if part is None or _LEAST * size > len(part.X):
+        if part is None or LEAST * size > len(part.X):
             part, few = self.samples.even, self.samples.size(size)
         near = min(size, best.size) / max(size, best.size)
         if _promise(part, few, best.own) < near**_DOUBT * best.value:
@@ -376,10 +270,20 @@ class _Search:
         return max(way, found, key=lambda way: way.best.value)
 
 
+def _settled(pool: Problem, found: Group) -> Group:
+    """A group in a pool after one more step, with all digits: equal rows by their places."""
+    weight = found.size / (float(pool.pooled.count[0]) - found.size)
+    form = Form(score_form(pool.loss, pool.V, found.own, weight), pool.pooled.origin)
+    index = np.sort(np.argsort(-form.scores(pool.X), kind="stable")[: found.size])
+    exact = Group.of(pool.loss, pool.V, pool.pooled, build(pool.X[index]), index)
+    return exact if exact.value >= (1.0 - _ROUNDING) * found.value else found
+
+
 def _promise(part: Problem, size: int, own: Array) -> float:
     """Disparity of the best group of a size in a part under components of another."""
     rest = float(part.pooled.count[0]) - size
-    scores = _quick(part.X.astype(np.float32), score_form(part.loss, part.V, own, size / rest))
+    short = Short.of(part.X, part.pooled)
+    scores = short.scores(score_form(part.loss, part.V, own, size / rest))
     chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
     return (
         float(chosen.mean()) - basis_loss(part.loss, part.pooled.second[0], part.V, own[0]) / rest

@@ -176,6 +176,11 @@ def _refuse_lazy(table: Any) -> None:
             "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
             "Call .collect() on it first."
         )
+    if type(table).__module__.startswith("dask.array"):  # NumPy would bring all of it home
+        raise Refusal(
+            "Found a Dask array, whose rows are not there yet; a table in memory is needed. Call "
+            ".compute() on it, if it fits into memory."
+        )
 
 
 def numbers(series: Any) -> np.ndarray | None:

@@ -1,0 +1,148 @@
+"""A large table as its search sees it: samples, which stay, and pools, which passes bring home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from leftout.core.cutting import (
+    WIDTH,
+    Cut,
+    Form,
+    Guess,
+    Inside,
+    Single,
+    reach_form,
+    score_form,
+)
+from leftout.core.losses import Array, Loss
+from leftout.core.moments import Moments
+from leftout.core.passes import AllRows, InMemory, Places
+from leftout.core.problem import Problem
+
+# The even sample: one in so many rows, within these numbers of values. Another, of so many rows,
+# guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
+_EVEN, _FEWEST, _MOST, _APART = 24, 1 << 21, 1 << 23, 1 << 14
+# A pool has so many times the rows of the group and not fewer than _SMALL_POOL, but not more than
+# _FEWEST values. Where that is less than LEAST times the group, there is the even sample.
+_POOL, LEAST, _SMALL_POOL = 5, 3, 8192
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """A :class:`~leftout.core.problem.Problem` whose rows may be anywhere."""
+
+    table: AllRows
+    loss: Loss
+    V: Array
+    pooled: Moments
+    min_size: int
+    group_size: int | None = None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Whole:
+        return cls(
+            table=InMemory(problem.X),
+            loss=problem.loss,
+            V=problem.V,
+            pooled=problem.pooled,
+            min_size=problem.min_size,
+            group_size=problem.group_size,
+        )
+
+    def form(self, own: Array, size: int) -> Form:
+        weight = size / (self.table.n_rows - size)
+        return Form(score_form(self.loss, self.V, own, weight), self.pooled.origin)
+
+    def part(self, rows: Array, rate: float) -> Problem:
+        """The problem on some rows, as if the table had ``rate`` times its rows."""
+        count, total, second, origin = self.pooled
+        pooled = Moments(rate * count, rate * total, rate * second, np.zeros_like(origin))
+        return Problem(
+            X=np.ascontiguousarray(rows - origin),
+            loss=self.loss,
+            V=self.V,
+            pooled=pooled,
+            min_size=self.min_size,
+        )
+
+
+class Short(NamedTuple):
+    """Rows about the origin in single precision, in units of their spread: squares fit."""
+
+    rows: Single
+    unit: float  # of a score
+
+    @classmethod
+    def of(cls, rows: Array, pooled: Moments) -> Short:
+        unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
+        return cls((rows / np.sqrt(unit)).astype(np.float32), unit)
+
+    def scores(self, M: Array) -> Single:
+        """Scores of the rows in that unit, to the six digits that a sample needs."""
+        scores: Single = np.einsum("ij,ij->i", self.rows @ M.astype(np.float32), self.rows)
+        return scores
+
+
+class Samples:
+    """The rows of a table that a search looks at more than once."""
+
+    def __init__(self, whole: Whole, rng: np.random.Generator) -> None:
+        table = whole.table
+        m, n = table.n_rows, table.n_features
+        count = min(m, int(np.clip(m // _EVEN, _FEWEST // n, _MOST // n)))
+        apart = min(m, _APART)
+        self.whole, self.rate, self.rate_apart = whole, count / m, apart / m
+        self.even = whole.part(table.take(_drawn(rng, m, count)), self.rate)
+        rows = table.take(_drawn(rng, m, apart)) - whole.pooled.origin
+        self.apart = Short.of(rows, whole.pooled)
+        self._long: tuple[int, Problem] | None = None
+        self.latest: Problem | None = None  # the last pool
+
+    def guess(self, form: Form) -> Guess:
+        scores = np.sort(self.apart.scores(form.M))[::-1]
+        return Guess(self.apart.unit * scores.astype(np.float64), self.rate_apart)
+
+    def size(self, size: int) -> int:
+        """A group's size in the even sample."""
+        return min(max(1, round(self.rate * size)), len(self.even.X) - 1)
+
+    def pool_rows(self, size: int) -> int:
+        """How many rows the pool of a group has; 0 where it is a group for the even sample."""
+        m, n = self.whole.table.n_rows, self.whole.table.n_features
+        rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, m - 1)
+        return rows if rows >= LEAST * size else 0
+
+    def pool(self, form: Form, count: int) -> tuple[Problem, Inside]:
+        """The ``count`` rows of the highest scores, in one pass if the guess is right."""
+        guess, width, low = self.guess(form), WIDTH, np.inf
+        while True:
+            low = guess.bracket(count, width)[0]
+            found = self.whole.table.run(Cut(form, low, np.inf)).together()
+            if len(found.places) >= count:
+                break
+            width *= 4.0
+        best = np.sort(np.lexsort((found.places, -found.scores))[:count])
+        places = found.places[best]
+        rows = self.whole.table.take(places) if found.rows is None else found.rows[best]
+        return self.whole.part(rows, 1.0), Inside(places, found.scores[best], None)
+
+    def longest(self, count: int) -> Problem:
+        """The rows of the longest reach."""
+        if self._long is None or self._long[0] < count:
+            reach = Form(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
+            self._long = count, self.pool(reach, count)[0]
+        return self._long[1]
+
+    def bound(self, size: int) -> float:
+        """No group of this size has a larger disparity: see ``Problem.bound``, which only falls."""
+        if self._long is None:
+            return np.inf
+        part = self._long[1]
+        return part.bound(min(size, len(part.X)))
+
+
+def _drawn(rng: np.random.Generator, n_rows: int, count: int) -> Places:
+    return np.sort(rng.choice(n_rows, count, replace=False)).astype(np.intp)
