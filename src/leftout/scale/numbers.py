@@ -9,12 +9,13 @@ and highest values are counted in any case, since marks for missing cells stand 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.compiling import kernel
+from leftout.scale.cells import exact
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +32,9 @@ class Tallied(NamedTuple):
 
     keys: Ints
     counts: Ints
+
+
+NONE = Tallied(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class Numbers(NamedTuple):
@@ -50,8 +54,12 @@ class Numbers(NamedTuple):
         Rising.
     hashes : int
         The sum of all rows' hashes, which tells what values there are.
+    marked : Tallied
+        Values that somebody has declared missing, which are always counted.
     room : int
         Times as many values are counted as usual.
+    unsigned : bool
+        Whether keys are whole numbers less 2^63, which were stored without a sign.
     """
 
     n_rows: int
@@ -63,7 +71,9 @@ class Numbers(NamedTuple):
     lowest: Tallied
     highest: Tallied
     hashes: int
+    marked: Tallied = NONE
     room: int = 1
+    unsigned: bool = False
 
     @property
     def n_values(self) -> int:
@@ -76,12 +86,13 @@ class Numbers(NamedTuple):
 
     def values(self, keys: Ints) -> Floats:
         """The numbers that keys stand for."""
-        return keys.astype(np.float64) if self.integer else floats_of(keys)
+        return exact(keys, self.unsigned).astype(np.float64) if self.integer else floats_of(keys)
 
     @property
     def range(self) -> tuple[int, int] | tuple[float, float]:
         ends = np.array([self.lowest.keys[0], self.highest.keys[-1]])
-        low, high = ends.tolist() if self.integer else floats_of(ends).tolist()
+        values = exact(ends, self.unsigned) if self.integer else floats_of(ends)
+        low, high = values.tolist()
         return low, high
 
     @property
@@ -94,8 +105,13 @@ class Numbers(NamedTuple):
             return False
         total = 0
         for start in range(low, high + 1, 1 << 20):
-            block = np.arange(start, min(start + (1 << 20), high + 1))
-            keys = block if self.integer else keys_of(block.astype(np.float64))
+            block: Any = np.arange(min(1 << 20, high + 1 - start))
+            if self.unsigned:
+                block = block.astype(np.uint64) + np.uint64(start)
+                keys = (block ^ np.uint64(1 << 63)).view(np.int64)
+            else:
+                block = block + start
+                keys = block if self.integer else keys_of(block.astype(np.float64))
             total += int(hashed(keys).sum(dtype=np.uint64))
         return total % (1 << 64) == self.hashes
 
@@ -117,16 +133,19 @@ class Numbers(NamedTuple):
             Tallied(low.keys[:ENDS], low.counts[:ENDS]),
             Tallied(high.keys[-ENDS:], high.counts[-ENDS:]),
             (self.hashes + other.hashes) % (1 << 64),
+            _together(self.marked, other.marked),
             self.room,
+            self.unsigned,
         )
 
 
 class Counter:
     """Counts the numbers of one chunk, batch by batch."""
 
-    def __init__(self, integer: bool, room: int = 1) -> None:
-        self.integer, self.whole, self.room = integer, True, room
+    def __init__(self, integer: bool, room: int = 1, unsigned: bool = False) -> None:
+        self.integer, self.whole, self.room, self.unsigned = integer, True, room, unsigned
         self.n_rows = self.n_missing = 0
+        self._marked = NONE
         self._make_room(room * OTHERS)
         self._state = np.zeros(3, dtype=np.int64)  # values counted, level, sum of hashes
         self._low = np.zeros((2, ENDS + 1), dtype=np.int64)  # keys, counts; the first of counts: n
@@ -151,6 +170,11 @@ class Counter:
                 else:
                     self._thin()
 
+    def mark(self, values: Floats | Ints) -> None:
+        """Count values of the batch that are declared missing, once more."""
+        keys: Any = values if self.integer else keys_of(values.astype(np.float64, copy=False))
+        self._marked = _together(self._marked, Tallied(keys, np.ones_like(keys)))
+
     def done(self) -> Numbers:
         """What is known of the chunk."""
         most = self.room * (WHOLE if self.whole else OTHERS)
@@ -161,7 +185,7 @@ class Counter:
         hashes = int(self._state[2]) % (1 << 64)
         return Numbers(
             self.n_rows, self.n_missing, self.integer, self.whole, level, kept, low, high, hashes,
-            self.room,
+            self._marked, self.room, self.unsigned,
         )  # fmt: skip
 
     def _make_room(self, most: int) -> None:

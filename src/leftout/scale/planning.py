@@ -20,7 +20,7 @@ from leftout.scale.chunks import Chunk, in_order, n_rows_of
 from leftout.scale.gaps import learn_by_passes
 from leftout.scale.reading import Encoding, Reader
 from leftout.scale.standing import Looked, standing
-from leftout.scale.survey import Survey, Surveyed
+from leftout.scale.survey import Marks, Survey, Surveyed
 from leftout.scale.texts import MOST
 from leftout.tables.columns import Column, find, found
 from leftout.tables.deciding import Decided, decide
@@ -295,10 +295,8 @@ def rows_at(chunks: Sequence[Chunk], places: NDArray[np.integer]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _marks(declared: Declared, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Texts that somebody has declared missing, by column."""
-    marks = {}
-    for name in names if declared.missing else ():
-        values = declared.missing.of_column(Column(name, np.empty(0)))
-        marks[name] = frozenset(value.text for value in values)
-    return marks
+def _marks(declared: Declared, names: Sequence[str]) -> dict[str, Marks]:
+    """Values that somebody has declared missing, by column."""
+    if not declared.missing:
+        return {}
+    return {name: declared.missing.of_column(Column(name, np.empty(0))) for name in names}

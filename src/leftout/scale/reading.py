@@ -82,7 +82,7 @@ class Reader:
         gap = len(self.known)
         if isinstance(self.known, dict):
             if column.categories is None and is_a.is_integer(self.kind):
-                column = as_texts(self.raw, whole_numbers(cells))
+                column = as_texts(self.raw, whole_numbers(cells, self.kind))
             at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
             return replace(self.made, values=self.made.values[at[column.values]])
         values = column.values

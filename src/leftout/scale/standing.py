@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.scale.cells import TRUTHS, raw_column, whole_numbers
+from leftout.scale.cells import TRUTHS, exact, raw_column, whole_numbers
 from leftout.scale.numbers import Numbers, keys_of
 from leftout.scale.survey import Summary
 from leftout.scale.texts import Texts
@@ -45,8 +45,8 @@ def standing(
     if isinstance(summary, Texts):
         return _of_texts(name, summary, raw_column(name, cells, kind), looked, kind, said)
     if summary.integer:
-        whole = whole_numbers(cells)
-        keys, known = whole.values, whole.known
+        whole = whole_numbers(cells, kind)
+        keys, known = whole.keys, whole.known
         if known is None:
             known = np.ones(len(keys), dtype=bool)
         keys = keys[known]
@@ -59,7 +59,7 @@ def standing(
     n_values = _n_values(summary)
     tally = Tally(summary.n_rows, counts, places[looked.sample], places[looked.spaced], n_values)
     if summary.integer and summary.n_known and max(map(abs, summary.range)) >= EXACT:
-        return _identifiers(name, distinct, tally)
+        return _identifiers(name, exact(distinct, summary.unsigned), tally)
     numbers = summary.values(distinct)
     if summary.n_missing:
         numbers = np.append(numbers, np.nan)
@@ -83,7 +83,9 @@ def _entries(
     summary: Numbers, keys: NDArray[np.int64], known: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Places]:
     """Keys of the values that are there, the counts of these and of gaps, places of looked rows."""
-    tallies = [summary.kept] + [summary.lowest, summary.highest] * (summary.level > 0)
+    tallies = [summary.kept]
+    if summary.level:
+        tallies += [summary.lowest, summary.highest, summary.marked]
     every = np.sort(np.concatenate([*(each.keys for each in tallies), keys]))
     distinct = every[np.diff(every, prepend=every[:1] - 1) != 0]
     counts = np.zeros(len(distinct) + bool(summary.n_missing), dtype=np.int64)
@@ -109,7 +111,7 @@ def _n_values(summary: Numbers) -> int | None:
     return min(summary.n_values, summary.n_known - (not summary.n_missing))
 
 
-def _identifiers(name: str, distinct: NDArray[np.int64], tally: Tally) -> Column:
+def _identifiers(name: str, distinct: NDArray[np.integer], tally: Tally) -> Column:
     """Whole numbers that floats do not tell apart, as text."""
     labels = tuple(map(str, distinct.tolist()))
     order = sorted(range(len(labels)), key=lambda place: natural(labels[place]))

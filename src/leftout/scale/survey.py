@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,14 @@ from leftout.scale.chunks import Chunk
 from leftout.scale.numbers import Counter, Numbers
 from leftout.scale.texts import Adding, Texts
 from leftout.tables.columns import Column
+from leftout.tables.said.values import Written
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Places = NDArray[np.int64]
 Summary = Numbers | Texts
+Marks = tuple[Written, ...]
 
 
 class Surveyed(NamedTuple):
@@ -49,7 +51,7 @@ class Survey:
     unread : frozenset of str
         Columns whose cells need not be read.
     marks : dict
-        Texts that somebody has declared missing, of columns that have some.
+        Values that somebody has declared missing, of columns that have some.
     names : tuple of str or None
         Columns that are summarised; None: all.
     room : int
@@ -58,7 +60,7 @@ class Survey:
 
     places: Places
     unread: frozenset[str] = frozenset()
-    marks: dict[str, frozenset[str]] = field(default_factory=dict)
+    marks: dict[str, Marks] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
     room: int = 1
 
@@ -78,16 +80,17 @@ class Survey:
     def _summing(self, name: str, kind: pa.DataType) -> Any:
         import pyarrow.types as is_a
 
+        marks = self.marks.get(name, ())
         if is_a.is_integer(kind):
-            return _Wholes(self.room)
+            return _Wholes(name, kind, marks, self.room)
         numeric = (
             is_a.is_floating, is_a.is_timestamp, is_a.is_date, is_a.is_decimal, is_a.is_time,
             is_a.is_duration, is_a.is_null,
         )  # fmt: skip
         unread = name in self.unread
         if unread or any(is_it(kind) for is_it in numeric):
-            return _Floats(name, kind, unread, self.room)
-        return _Words(name, kind, self.marks.get(name, frozenset()), self.room)
+            return _Floats(name, kind, unread, marks, self.room)
+        return _Words(name, kind, marks, self.room)
 
     def rows(self, chunk: Chunk) -> pa.Table:
         """The rows of a chunk alone."""
@@ -112,12 +115,16 @@ class Survey:
 class _Wholes:
     """Sums up whole numbers, batch by batch."""
 
-    def __init__(self, room: int) -> None:
-        self.counter = Counter(integer=True, room=room)
+    def __init__(self, name: str, kind: pa.DataType, marks: Marks, room: int) -> None:
+        self.name, self.kind, self.marks = name, kind, marks
+        self.counter = Counter(integer=True, room=room, unsigned=str(kind) == "uint64")
 
     def add(self, cells: pa.Array) -> None:
-        whole = whole_numbers(cells)
-        self.counter.add(whole.values, whole.known)
+        whole = whole_numbers(cells, self.kind)
+        self.counter.add(whole.keys, whole.known)
+        if self.marks:
+            marked = _marked(Column(self.name, whole.numbers()), self.marks)
+            self.counter.mark(whole.keys[marked])
 
     def done(self) -> Numbers:
         return self.counter.done()
@@ -126,25 +133,36 @@ class _Wholes:
 class _Floats:
     """Sums up other numbers and dates; cells that are not read are missing."""
 
-    def __init__(self, name: str, kind: pa.DataType, unread: bool, room: int) -> None:
-        self.name, self.kind, self.unread = name, kind, unread
+    def __init__(self, name: str, kind: pa.DataType, unread: bool, marks: Marks, room: int) -> None:
+        self.name, self.kind, self.unread, self.marks = name, kind, unread, marks
         self.counter = Counter(integer=False, room=room)
 
     def add(self, cells: pa.Array) -> None:
-        values = raw_column(self.name, cells, self.kind, self.unread).numbers
-        self.counter.add(np.full(len(cells), np.nan) if values is None else values)
+        column = raw_column(self.name, cells, self.kind, self.unread)
+        values = column.numbers
+        if values is None:  # nothing that could be read
+            values = np.full(len(cells), np.nan)
+        self.counter.add(values)
+        if self.marks:
+            self.counter.mark(values[_marked(replace(column, values=values), self.marks)])
 
     def done(self) -> Numbers:
         return self.counter.done()
 
 
+def _marked(column: Column, marks: Marks) -> NDArray[np.bool_]:
+    """Rows that hold one of some values."""
+    return np.logical_or.reduce([value.among(column) for value in marks])
+
+
 class _Words:
     """Sums up texts, categories, and yes and no."""
 
-    def __init__(self, name: str, kind: pa.DataType, marks: frozenset[str], room: int) -> None:
+    def __init__(self, name: str, kind: pa.DataType, marks: Marks, room: int) -> None:
         self.name, self.kind = name, kind
+        texts = frozenset(value.text for value in marks)
         self.ordered = bool(getattr(kind, "ordered", False))
-        self.adding = Adding(Texts(marks=marks, order=() if self.ordered else None, room=room))
+        self.adding = Adding(Texts(marks=texts, order=() if self.ordered else None, room=room))
 
     def add(self, cells: pa.Array) -> None:
         if is_plain_text(cells):

@@ -99,8 +99,8 @@ class Column:
     @property
     def n_values(self) -> int:
         """How many different values occur; where not all are there, nearly."""
-        known = None if self.tally is None else self.tally.n_values
-        return len(self.present[0]) if known is None else known
+        many = None if self.tally is None else self.tally.n_values
+        return len(self.present[0]) if many is None else min(many, self.n_rows - self.n_missing)
 
     def times(self, codes: NDArray[np.integer], least: int = 0) -> NDArray[np.int64]:
         """How many rows have each code, of as many codes as there are, or more; -1 is none."""
