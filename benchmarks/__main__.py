@@ -37,6 +37,7 @@ from benchmarks import (  # noqa: E402
     page,
     relations,
     reproduce,
+    scale,
     scratch,
     several,
     tables,
@@ -702,6 +703,9 @@ def reproduce_rivals():
 @case
 def reproduce_command():
     yield from reproduce.command()
+
+
+CASES += scale.CASES
 
 
 def versions():

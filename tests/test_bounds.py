@@ -78,7 +78,7 @@ def test_answers_to_the_formula(mixed):
     problem = pose(mixed, 3, "excess", "global", 40, None).problem
     X, k = problem.rows(), 40
     order = problem.by_reach
-    ceiling = bounds._Ceiling(X=X[order], r=problem.reach[order], size=k, d=3)
+    ceiling = bounds.Ceiling(X=X[order], r=problem.reach[order], size=k, d=3)
     rng = np.random.default_rng(0)
     for cap in np.quantile(problem.reach, [0.1, 0.5, 0.9, 0.99]):
         T = np.linalg.qr(rng.standard_normal((7, 7)))[0] * np.sqrt(rng.random(7))

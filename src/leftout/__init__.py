@@ -19,7 +19,7 @@ _HOME = {
     "Refusal": "checks",
     "TableEncoder": "tables.encoder",
     "Trust": "evidence.trusting",
-    "audit": "auditing.run",
+    "audit": "scale.run",
     "compare_prediction": "downstream.comparing",
     "disparity": "search.known",
     "group_losses": "search.known",
@@ -51,7 +51,6 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import reproduce as reproduce
     from leftout import solvers as solvers
     from leftout.auditing.result import Audit as Audit
-    from leftout.auditing.run import audit as audit
     from leftout.checks import Refusal as Refusal
     from leftout.downstream.comparing import compare_prediction as compare_prediction
     from leftout.downstream.costs import harm as harm
@@ -66,6 +65,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
+    from leftout.scale.run import audit as audit
     from leftout.search.groups import KnownGroups as KnownGroups
     from leftout.search.in_columns import known_groups as known_groups
     from leftout.search.known import disparity as disparity

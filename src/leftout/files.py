@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,6 +55,34 @@ def write_into(folder: Path, contents: Mapping[str, Content]) -> list[Path]:
         for each in reversed(made):
             each.rmdir()
         raise
+
+
+def write_parts(
+    folder: Path, contents: Mapping[str, Content], name: str, parts: Iterable[tuple[str, bytes]]
+) -> list[Path]:
+    """:func:`write_into`, and a folder in it of files that come one by one; all of it, or nothing.
+
+    The parts are written first, beside the folder and hidden, since they may be many.
+    """
+    home = next(each for each in folder.absolute().parents if each.exists())
+    hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=home))
+    try:
+        names = []
+        for part, data in parts:
+            names.append(write_whole(hidden / part, data).name)
+        written = write_into(folder, contents)
+        old = folder / name
+        if old.is_dir():
+            old.rename(hidden / "before")
+        before = hidden.with_name(f"{hidden.name}.before")
+        if (hidden / "before").is_dir():
+            (hidden / "before").rename(before)
+        hidden.chmod(folder.stat().st_mode & 0o777)
+        hidden.rename(old)
+        shutil.rmtree(before, ignore_errors=True)
+        return [*written, *(old / part for part in names)]
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
 
 
 class _Staged:

@@ -71,6 +71,7 @@ class Answer(Told):
 
 def answer_of(
     group: LeftOut,
+    mask: Mask,
     sampled: bool,
     told: Explanation,
     mended: Mitigation,
@@ -79,10 +80,10 @@ def answer_of(
     harm: Harm | None,
     findings: Sequence[Finding],
 ) -> Answer:
-    """Put together what was found."""
+    """Put together what was found; ``mask``: the group among the rows that names are known for."""
     return Answer(
         fact=headline(group, sampled),
-        who=_who(told, named, group.mask),
+        who=_who(told, named, mask),
         why=_why(trust),
         returns=_returns(trust),
         cost=_cost(told, mended, harm),

@@ -79,26 +79,30 @@ def on_fewer(
 
 def sized(
     search: MaxDisparityPartition,
-    posed: Posed,
+    d: int,
     X: pd.DataFrame,
     rows: NDArray[np.intp],
     settings: Settings,
     report: Report,
+    n_rows: int | None = None,
 ) -> Sized:
-    """How many rows the group is to have; ``rows`` are those that evidence rests on."""
-    asked, m, smallest = settings.group_size, len(X), search.min_group_size
+    """How many rows the group is to have; ``rows`` are those that evidence rests on.
+
+    ``X`` may be a sample of ``n_rows``; ``d`` is the number of components.
+    """
+    asked, m, smallest = settings.group_size, n_rows or len(X), search.min_group_size
     if asked is None:
         return Sized(None, "free")
-    tenth = Sized(worst_tenth(smallest, m, posed.problem.d), "tenth")
+    tenth = Sized(worst_tenth(smallest, m, d), "tenth")
     if asked == TENTH:
         return tenth
     if asked == EVIDENCE:
-        part = X.iloc[few_of(rows)] if m > FEW_ROWS else X
+        part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
         search = on_fewer(search, part, m)
         chosen, why = evidence_size(search, part, settings.chance, report)
         note(why)
         return tenth if chosen is None else Sized(round(chosen / len(part) * m), EVIDENCE)
-    return Sized(group_sizes(smallest, asked, *X.shape)[1], "given")
+    return Sized(group_sizes(smallest, asked, m, X.shape[1])[1], "given")
 
 
 def found(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -30,7 +31,7 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.explain.returning import ComesBack
 from leftout.fair.mitigation import Mitigation
-from leftout.files import plain, write_whole
+from leftout.files import Told, plain, write_whole
 from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
@@ -41,9 +42,44 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1"
 # Shares of the variance to list, and groups to draw.
 _SCREE, _DRAWN = 50, 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunks(Told):
+    """How a table that is larger than memory was audited.
+
+    Attributes
+    ----------
+    engine : str
+        Who ran over the chunks.
+    n_files, n_chunks, n_rows : int
+    n_sampled : int
+        Rows that were looked at one by one.
+    all_rows, sample : list of str
+        Parts of the result that come from all rows, and from the sample.
+    looked_at : MaxDisparityPartition
+        The group among the rows of the sample.
+    parts : callable
+        Yields a name and a data frame for each chunk: rows, groups, scores.
+    end : callable
+        Removes what was kept in case that the audit is stopped.
+    """
+
+    hidden = ("looked_at", "parts", "end")
+
+    engine: str
+    n_files: int
+    n_chunks: int
+    n_rows: int
+    n_sampled: int
+    all_rows: list[str]
+    sample: list[str]
+    looked_at: MaxDisparityPartition
+    parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
+    end: Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,11 +121,14 @@ class Audit:
     scree : array
         Share of the variance of each component, all of them.
     scores : array of shape (m,)
-        How far each row leans to the left-out side.
+        How far each row of ``intake`` leans to the left-out side.
     settings : Settings
     notes : list of str
         What to bear in mind.
     created : str
+    chunks : Chunks or None
+        How a table that is larger than memory was audited: then ``intake`` holds a sample of its
+        rows, and ``partition`` and ``groups`` are of all rows.
     """
 
     partition: MaxDisparityPartition
@@ -114,6 +153,17 @@ class Audit:
     settings: Settings
     notes: list[str]
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    chunks: Chunks | None = None
+
+    @property
+    def looked_at(self) -> MaxDisparityPartition:
+        """The group among the rows of ``intake``: all, or those of a sample."""
+        return self.partition if self.chunks is None else self.chunks.looked_at
+
+    @property
+    def n_rows(self) -> int:
+        """Rows audited."""
+        return len(self.intake.rows) if self.chunks is None else self.chunks.n_rows
 
     @property
     def groups(self) -> pd.DataFrame:
@@ -124,6 +174,8 @@ class Audit:
         """
         import pandas as pd
 
+        if self.chunks is not None:
+            return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
         group = np.where(self.partition.left_out_.mask, "left out", "rest")
         columns = {"row": self.intake.rows, "group": group, "score": self.scores}
         belongs = None if self.trust is None else self.trust.membership
@@ -145,8 +197,8 @@ class Audit:
     def answer(self) -> Answer:
         """What it says, a line for each question."""
         return answer_of(
-            self.partition.left_out_, self._sampled, self.explanation, self.mitigation, self.trust,
-            self.named, self.harm, self.findings,
+            self.partition.left_out_, self.looked_at.left_out_.mask, self._sampled,
+            self.explanation, self.mitigation, self.trust, self.named, self.harm, self.findings,
         )  # fmt: skip
 
     def headline(self) -> str:
@@ -167,7 +219,7 @@ class Audit:
 
     @property
     def _sampled(self) -> bool:
-        return len(self.intake.rows) < self.intake.n_rows
+        return self.n_rows < self.intake.n_rows
 
     def __str__(self) -> str:
         return self.summary()
@@ -192,7 +244,7 @@ class Audit:
             "answer": {**self.answer.to_dict(), "lines": self.answer.lines},
             "table": {
                 "source": intake.source,
-                "rows": len(intake.rows),
+                "rows": self.n_rows,
                 "rows_in_table": intake.n_rows,
                 "features": intake.X.shape[1],
                 "feature_names": intake.encoder.get_feature_names_out().tolist(),
@@ -232,7 +284,7 @@ class Audit:
             "comparison": self.comparison,
             "trust": {
                 "rows": len(self.trust_rows),
-                "of_rows": len(intake.rows),
+                "of_rows": self.n_rows,
                 **{
                     key: evidence.get(key)
                     for key in (
@@ -258,6 +310,7 @@ class Audit:
             "mitigation": self.mitigation.to_dict(),
             "findings": self.findings,
             "notes": self.notes,
+            **({} if self.chunks is None else {"scale": self.chunks}),
         })  # fmt: skip
 
     def _groups(self) -> dict[str, Any]:
@@ -318,11 +371,21 @@ class Audit:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
 
+    def parquet(self) -> Iterator[tuple[str, bytes]]:
+        """The files of the folder groups, of a table in parts: names, and what is in each."""
+        from io import BytesIO
+
+        assert self.chunks is not None
+        for name, part in self.chunks.parts():
+            buffer = BytesIO()
+            part.to_parquet(buffer, index=False)
+            yield name, buffer.getvalue()
+
     def _figures(self) -> dict[str, Any]:
         """What draws each figure of the report, on an axis."""
         told = self.explanation
         found: dict[str, Any] = {
-            "people": partial(plots.people, self.partition, self.intake.X),
+            "people": partial(plots.people, self.looked_at, self.intake.X),
             "scree": partial(plots.scree, self.scree[:_SCREE], self.partition.n_components_),
             "features": partial(plots.disparity_by_feature, told),
             "scores": partial(plots.feature_scores, told),

@@ -1,6 +1,6 @@
-"""One call from a table to who PCA leaves out, whether to believe it, who they are, what to do."""
+"""From a table in memory to who PCA leaves out, why, whether it comes back, what to do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,111 +10,7 @@ from leftout.auditing.settings import Settings
 from leftout.auditing.steps import READ, STAGES, Work
 from leftout.checks import Refusal
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
-from leftout.search.sizes import TENTH
 from leftout.tables.reading import Source
-
-
-def audit(
-    table: Any,
-    *,
-    target: Any = None,
-    positive: Any = None,
-    prediction: Any = None,
-    categorical: Iterable[Any] | None = None,
-    numeric: Iterable[Any] | None = None,
-    drop: Iterable[Any] | None = None,
-    sensitive: Iterable[Any] | None = None,
-    missing: Any = None,
-    dictionary: Any = None,
-    encoding: str = "free",
-    n_components: int | float = 0.8,
-    min_group_size: int | float | None = None,
-    group_size: int | float | str | None = TENTH,
-    n_groups: int = 2,
-    runs: int = 30,
-    chance: int = 99,
-    quick: bool = False,
-    preset: str | None = None,
-    sample: int | None = None,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    rows: int = 0,
-    progress: Report | bool | None = None,
-) -> Audit:
-    """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
-
-    Parameters
-    ----------
-    table : path, pandas, polars or pyarrow table, or two-dimensional array
-        As people have it: numbers, text, dates, gaps.
-    target : name of a column, or array of shape (m,)
-        An outcome to compare between the group and the rest. The search never sees it.
-    positive : value or None
-        The target's value whose rate counts.
-    prediction : name of a column, or array of shape (m,)
-        What a model that is there predicts for the target: classes, probabilities of ``positive``
-        or numbers. It is not searched; its errors are compared between groups.
-    categorical : names of columns of numbers that are codes, or of text to keep
-    numeric : names of columns to read as numbers, whatever they look like
-    drop : names of columns to leave out
-    sensitive : names of columns to keep out of the search and to compare with the group afterwards
-    missing : value, str, list or mapping
-        Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
-    dictionary : path, mapping, list of mappings or data frame
-        What is known of columns (kind, label, labels of values, note); the result speaks in labels.
-    encoding : {"free", "target"}, default="free"
-        What categories become: yes-or-no columns, or the target's mean, so that the target is part
-        of what is searched (and the result says what happens without that).
-    n_components : int or float, default=0.8
-        Number of components, or the share of variance to exceed.
-    min_group_size : int, float or None
-        Fewest rows on either side, as a number or a share; None: five per feature.
-    group_size : int, float, "evidence" or None, default=0.1
-        Size of the left-out group: a number or a share of the rows, the smallest size with about as
-        much evidence as any, or (None) whatever the search likes best, as a rule the smallest
-        allowed. The default is the worst-represented tenth.
-    n_groups : int, default=2
-        Only 2 for now.
-    runs, chance : int
-        Searches from other starts, and comparison tables of each kind that decide if nothing is
-        clear before.
-    quick : bool, default=False
-        The first answer only: the group, who they are, what Fair PCA does about it.
-    preset : {"paper"} or None
-        ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
-    sample : int or None
-        Audit a sample of this many rows, drawn at random; in proportion to the target's values
-        where ``encoding`` is ``"target"``.
-    random_state : int, Generator or None, default=0
-        Of samples, comparison tables, splits and folds. The group itself does not depend on it.
-    n_jobs : int or None
-        Threads. The answer does not depend on it.
-    rows : int, default=0
-        Actual rows to show of either side. A row may be a person.
-    progress : callable, bool or None
-        ``progress(what, done, total)`` is called as work goes on; True: to stderr.
-
-    Returns
-    -------
-    Audit
-        ``summary()``, ``to_html(path)``, ``to_json(path)``, ``groups``, ``findings`` and all parts.
-
-    Examples
-    --------
-    >>> import leftout
-    >>> X, planted = leftout.datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> found = leftout.audit(X, n_components=2, group_size=60, runs=5)
-    >>> found.trust.verdict, found.findings[1].code, found.findings[1].status
-    ('A', 'C001', 'found')
-    """
-    settings = Settings(
-        target=target, positive=positive, prediction=prediction, categorical=categorical,
-        numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
-        encoding=encoding, n_components=n_components, min_group_size=min_group_size,
-        group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, quick=quick,
-        preset=preset, sample=sample, random_state=random_state, rows=rows,
-    )  # fmt: skip
-    return run(table, settings, n_jobs=n_jobs, progress=progress)
 
 
 @clean_interrupts()

@@ -39,19 +39,19 @@ from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
 
 # Comparison tables, halves and parts of the rows are searched many times: on this many at most.
-_TRUST_ROWS = 50_000
+TRUST_ROWS = 50_000
 # Above so many rows, fewer splits and starts do: each says more, and takes longer.
 _MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
 # Leading features to search without, and how often to shuffle each.
 _WHAT_IF, _SHUFFLES = 5, 1
 
 # What people read while they wait, and the share of the time, more or less.
-READ, _FIND, _EXPLAIN = "reading and encoding", "who is left out", "who are they"
+READ, FIND, _EXPLAIN = "reading and encoding", "who is left out", "who are they"
 _MEND, _NAME = "what can be done", "which groups have a name"
 _COST, _TRUST = "what does it cost them", "why, and does it come back"
 _COMPARE = "comparing algorithms"
 STAGES = {
-    READ: 2.0, _FIND: 4.0, _EXPLAIN: 5.0, _MEND: 1.0, _NAME: 45.0, _COST: 3.0, _TRUST: 30.0,
+    READ: 2.0, FIND: 4.0, _EXPLAIN: 5.0, _MEND: 1.0, _NAME: 45.0, _COST: 3.0, _TRUST: 30.0,
     _COMPARE: 10.0,
 }  # fmt: skip
 # Why an answer has no evidence.
@@ -105,12 +105,12 @@ class Work:
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
         rows, part = np.arange(len(X)), X
-        if len(X) > _TRUST_ROWS and not settings.quick:
-            rows = intake.part(_TRUST_ROWS, of_trust)
+        if len(X) > TRUST_ROWS and not settings.quick:
+            rows = intake.part(TRUST_ROWS, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
             note(
                 f"The group, its description and Fair PCA come from all {len(X):,} rows; "
-                f"comparison tables, halves and parts of the rows from {_TRUST_ROWS:,} of them, "
+                f"comparison tables, halves and parts of the rows from {TRUST_ROWS:,} of them, "
                 "drawn at random, with sizes in proportion."
             )
         return cls(intake, search, posed, settings, X, rows, part, stages)
@@ -127,26 +127,37 @@ class Work:
         first answer. Names, costs and evidence take longer.
         """
         begin, asked = self.stages.begin, self.settings
-        report, stability = begin(_FIND), None
+        report, stability = begin(FIND), None
         if asked.preset == "paper":
             stability, chosen = self._papers_runs(report), "free"
             found = finding.papers(self.search, self.X, stability)
         else:
-            size = finding.sized(self.search, self.posed, self.X, self.rows, asked, report)
+            size = finding.sized(
+                self.search, self.posed.problem.d, self.X, self.rows, asked, report
+            )
             found = finding.found(self.search, self.posed, self.X, size.rows, self._wide)
             chosen = size.chosen
         with one_thread(self._wide and self.X.size <= SMALL):
-            other = self._other_reading(found)
-            told = self._explained(found, stability, begin(_EXPLAIN))
-            mended = self._mended(found, begin(_MEND))
-        skipped = _PAPER if asked.preset == "paper" else _QUICK if asked.quick else ""
-        start = Audit(
+            start = self.started(found, stability, self._mended, notes)
+        return self.answered(start, chosen, first, partial)
+
+    def started(
+        self,
+        found: MaxDisparityPartition,
+        stability: Stability | None,
+        mended: Callable[[MaxDisparityPartition, Report], Mitigation],
+        notes: list[str],
+    ) -> Audit:
+        """Who they are, and what Fair PCA does about it; no finding yet."""
+        other = self.other_reading(found)
+        told = self.explained(found, stability, self.stages.begin(_EXPLAIN))
+        return Audit(
             partition=found,
             trust=None,
             stability=stability,
             comparison=[],
             explanation=told,
-            mitigation=mended,
+            mitigation=mended(found, self.stages.begin(_MEND)),
             named=None,
             known=None,
             harm=None,
@@ -160,18 +171,29 @@ class Work:
             smallest=self.posed.problem.min_size,
             scree=self.posed.explained,
             scores=found.score_samples(self.X),
-            settings=asked,
+            settings=self.settings,
             notes=notes,
         )
-        answered = self._with_findings(start, Costs(), Judged(), skipped or _QUICK)
+
+    def answered(
+        self,
+        start: Audit,
+        chosen: str,
+        first: Callable[[Audit], None] | None = None,
+        partial: Callable[[Audit], None] | None = None,
+    ) -> Audit:
+        """The first answer or, where that is not all that was asked for, the whole."""
+        asked = self.settings
+        skipped = _PAPER if asked.preset == "paper" else _QUICK if asked.quick else ""
+        answered = self.with_findings(start, Costs(), Judged(), skipped or _QUICK)
         if asked.quick:
             return answered
         for tell in (first, partial):
             if tell is not None:
                 tell(answered)
-        return self._weighed_up(start, chosen, begin, skipped, partial)
+        return self.weighed_up(start, chosen, self.stages.begin, skipped, partial)
 
-    def _weighed_up(
+    def weighed_up(
         self,
         start: Audit,
         chosen: str,
@@ -183,9 +205,9 @@ class Work:
 
         def so_far(**more: Any) -> None:
             if partial is not None:
-                partial(self._with_findings(replace(start, **more), Costs(), Judged(), _YET))
+                partial(self.with_findings(replace(start, **more), Costs(), Judged(), _YET))
 
-        found, asked = start.partition, self.settings
+        found, asked = start.looked_at, self.settings
         n_jobs = self.search.n_jobs
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self._wide, n_jobs, begin(_NAME)
@@ -222,9 +244,9 @@ class Work:
             prediction=guessed.compared,
             returns=returns,
         )
-        return self._with_findings(whole, paid, guessed, skipped)
+        return self.with_findings(whole, paid, guessed, skipped)
 
-    def _with_findings(self, found: Audit, paid: Costs, guessed: Judged, skipped: str) -> Audit:
+    def with_findings(self, found: Audit, paid: Costs, guessed: Judged, skipped: str) -> Audit:
         """The audit with its questions and their answers."""
         return replace(
             found,
@@ -287,7 +309,7 @@ class Work:
             parts=None if parts is None else parts.named(self.intake.encoder.sources_),
         )
 
-    def _other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
+    def other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
         """Who is left out if columns that look like codes are categories?"""
         intake = self.intake
         if not intake.codes or self.settings.preset is not None:
@@ -304,7 +326,7 @@ class Work:
             disparity=other.disparity_,
         )
 
-    def _explained(
+    def explained(
         self, found: MaxDisparityPartition, stability: Stability | None, report: Report
     ) -> Explanation:
         """Who they are; what would be without leading columns, and other runs, come later."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from leftout.cli.common import deliver, interruptible, own_words, refused, repor
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
     from leftout.cli.events import Events
-    from leftout.tables.reading import Source
 
 
 # What can be asked of an audit, whatever the table, and what its result does not depend on.
@@ -26,28 +26,48 @@ _ASKED = (
 
 
 @click.command()
-@takes("table", "sheet", "dictionary", "called", *_ASKED)
+@takes("tables", "sheet", "dictionary", "called", "engine", "scheduler", "memory", *_ASKED)
 def audit(
-    table: str, sheet: str | None, called: str | None, out: Path | None, **given: Any
+    tables: tuple[str, ...],
+    sheet: str | None,
+    called: str | None,
+    engine: str | None,
+    scheduler: str | None,
+    memory: str | None,
+    out: Path | None,
+    **given: Any,
 ) -> None:
     """Who does PCA leave out of TABLE? Why, does it come back, what does it cost, what helps?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
-    line; or the address of one (https://, s3://), with fsspec. Writes report.html, audit.json and
-    groups.csv to a folder, by default leftout-TABLE.
+    line; or the address of one (https://, s3://), with fsspec. It may be in parts: several files, a
+    folder, or a pattern ('data/*.parquet'); what is too large for memory is passed over chunk by
+    chunk. Writes report.html, audit.json and groups.csv (or groups/part-*.parquet) to a folder, by
+    default leftout-TABLE. Files of moments that sites have sent (leftout moments) are audited
+    together.
     """
+    if all(name.endswith(".npz") for name in tables):
+        from leftout.cli.sites import audit_moments
 
-    def read() -> Source:
-        from leftout.tables.reading import Source
+        audit_moments(tables, given["dims"], out, given["as_json"])
+        return
 
-        return Source.of(table, sheet, called)
+    def read() -> tuple[Any, Any]:
+        from leftout.scale.tables import opened
+
+        return opened(tables, sheet, engine, memory, called)
 
     with interruptible():
-        from leftout.tables.files.fetching import file_name
+        from leftout.scale.tables import HERE, named
 
-        stem = Path(file_name(called or table).removesuffix(".gz")).stem or "table"
-        command = own_words({table: called} if called else {})
-        _run(read, Path(f"leftout-{stem}") if out is None else out, given, command=command)
+        engine = "dask" if engine is None and scheduler is not None else engine
+        folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
+        where = {
+            "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
+            "memory": memory, "state": folder.absolute().parent / f".{folder.name}.unfinished",
+        }  # fmt: skip
+        command = own_words({tables[0]: called} if called else {})
+        _run(read, folder, given, where, command=command)
 
 
 @click.command()
@@ -59,60 +79,90 @@ def demo(out: Path, **given: Any) -> None:
     compiles, which takes about 20 seconds.
     """
 
-    def read() -> Source:
+    def read() -> tuple[Any, Any]:
         from leftout.checks import Refusal
         from leftout.datasets import load_demo
         from leftout.tables.reading import Source
 
         try:
-            return Source(load_demo())
+            table = load_demo()
         except ImportError as error:
             raise Refusal(str(error)) from error
+        return Source(table), table
 
     with interruptible():
         from leftout.datasets import demo_dictionary
 
         decided = {"target": "approve", "positive": 1} if given["target"] is None else {}
-        _run(read, out, given, command=own_words(), dictionary=demo_dictionary(), **decided)
+        _run(read, out, given, {}, command=own_words(), dictionary=demo_dictionary(), **decided)
 
 
-def _run(read: Callable[[], Source], folder: Path, given: dict[str, Any], **more: Any) -> None:
-    """Audit a table as people ask, and deliver what was found; ``more`` settings stand as given."""
-    quiet, as_json, events = given["quiet"], given["as_json"], _events(given["events"])
-    with interruptible(), reported(quiet or events is not None) as report, refused():
-        from leftout.auditing.run import run
-        from leftout.auditing.settings import Settings
-        from leftout.cli import options
-        from leftout.files import check_folder
+def _run(
+    read: Callable[[], tuple[Any, Any]],
+    folder: Path,
+    given: dict[str, Any],
+    where: dict[str, Any],
+    **more: Any,
+) -> None:
+    """Audit a table as people ask, and deliver what was found.
 
-        report = report if events is None else events.progress
-        asked = options.of_audit(given)
-        check_folder(folder)
-        report("reading the table", 0, 1)
-        source = read()
-        for name in ("categorical", "numeric", "drop", "sensitive"):
-            asked[name] = options.names(given[name], source.table, name)
-        asked["prediction"] = options.column(given["prediction"], source.table, "prediction")
-        asked["target"], asked["positive"] = options.target(given["target"], source.table)
-        found = run(
-            source,
-            Settings(**asked | more),
-            n_jobs=given["jobs"],
-            progress=report,
-            first=_announced(quiet or events is not None),
-            partial=None if events is None else events.answer,
-        )
-        report("writing the report", 1, 1)
-        contents = {"report.html": found.html(), "audit.json": found.json(),
-                    "groups.csv": found.csv()}  # fmt: skip
-        if events is not None:
+    ``read`` gives the table, and something with its columns; ``where`` says which machines work on
+    it, and ``more`` settings stand as given.
+    """
+    quiet, events = given["quiet"], _events(given["events"])
+    with ExitStack() as running:  # a cluster is needed until all is written
+        with interruptible(), reported(quiet or events is not None) as report, refused():
+            from leftout.auditing.settings import Settings
+            from leftout.cli import options
+            from leftout.files import check_folder
+            from leftout.scale.run import run
+
+            report = report if events is None else events.progress
+            asked = options.of_audit(given)
+            check_folder(folder)
+            report("reading the table", 0, 1)
+            table, columns = read()
+            for name in ("categorical", "numeric", "drop", "sensitive"):
+                asked[name] = options.names(given[name], columns, name)
+            asked["prediction"] = options.column(given["prediction"], columns, "prediction")
+            asked["target"], asked["positive"] = options.target(given["target"], columns)
+            found = run(
+                table,
+                Settings(**asked | more),
+                n_jobs=given["jobs"],
+                progress=report,
+                first=_announced(quiet or events is not None),
+                partial=None if events is None else events.answer,
+                running=running,
+                **where,
+            )
             report("writing the report", 1, 1)
-            events.done(found, write(folder, contents))
-            return
-    from leftout.cli import terminal
+            contents, parts = _written(found)
+            if events is not None:
+                report("writing the report", 1, 1)
+                events.done(found, write(folder, contents, parts))
+        if events is None:
+            from leftout.cli import terminal
 
-    brief = found.brief() if as_json else None
-    deliver(folder, contents, lambda to: terminal.show_audit(to, found, given["full"]), brief)
+            brief = found.brief() if given["as_json"] else None
+            with interruptible(), refused():
+                deliver(
+                    folder,
+                    contents,
+                    lambda to: terminal.show_audit(to, found, given["full"]),
+                    brief,
+                    parts,
+                )
+        if found.chunks is not None:
+            found.chunks.end()
+
+
+def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
+    """What is written to the folder, and the files of its folder ``groups``, if it has one."""
+    contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
+    if found.chunks is not None:
+        return contents, found.parquet()
+    return contents | {"groups.csv": found.csv()}, None
 
 
 def _events(wanted: bool) -> Events | None:

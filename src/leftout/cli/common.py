@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _INTERRUPTED = 130
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {
     "--out": True, "--jobs": True, "--json": False, "--quiet": False, "--full": False,
-    "--events": False, "--called": True,
+    "--events": False, "--called": True, "--engine": True, "--scheduler": True, "--memory": True,
 }  # fmt: skip
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 # A list with commas, or the option again: nothing that was asked for is lost.
@@ -100,6 +100,24 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "help": "Audit a sample of N rows, drawn at random."}),
     "preset": ("--preset", {
         "type": click.Choice(["paper"]), "help": "Everything as in the paper."}),
+    "engine": ("--engine", {
+        "type": click.Choice(["memory", "local", "dask"]),
+        "help": "Read the table whole, pass over its parts here, or on a Dask cluster; by default "
+        "whole if it fits."}),
+    "scheduler": ("--scheduler", {
+        "metavar": "ADDRESS",
+        "help": "Dask scheduler (tcp://HOST:8786); without one, dask starts workers here."}),
+    "memory": ("--memory", {
+        "metavar": "2GB",
+        "help": "What a table may take to be read whole, and each worker that is started."}),
+    "plan": ("--plan", {
+        "required": True, "metavar": "PLAN", "help": "Plan that all sites share: leftout plan."}),
+    "smallest": ("--min-rows", {
+        "default": 20, "type": click.IntRange(2),
+        "help": "Sums of fewer rows are not sent: such groups are pooled."}),
+    "out_file": ("--out", {
+        "required": True, "type": click.Path(dir_okay=False, path_type=Path),
+        "help": "File to write."}),
     "out": ("--out", {"type": _FOLDER, "help": "Folder for the files."}),
     "seed": ("--seed", {
         "default": 0, "type": click.IntRange(0, 2**31), "help": "Seed of searches and samples."}),
@@ -150,8 +168,9 @@ def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):
-            if name == "table":
-                command = click.argument("table")(command)
+            if name in ("table", "tables"):
+                more = {"nargs": -1, "required": True} if name == "tables" else {}
+                command = click.argument(name, metavar="TABLE", **more)(command)
                 continue
             flag, about = _OPTIONS[name]
             about = about | ({"default": defaults[name]} if name in defaults else {})
@@ -244,11 +263,20 @@ def reported(quiet: bool, in_a_log: bool = False) -> Iterator[Report]:
         yield report
 
 
-def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files to a folder; a folder that takes none is refused."""
-    from leftout.files import unwritable, write_into
+def write(
+    folder: Path,
+    contents: Mapping[str, str | bytes],
+    parts: Iterable[tuple[str, bytes]] | None = None,
+) -> list[Path]:
+    """Write files to a folder; a folder that takes none is refused.
+
+    ``parts`` are the files of its folder ``groups``, written one by one.
+    """
+    from leftout.files import unwritable, write_into, write_parts
 
     try:
+        if parts is not None:
+            return write_parts(folder, contents, "groups", parts)
         return write_into(folder, contents)
     except OSError as error:
         raise unwritable(folder, error) from error
@@ -259,6 +287,7 @@ def deliver(
     contents: Mapping[str, str | bytes],
     show: Callable[[Console], None],
     brief: Mapping[str, Any] | None = None,
+    parts: Iterable[tuple[str, bytes]] | None = None,
 ) -> None:
     """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
     from leftout.checks import Refusal
@@ -266,7 +295,7 @@ def deliver(
     failed, files = None, []
     if folder is not None:
         try:
-            files = write(folder, contents)
+            files = write(folder, contents, parts)
         except Refusal as error:
             failed = error
     if brief is not None:

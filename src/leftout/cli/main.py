@@ -15,6 +15,7 @@ from leftout.cli.groups import groups
 from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
+from leftout.cli.sites import moments, plan
 
 
 class Commands(click.Group):
@@ -44,5 +45,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, groups, fair, harm, reproduce, serve):
+for command in (audit, demo, groups, fair, harm, plan, moments, serve, reproduce):
     main.add_command(command)

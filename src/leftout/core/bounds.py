@@ -33,7 +33,7 @@ Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in pl
 matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ _ROUNDS, _STEPS = 2, 9
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.
 _LOWEST = 1e-3
 # Sums of squares are rounded in proportion to the longest row.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 def certified_bound(problem: Problem, size: int) -> float:
@@ -60,17 +60,17 @@ def certified_bound(problem: Problem, size: int) -> float:
     """
     n, order = problem.X.shape[1], problem.by_reach
     touched = max(1, min(max(_TIMES * size, _FEWEST), _VALUES // n, len(order) - 1))
-    ceiling = _Ceiling(
+    ceiling = Ceiling(
         X=problem.rows(order[:touched]),
         r=problem.reach[order],
         size=size,
         d=min(n, problem.d if problem.loss.kind == EXCESS else 2 * problem.d),
     )
-    return ceiling.lowest() + _ROUNDING * float(problem.norms_and_kept[0].max())
+    return ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
 
 
 @dataclass(frozen=True)
-class _Ceiling:
+class Ceiling:
     """The theorem's bound as a function of the cap and of ``T``."""
 
     X: Array  # the rows that a cap may touch, by falling r
@@ -101,14 +101,22 @@ class _Ceiling:
 
     def lowest(self) -> float:
         """The lowest bound that line searches find, in turn, over the cap and over ``T``."""
+        return min(value for value, _, _ in self._tried())
+
+    def best(self) -> tuple[float, Array]:
+        """The cap and the ``T`` of the lowest bound; no row is above a cap that is infinite."""
+        _, cap, T = min(self._tried(), key=lambda tried: tried[0])
+        return cap, T
+
+    def _tried(self) -> Iterator[tuple[float, float, Array]]:
         T = np.eye(self.X.shape[1])
+        yield float(self.r[: self.size].mean()), np.inf, T
         cap, value = self.best_cap(T)
-        best = min(float(self.r[: self.size].mean()), value)
+        yield value, cap, T
         for _ in range(_ROUNDS):
             T = self.levelled(cap, T)
             cap, value = self.best_cap(T)
-            best = min(best, value)
-        return best
+            yield value, cap, T
 
     def best_cap(self, T: Array) -> tuple[float, float]:
         # With d rows or fewer above the cap nothing is gained: on wide tables, a broad plateau.

@@ -202,16 +202,24 @@ def align(
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
     hidden = found([column.name for column in columns], sensitive, "sensitive")
-    lines = []
+    lines = [
+        replace(line, searched=column.name not in hidden)
+        for column in columns
+        for line in _lines(column, group)
+    ]
+    return ranked(lines)
+
+
+def ranked(lines: list[Alignment]) -> list[Alignment]:
+    """Lines with corrected p-values, those most alike first."""
+    done = []
     for searched in (False, True):  # tests are corrected among tests alone
-        chosen = [column for column in columns if (column.name not in hidden) == searched]
-        alike = [line for column in chosen for line in _lines(column, group)]
+        alike = [line for line in lines if line.searched == searched]
         corrected = holm(np.array([line.p_value for line in alike]))
-        lines += [
-            replace(line, corrected=float(p), searched=searched)
-            for line, p in zip(alike, corrected, strict=True)
+        done += [
+            replace(line, corrected=float(p)) for line, p in zip(alike, corrected, strict=True)
         ]
-    return sorted(lines, key=lambda line: -line.strength)
+    return sorted(done, key=lambda line: -line.strength)
 
 
 def _lines(column: Column, group: Mask) -> Iterator[Alignment]:
@@ -236,7 +244,15 @@ def _values(column: Column, group: Mask) -> Iterator[Alignment]:
 def _category(
     name: str, kind: str, codes: NDArray[Any], names: list[str], group: Mask
 ) -> Iterator[Alignment]:
-    counts = _counts(codes, group, len(names))
+    yield from of_counts(name, kind, _counts(codes, group, len(names)), names)
+
+
+def of_counts(
+    name: str, kind: str, counts: NDArray[np.int64], names: list[str]
+) -> Iterator[Alignment]:
+    """The line of a category, from how often the rest and the group have each value."""
+    if not counts.any(axis=1).all():
+        return
     shares = counts / counts.sum(axis=1, keepdims=True)
     most = _contrast(shares) if kind == "category" else 1
     counts = counts[:, counts.any(axis=0)]
@@ -246,7 +262,7 @@ def _category(
     yield Alignment(
         column=name,
         kind=kind,
-        strength=_strength(phi2, counts.shape[1], len(group)),
+        strength=_strength(phi2, counts.shape[1], int(counts.sum())),
         p_value=_p_value(counts),
         cramers_v=float(np.sqrt(phi2)),
         contrast=names[most],

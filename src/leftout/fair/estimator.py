@@ -198,8 +198,25 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
         return matrix
 
+    def fit_summary(
+        self, table: Summary, groups: ArrayLike, names: ArrayLike | None = None
+    ) -> Self:
+        """:meth:`fit` where only the groups' moments are known, about the origin of the centring.
+
+        ``groups`` are their names in sorted order; ``names`` those of the features.
+        """
+        self.groups_, self.n_features_in_ = np.asarray(groups), len(table.mean)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        with one_thread():
+            self._solve(table)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
+        return self
+
     def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
-        table = summarise(X, self.centering, place, len(self.groups_))
+        self._solve(summarise(X, self.centering, place, len(self.groups_)))
+
+    def _solve(self, table: Summary) -> None:
         everyone = average_second(table.moments)
         check_variance(float(np.trace(everyone)), self.n_features_in_)
         self.n_asked_, pairs = _dimensions(self.n_components, everyone)

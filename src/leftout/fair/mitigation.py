@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_groups, check_whole
-from leftout.core.losses import Array, Loss, summarise
+from leftout.core.losses import Array, Loss, Summary, summarise
+from leftout.core.moments import Moments
 from leftout.fair import Mended, mend
 from leftout.fair.estimator import (
     FairPCA,
@@ -247,33 +248,66 @@ def mitigate(
     matrix = check_matrix(X, min_features=1)
     fair.fit(X, groups=groups)
     _, place = check_groups(groups, len(matrix))
-    rule, asked = Loss.named("excess", centering), fair.n_asked_
-    by_dimension = []
     with one_thread(prefers_one_thread(matrix)):
         moments = summarise(matrix, centering, place, len(fair.groups_)).moments
-        everyone = average_second(moments)
-        rank = int(np.linalg.matrix_rank(everyone, hermitian=True))
-        numbers = _numbers(across, rank, len(everyone), asked)
+        numbers = _chosen(fair, moments, across)
         steps = Steps(len(numbers) + permuting_steps(permutations), progress)
-        for d in numbers:
-            steps.tell("Fair PCA across dimensions")
-            found = mend(rule, moments, d, tol)
-            if d != asked:
-                value = float(found.losses.max())
-                warn_if_open(found.answer.gap, value, tol, fair.variance_)
-            by_dimension.append(_dimension(d, found, everyone))
-            steps.tell("Fair PCA across dimensions", 1)
+        by_dimension = _across(fair, moments, numbers, steps)
     random = None
     if permutations and len(fair.groups_) > 1:
         random = random_groups(
-            matrix, place, asked, centering, permutations, random_state, n_jobs, steps
+            matrix, place, fair.n_asked_, centering, permutations, random_state, n_jobs, steps
         )
+    return Mitigation(fair, _here(fair), by_dimension, random)
+
+
+def mitigate_summary(
+    table: Summary,
+    groups: ArrayLike,
+    n_components: int | float = 0.8,
+    *,
+    names: ArrayLike | None = None,
+    across: ArrayLike | None = None,
+    progress: Report | bool | None = None,
+) -> Mitigation:
+    """:func:`mitigate` where only the groups' moments are known, about the mean of all rows.
+
+    ``groups`` are their names in sorted order; ``names`` those of the features.
+    """
+    fair = FairPCA(n_components).fit_summary(table, groups, names)
+    with one_thread():
+        numbers = _chosen(fair, table.moments, across)
+        by_dimension = _across(fair, table.moments, numbers, Steps(len(numbers), progress))
+    return Mitigation(fair, _here(fair), by_dimension)
+
+
+def _chosen(fair: FairPCA, moments: Moments, across: ArrayLike | None) -> list[int]:
+    everyone = average_second(moments)
+    rank = int(np.linalg.matrix_rank(everyone, hermitian=True))
+    return _numbers(across, rank, len(everyone), fair.n_asked_)
+
+
+def _across(fair: FairPCA, moments: Moments, numbers: list[int], steps: Steps) -> list[Dimension]:
+    """Ordinary and fair PCA of several numbers of components."""
+    rule, everyone = Loss.named("excess", fair.centering), average_second(moments)
+    lines = []
+    for d in numbers:
+        steps.tell("Fair PCA across dimensions")
+        found = mend(rule, moments, d, fair.tol)
+        if d != fair.n_asked_:
+            value = float(found.losses.max())
+            warn_if_open(found.answer.gap, value, fair.tol, fair.variance_)
+        lines.append(_dimension(d, found, everyone))
+        steps.tell("Fair PCA across dimensions", 1)
+    return lines
+
+
+def _here(fair: FairPCA) -> Dimension:
     kept = float(fair.explained_variance_ratio_.sum())
-    here = Dimension(
-        asked, fair.baseline_losses_, fair.losses_, fair.gap_, fair.n_components_,
+    return Dimension(
+        fair.n_asked_, fair.baseline_losses_, fair.losses_, fair.gap_, fair.n_components_,
         getattr(fair, "rank_d_losses_", None), kept + fair.price_, kept,
     )  # fmt: skip
-    return Mitigation(fair, here, by_dimension, random)
 
 
 def _dimension(d: int, found: Mended, everyone: Array) -> Dimension:

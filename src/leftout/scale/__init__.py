@@ -1,1 +1,1 @@
-"""Tables larger than memory, and on more than one machine."""
+"""Larger than memory, more than one machine: summaries of chunks, merged."""

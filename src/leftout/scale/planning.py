@@ -88,17 +88,29 @@ class Plan:
     def n_features(self) -> int:
         return len(self.encoder.features_)
 
-    def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
-        """Encoded rows of a chunk, some at a time, each with the place of its first row."""
+    def blocks(
+        self, chunk: Chunk, places: NDArray[np.integer] | None = None
+    ) -> Iterator[tuple[int, Floats]]:
+        """Encoded rows of a chunk, some at a time, each with the place of its first row.
+
+        Of some ``places`` alone, rising, where these are given: the others are read, not encoded.
+        """
         encoding = Encoding.of(self.encoder, self.searching)
         told = enumerate(self.encoder.plans_)
         needed = {place: self.searching[place] for place, one in told if one.becomes is not None}
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
+            if places is not None:
+                first, last = np.searchsorted(places, [start, start + batch.num_rows])
+                if first == last:
+                    continue
+                batch = batch.take(places[first:last] - start)
             columns = {
                 place: reader.column(cells)
                 for (place, reader), cells in zip(needed.items(), batch.columns, strict=True)
             }
             yield start, encoding.block(columns, batch.num_rows)
+            if places is not None and last == len(places):
+                return
 
     def columns(self, chunk: Chunk, names: Sequence[str]) -> Iterator[tuple[int, list[Column]]]:
         """Columns of a chunk by their names in the audit, cleaned as on all rows.

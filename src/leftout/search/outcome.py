@@ -1,7 +1,10 @@
 """The outcome: how a target that the search never saw differs between the group and the rest."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,9 +191,14 @@ def _shares(
 ) -> dict[str, Any]:
     """The shares of rows on either side that are hit, and their difference."""
     among = np.ones(len(hit), dtype=bool) if among is None else among
+    counts = [(int(hit[side].sum()), int(side.sum())) for side in (among & group, among & ~group)]
+    return of_shares_counted(target.name, counts, int(missing.sum()))
+
+
+def of_shares_counted(name: str, counts: Sequence[tuple[int, int]], missing: int) -> dict[str, Any]:
+    """The shares of rows that are hit, from hits and rows of the group and of the rest."""
     sides = []
-    for side in (among & group, among & ~group):
-        n, hits = int(side.sum()), int(hit[side].sum())
+    for hits, n in counts:
         if n:
             around = stats.binomtest(hits, n).proportion_ci(LEVEL, method="wilson")
             sides.append(Interval(hits / n, float(around.low), float(around.high)))
@@ -202,44 +210,76 @@ def _shares(
     below = np.hypot(a.value - a.low, b.high - b.value)
     above = np.hypot(a.high - a.value, b.value - b.low)
     return {
-        "target": target.name,
+        "target": name,
         "left_out": a,
         "rest": b,
         "gap": Interval(gap, float(gap - below), float(gap + above)),
         "difference": of_shares(a.value, b.value),
-        "missing": int(missing.sum()),
+        "missing": missing,
     }
 
 
 def _means(target: Column, group: Mask) -> Outcome:
     known = _known(target, True)
-    a, b = target.values[known & group], target.values[known & ~group]
-    gap, low, high = _mean(a).value - _mean(b).value, np.nan, np.nan
-    if min(len(a), len(b)) > 1:
+    sides = [target.values[known & side] for side in (group, ~group)]
+    return of_means(target.name, [Spread.of(side) for side in sides], int((~known).sum()))
+
+
+class Spread(NamedTuple):
+    """Numbers, as far as their mean and its interval need: count, mean, sum of squares about it."""
+
+    count: int
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Spread:
+        if not len(values):
+            return cls(0, 0.0, 0.0)
+        mean = float(values.mean())
+        return cls(len(values), mean, float(np.square(values - mean).sum()))
+
+    def merge(self, other: Spread) -> Spread:
+        """Of both together."""
+        count = self.count + other.count
+        if not (self.count and other.count):
+            return self if self.count else other
+        gap = other.mean - self.mean
+        mean = self.mean + gap * other.count / count
+        squares = self.squares + other.squares + gap**2 * self.count * other.count / count
+        return Spread(count, mean, squares)
+
+    @property
+    def interval(self) -> Interval:
+        """The mean, with Student's interval."""
+        if self.count < 2:
+            return Interval(self.mean if self.count else np.nan, np.nan, np.nan)
+        error = np.sqrt(self.squares / (self.count - 1) / self.count)
+        half = float(stats.t.ppf(0.5 + LEVEL / 2, self.count - 1) * error)
+        return Interval(self.mean, self.mean - half, self.mean + half)
+
+
+def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
+    """The means of the group and of the rest."""
+    a, b = sides
+    gap, low, high = a.interval.value - b.interval.value, np.nan, np.nan
+    if min(a.count, b.count) > 1:
         # Welch: the variances may differ (SciPy's test warns where a side does not vary)
-        parts = np.array([side.var(ddof=1) / len(side) for side in (a, b)])
-        freedom = np.array([len(a), len(b)]) - 1.0
+        parts = np.array([side.squares / (side.count - 1) / side.count for side in (a, b)])
+        freedom = np.array([a.count, b.count]) - 1.0
         half = 0.0
         if parts.any():
             degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
             half = float(stats.t.ppf(0.5 + LEVEL / 2, degrees) * np.sqrt(parts.sum()))
         low, high = gap - half, gap + half
-    enough = len(a) and len(b)
+    spread = [side.squares / side.count if side.count else 0.0 for side in (a, b)]
     return Outcome(
-        target=target.name,
+        target=name,
         kind="mean",
         positive=None,
-        left_out=_mean(a),
-        rest=_mean(b),
+        left_out=a.interval,
+        rest=b.interval,
         gap=Interval(gap, low, high),
-        difference=over_spread(gap, a.var(), b.var()) if enough else None,
-        missing=int((~known).sum()),
+        difference=over_spread(gap, *spread) if a.count and b.count else None,
+        missing=missing,
     )
-
-
-def _mean(values: NDArray[np.float64]) -> Interval:
-    if len(values) < 2:
-        return Interval(float(values[0]) if len(values) else np.nan, np.nan, np.nan)
-    mean = float(values.mean())
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, len(values) - 1) * stats.sem(values))
-    return Interval(mean, mean - half, mean + half)

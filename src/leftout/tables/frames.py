@@ -166,6 +166,11 @@ def _tell_repeated(names: list[Any]) -> None:
 
 
 def _refuse_lazy(table: Any) -> None:
+    if type(table).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise Refusal(
+            f"Found a Dask {type(table).__name__}, whose rows are not there yet; a table in memory "
+            "is needed. Call .compute() on it first; leftout.audit takes it as it is."
+        )
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
         raise Refusal(
             "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "

@@ -1,0 +1,260 @@
+"""Tables in parts, as people have them: which files they are, and whether they fit in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+
+from leftout.asking import asking
+from leftout.checks import Refusal, check_choice
+from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
+from leftout.scale.clusters import Dask
+from leftout.scale.csv import private_folder, stored
+from leftout.scale.engines import Engine, Local
+from leftout.scale.planning import rows_at
+from leftout.tables.files.fetching import TEXT, file_name, is_address
+from leftout.tables.reading import Source
+from leftout.wording import shown
+
+ENGINES = ("memory", "local", "dask")
+# Stands for the address of a cluster that is to be started on this machine.
+HERE = "here"
+# What a cell takes while a table is read whole and audited, in bytes; and of a text file, a byte.
+_CELL, _BYTE = 68, 12
+# Of this machine's memory, the share that a table may take unless somebody says how much.
+_SHARE = 0.5
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+
+
+class Parts:
+    """A table in files, chunk by chunk.
+
+    Attributes
+    ----------
+    chunks : list of Chunk
+    name : str or None
+        What to call the table.
+    whole : bool
+        Whether it is to be read into memory.
+    files : dict
+        Each file's path, and what tells whether it has changed.
+    """
+
+    def __init__(
+        self, chunks: list[Chunk], name: str | None, whole: bool, files: dict[str, str]
+    ) -> None:
+        self.chunks, self.name, self.whole, self.files = chunks, name, whole, files
+
+    def read(self) -> Source:
+        """The whole table, in memory."""
+        from leftout.tables.files.stored import as_pandas
+
+        rows = rows_at(self.chunks, np.arange(n_rows_of(self.chunks)))
+        return Source(as_pandas(rows), self.name)
+
+    @contextmanager
+    def engine(
+        self, engine: Any, scheduler: str | None, memory: int | str | None
+    ) -> Iterator[Engine]:
+        """What runs over the chunks; a cluster is asked first whether it can."""
+        if not isinstance(engine, str | None):
+            yield engine
+            return
+        if engine != "dask":
+            yield Local()
+            return
+        cluster = _cluster(scheduler, memory)
+        try:
+            first = self.chunks[0]
+            cluster.probe(os.path.abspath(first.path), os.path.getsize(first.path))
+            yield cluster
+        finally:
+            cluster.close()
+
+
+def _cluster(scheduler: str | None, memory: int | str | None) -> Dask:
+    """The cluster at an address, the one of the current client, or one of this machine."""
+    if scheduler is None:
+        return Dask.current()
+    if scheduler == HERE:
+        return Dask.here(None if memory is None else n_bytes(memory))
+    return Dask.at(scheduler)
+
+
+def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) -> Parts | None:
+    """A table in files, or in a Dask collection; None for one that is in memory, or in one file.
+
+    A file that is too large to be read whole is one in parts, too.
+    """
+    if isinstance(engine, str):
+        check_choice("engine", engine, ENGINES)
+    limit, copies = _limit(memory), ExitStack()
+    name: str | None = None
+    source: Any
+    if _is_dask(table):
+        source = _stored(table, copies)
+    elif isinstance(table, str | os.PathLike):
+        source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
+        if is_address(source) or (
+            os.path.isfile(source) and not _needs_parts(source, engine, limit)
+        ):
+            return None
+        if not os.path.exists(source) and not any(char in source for char in "*?["):
+            return None  # whoever reads it says that it is not there
+    elif isinstance(table, list | tuple) and table and _are_paths(table):
+        source = [os.fspath(each) for each in table]
+        if len(source) == 1:
+            return in_parts(source[0], engine, memory)
+        name = Path(source[0]).parent.name or None
+    elif type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
+        source = table
+    else:
+        if engine not in (None, "memory"):
+            raise Refusal(
+                f"{asking('engine', engine)} passes over files, but the table is in memory. Pass "
+                "their paths, or leave the engine out."
+            )
+        return None
+    paths = paths_of(source, (*STORED, *TEXT))
+    kinds = {path.lower().endswith(TEXT) for path in paths}
+    if len(kinds) > 1:
+        other = next(path for path in paths if path.lower().endswith(TEXT))
+        raise Refusal(
+            f"{shown(file_name(other))!r} is text, and others are Parquet; the parts of a table "
+            "are files of one kind. Name those of one kind."
+        )
+    chunks = copies.enter_context(stored(paths)) if kinds == {True} else listed(paths)
+    files = {path: _print(path) for path in paths}
+    size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
+    parts = Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
+    finalize(parts, copies.close)  # copies go when nobody has the table any more
+    return parts
+
+
+def _are_paths(table: Sequence[Any]) -> bool:
+    return all(isinstance(each, str | os.PathLike) for each in table)
+
+
+def _print(path: str) -> str:
+    about = os.stat(path)
+    return f"{about.st_size} bytes, {about.st_mtime_ns}"
+
+
+def _needs_parts(path: str, engine: Any, limit: int) -> bool:
+    """Whether one file is too large to be read whole, or is not to be."""
+    if engine == "memory":
+        return False
+    kind = path.lower()
+    if kind.endswith(TEXT):
+        return engine is not None or os.path.getsize(path) * _BYTE > limit
+    if not kind.endswith((".parquet", ".pq")):
+        if engine is None:
+            return False
+        raise Refusal(
+            f"{asking('engine', engine)} passes over Parquet or CSV files, not over "
+            f"{shown(file_name(path))!r}. Store it as Parquet, or leave the engine out."
+        )
+    if engine is not None:
+        return True
+    try:
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(path) as file:
+            return file.metadata.num_rows * file.metadata.num_columns * _CELL > limit
+    except Exception:  # whoever reads it says what is wrong
+        return False
+
+
+def n_bytes(text: int | str) -> int:
+    """Bytes as people write them.
+
+    Examples
+    --------
+    >>> n_bytes("2GB"), n_bytes("512 MiB"), n_bytes(1000)
+    (2000000000, 536870912, 1000)
+    """
+    if isinstance(text, int) and text > 0:
+        return text
+    found = _BYTES.fullmatch(str(text))
+    if found is None or not float(found[1]):
+        raise Refusal(f"{asking('memory', text)} is not an amount of memory; give one such as 2GB.")
+    unit = _UNITS[found[2].lower()]
+    if "i" in str(text).lower():
+        unit = 1024 ** (len(str(unit)) // 3)
+    return int(float(found[1]) * unit)
+
+
+def _limit(memory: int | str | None) -> int:
+    if memory is not None:
+        return n_bytes(memory)
+    try:
+        return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # another system
+        return 4 * 10**9
+
+
+def _is_dask(table: Any) -> bool:
+    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def _stored(table: Any, copies: ExitStack) -> str:
+    """A Dask collection, computed part by part and written to Parquet in a private folder, once."""
+    import pandas as pd
+
+    folder = copies.enter_context(private_folder())
+    for place, part in enumerate(_partitions(table)):
+        made = part.compute()
+        if not isinstance(made, pd.DataFrame):
+            made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
+        if len(made):
+            made.to_parquet(folder / f"part-{place:06d}.parquet", index=False)
+    return str(folder)
+
+
+def _partitions(table: Any) -> Iterator[Any]:
+    """The parts of a Dask data frame or array, whole rows each."""
+    if hasattr(table, "get_partition"):
+        yield from (table.get_partition(place) for place in range(table.npartitions))
+        return
+    if getattr(table, "ndim", None) != 2:
+        raise Refusal(
+            f"Found a Dask {type(table).__name__} where a table is needed. Pass a data frame, or "
+            "an array of two dimensions."
+        )
+    table = table.rechunk({1: -1})
+    yield from (table.blocks[place] for place in range(table.numblocks[0]))
+
+
+def opened(
+    tables: Sequence[str],
+    sheet: str | None = None,
+    engine: str | None = None,
+    memory: str | None = None,
+    called: str | None = None,
+) -> tuple[Source | Parts, Any]:
+    """What the command line names as a table, and something with its columns."""
+    import pandas as pd
+
+    parts = None if sheet is not None else in_parts(list(tables), engine, memory)
+    if parts is not None:
+        return parts, pd.DataFrame(columns=list(parts.chunks[0].layout.names))
+    if len(tables) > 1:
+        raise Refusal("Several tables are given with a sheet; a sheet is one of an Excel file.")
+    source = Source.of(tables[0], sheet, called)
+    return source, source.table
+
+
+def named(tables: Sequence[str]) -> str:
+    """What to call a table: its file or folder without what follows the first dot or star."""
+    text = tables[0].rstrip("/")
+    if len(tables) > 1 or any(char in text for char in "*?["):
+        text = str(Path(text).parent)
+    return Path(file_name(text).removesuffix(".gz")).stem or "table"

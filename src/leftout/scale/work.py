@@ -1,0 +1,353 @@
+"""The audit of a table in parts: exact from all rows where sums are enough, else from a sample.
+
+The group, its losses and sizes, its parts by feature, Fair PCA, the sentence's counts, outcomes and
+shares come from all rows. What looks at rows one by one (names, rules, evidence, costs) is done on
+a sample by the steps of an audit in memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from leftout import __version__
+from leftout.asking import asking
+from leftout.auditing import finding
+from leftout.auditing.result import Audit, Chunks
+from leftout.auditing.settings import Settings
+from leftout.auditing.steps import FIND, READ, STAGES, TRUST_ROWS, Work
+from leftout.checks import Refusal, generator
+from leftout.core.ceilings import ceiling_of
+from leftout.core.components import check_components
+from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
+from leftout.core.moments import Moments, build_about_mean
+from leftout.core.passes import moments_about_mean
+from leftout.core.problem import Problem
+from leftout.evidence.trusting import EVIDENCE
+from leftout.explain.scores import split_losses
+from leftout.fair.mitigation import Mitigation, mitigate_summary
+from leftout.running import Report, Stages, clean_interrupts, collected_notes, note, one_thread
+from leftout.scale import planning
+from leftout.scale.chunks import Chunk
+from leftout.scale.engines import Engine, Local
+from leftout.scale.planning import Plan
+from leftout.scale.recount import recounted
+from leftout.scale.rows import OverChunks
+from leftout.scale.state import Passes, State
+from leftout.scale.tables import Parts
+from leftout.search.partition import MaxDisparityPartition
+from leftout.search.pose import Posed
+from leftout.search.sizes import group_sizes
+from leftout.solvers import Alternating, Means, SearchResult
+from leftout.solvers.passing import LARGE, Whole, search_passes
+from leftout.tables.intake import Intake
+
+# Rows that are looked at one by one.
+SAMPLE = TRUST_ROWS
+# The fewest rows of the group that a sample must have for a description to rest on.
+_FEWEST = 20
+# What is exact, and what is not, as audit.json says it.
+ALL_ROWS = (
+    "table", "columns", "pca", "partition", "groups", "mitigation",
+    "explanation.disparity_by_feature", "explanation.sentence", "explanation.outcome",
+    "explanation.alignment",
+)  # fmt: skip
+OF_SAMPLE = (
+    "explanation.rules", "explanation.feature_scores", "explanation.typical",
+    "explanation.what_if", "explanation.alignment (numbers: strength and p-value)",
+    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
+    "trust", "parts", "profile", "held_out", "stability", "returns", "comparison", "named", "known",
+    "harm", "prediction",
+)  # fmt: skip
+
+
+@clean_interrupts()
+def run_in_parts(
+    parts: Parts,
+    settings: Settings,
+    engine: Engine,
+    *,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+    first: Callable[[Audit], None] | None = None,
+    partial: Callable[[Audit], None] | None = None,
+    state: str | os.PathLike[str] | None = None,
+) -> Audit:
+    """Audit a table in parts, as some settings say."""
+    settled = replace(settings.settled(), command=settings.call(parts.name))
+    _check(settled)
+    stages = Stages(STAGES, progress)
+    saved = None
+    if state is not None:
+        about = {"settings": settings.to_dict(), "leftout": __version__, "numpy": np.__version__}
+        saved = State(Path(state), parts.files, about)
+    passes = Passes(engine, saved)
+    _told(passes, stages.begin(READ))
+    with collected_notes() as notes, one_thread():
+        work = Scaled.on(parts, settled, passes, n_jobs, stages)
+        found = work.audit(notes, first, partial)
+    stages.end()
+    return found
+
+
+def _check(asked: Settings) -> None:
+    """Refuse what needs all rows at once."""
+    for name, value in (("preset", asked.preset), ("sample", asked.sample)):
+        if value is not None:
+            raise Refusal(
+                f"{asking(name, value)} takes some rows of a table in memory, but this one is "
+                f"passed over in parts. Add {asking('engine', 'memory')}, or leave it out."
+            )
+
+
+def _told(passes: Passes, report: Report) -> None:
+    """Let passes report how many chunks are done."""
+
+    def tell(done: int, total: int) -> None:
+        report(f"pass {passes.number}, chunk {done} of {total}", done, total)
+
+    passes.tell = tell
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The steps of an audit on a table in parts."""
+
+    parts: Parts
+    plan: Plan
+    table: OverChunks
+    passes: Passes
+    intake: Intake  # of the sample
+    search: MaxDisparityPartition
+    pooled: Moments
+    shared: Shared
+    settings: Settings
+    stages: Stages
+
+    @classmethod
+    def on(
+        cls, parts: Parts, asked: Settings, passes: Passes, n_jobs: int | None, stages: Stages
+    ) -> Scaled:
+        """Read and encode what is needed, and settle what all later steps share."""
+        seed = asked.random_state if isinstance(asked.random_state, int) else 0
+        plan = planning.plan(
+            parts.chunks, passes.fold, target=asked.target, positive=asked.positive,
+            prediction=asked.prediction, categorical=asked.categorical, numeric=asked.numeric,
+            drop=asked.drop, sensitive=asked.sensitive, missing=asked.missing,
+            dictionary=asked.dictionary, encoding=asked.encoding, smooth=asked.smooth, seed=seed,
+            sample=SAMPLE,
+        )  # fmt: skip
+        table = OverChunks(plan, parts.chunks, passes.fold)
+        search = MaxDisparityPartition(
+            asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
+            loss=asked.loss, centering=asked.centering, random_state=asked.random_state,
+            n_jobs=n_jobs, solver=asked.solver,
+        )  # fmt: skip
+        given = None if asked.group_size == EVIDENCE else asked.group_size
+        search.set_params(group_size=given).check_names()
+        rule, pooled = Loss.named(asked.loss, asked.centering), moments_about_mean(table)
+        whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
+        shared = check_components(rule, whole, asked.n_components)
+        explained = shared.eigenvalues / shared.eigenvalues.sum()
+        problem = Problem(X=whole.rows, loss=rule, V=shared.components, pooled=pooled, min_size=1)
+        d = finding.components(Posed(problem, whole, explained), asked.n_components)
+        if d != len(shared.components):
+            shared = check_components(rule, whole, d)
+        search.set_params(n_components=d, group_size=None)
+        intake = plan.intake(parts.name)
+        return cls(parts, plan, table, passes, intake, search, pooled, shared, asked, stages)
+
+    @property
+    def rule(self) -> Loss:
+        return Loss.named(self.settings.loss, self.settings.centering)
+
+    @property
+    def explained(self) -> Array:
+        return self.shared.eigenvalues / self.shared.eigenvalues.sum()
+
+    def audit(
+        self,
+        notes: list[str],
+        first: Callable[[Audit], None] | None,
+        partial: Callable[[Audit], None] | None,
+    ) -> Audit:
+        """All steps; ``notes`` are what was and will be said on the way."""
+        report = self.stages.begin(FIND)
+        _told(self.passes, report)
+        names = self.plan.encoder.get_feature_names_out()
+        X = pd.DataFrame(self.intake.X, columns=names)
+        m, n = self.table.n_rows, self.table.n_features
+        rows = np.arange(len(X))
+        d = len(self.shared.components)
+        size = finding.sized(self.search, d, X, rows, self.settings, report, m)
+        smallest = group_sizes(self.search.min_group_size, None, m, n)[0]
+        result = self._searched(X, size.rows, smallest)
+        found = self._described(X, result)
+        looked_at = self._looked_at(X, result, smallest)
+        if len(X) < m:
+            note(
+                f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
+                f"names, rules, comparison tables and costs from {len(X):,} of them, drawn at "
+                "random, with sizes in proportion."
+            )
+        sample = self._posed(X.to_numpy(), smallest)
+        work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages)
+        start = work.started(looked_at, None, functools.partial(self._mended, found, result), notes)
+        told = replace(start.explanation, **self._split(found, result))
+        told = recounted(
+            told, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
+        )
+        start = replace(
+            start,
+            partition=found,
+            explanation=told,
+            smallest=smallest,
+            scree=self.explained,
+            chunks=self._chunks(found, looked_at),
+        )
+        return work.answered(start, size.chosen, first, partial)
+
+    def _searched(self, X: pd.DataFrame, size: int | None, smallest: int) -> SearchResult:
+        """The group on all rows, as the same table in memory would have it."""
+        m, n = self.table.n_rows, self.table.n_features
+        if size is not None:
+            smallest, _ = group_sizes(None, size, m, n)
+        if m * n <= LARGE:  # small enough to be searched as in memory
+            rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
+            posed = self.search.pose(rows.to_numpy()).resized(size=None)
+            group = finding.found(self.search, posed, rows, size, False)
+            labels = group.labels_.astype(np.int8)
+            sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
+            return SearchResult(
+                labels=labels, history=group.history_, stopped=group.stopped_, sides=sides,
+                offset=group.offset_, own=own_components(self.rule, sides, group.n_components_),
+            )  # fmt: skip
+        whole = Whole(
+            table=self.table, loss=self.rule, V=self.shared.components, pooled=self.pooled,
+            min_size=smallest, group_size=size,
+        )  # fmt: skip
+        return search_passes(whole, Means(rng=generator(finding.FIXED), n_jobs=self.search.n_jobs))
+
+    def _posed(self, X: Array, smallest: int) -> Posed:
+        """The problem of some rows, under the PCA of all."""
+        moments = build_about_mean(X)
+        problem = Problem(
+            X=X, loss=self.rule, V=self.shared.components, pooled=moments,
+            min_size=min(smallest, max(1, len(X) // 4)),
+        )  # fmt: skip
+        return Posed(problem, Summary(X, moments, moments.origin, None), self.explained)
+
+    def _described(self, X: pd.DataFrame, result: SearchResult) -> MaxDisparityPartition:
+        """The partition of all rows, from its moments, with its certified bound."""
+        whole = Summary(X.to_numpy()[:0], self.pooled, self.pooled.origin, None)
+        problem = Problem(
+            X=whole.rows, loss=self.rule, V=self.shared.components, pooled=self.pooled, min_size=1
+        )
+        size = int(result.labels.sum(dtype=np.int64))
+        bound = ceiling_of(self.table, X.to_numpy(), self.rule, problem.V, self.pooled.origin, size)
+        found = clone(self.search).set_params(
+            random_state=finding.FIXED, solver=Alternating(n_starts=None), group_size=size,
+            min_group_size=None,
+        )  # fmt: skip
+        found.describe(X.iloc[:1], Posed(problem, whole, self.explained), result, bound)
+        return found.set_params(solver=self.search.solver)
+
+    def _looked_at(
+        self, X: pd.DataFrame, result: SearchResult, smallest: int
+    ) -> MaxDisparityPartition:
+        """The same group among the rows of the sample."""
+        labels = np.ascontiguousarray(result.labels[self.intake.rows])
+        inside = int(labels.sum())
+        if min(inside, len(labels) - inside) < min(_FEWEST, len(labels) // 4):
+            raise Refusal(
+                f"The group has {int(result.labels.sum(dtype=np.int64)):,} rows, of which {inside} "
+                f"are in the sample of {len(labels):,} that its description rests on: too few. Ask "
+                f"for a larger one, such as {asking('group_size', 0.01)}."
+            )
+        posed = self._posed(X.to_numpy(), smallest)
+        sides = posed.problem.split(labels)
+        here = SearchResult(
+            labels=labels, history=result.history, stopped=result.stopped, sides=sides,
+            own=own_components(self.rule, sides, len(self.shared.components)),
+        )  # fmt: skip
+        found = clone(self.search).set_params(random_state=finding.FIXED, group_size=inside)
+        return found.set_params(min_group_size=None).take_over(X, posed, here)
+
+    def _mended(
+        self, found: MaxDisparityPartition, result: SearchResult, _: Any, report: Report
+    ) -> Mitigation:
+        assert result.sides is not None
+        table = Summary(np.empty((0, self.table.n_features)), result.sides, found.mean_, None)
+        names = list(found.feature_names_in_)
+        groups = ["rest", "the left-out group"]
+        return mitigate_summary(table, groups, found.n_components_, names=names, progress=report)
+
+    def _split(self, found: MaxDisparityPartition, result: SearchResult) -> dict[str, Array]:
+        """Losses by feature, of all rows."""
+        assert result.sides is not None
+        losses = split_losses(self.rule, result.sides, found.components_)
+        return {"losses_by_feature": losses, "disparity_by_feature": losses[1] - losses[0]}
+
+    def _chunks(self, found: MaxDisparityPartition, looked_at: MaxDisparityPartition) -> Chunks:
+        chunks, m = self.parts.chunks, self.table.n_rows
+        everything = len(self.intake.rows) == m
+        return Chunks(
+            engine=self.passes.engine.name,
+            n_files=len(self.parts.files),
+            n_chunks=len(chunks),
+            n_rows=m,
+            n_sampled=len(self.intake.rows),
+            all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
+            sample=[] if everything else list(OF_SAMPLE),
+            looked_at=looked_at,
+            parts=functools.partial(
+                scored, self.passes.engine, self.plan, self.parts, found, self.rule
+            ),
+            end=lambda: None if self.passes.state is None else self.passes.state.end(),
+        )
+
+
+def scored(
+    engine: Engine,
+    plan: Plan,
+    parts: Parts,
+    found: MaxDisparityPartition,
+    rule: Loss,
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Of each chunk a name, and a line for each row: its number, its group, its score."""
+    weight = float(found.sizes_[1] / found.sizes_[0])
+    score = Scores(plan, rule, found.mean_, found.components_, found.group_components_, weight)
+    engine = Local() if engine.closed else engine  # a cluster that was started for the audit
+    chunks = parts.chunks
+    for place, (chunk, scores) in enumerate(zip(chunks, engine.stream(score, chunks), strict=True)):
+        rows = np.arange(chunk.start, chunk.start + chunk.n_rows)
+        group = pd.Categorical.from_codes(found.labels_[rows], ["rest", "left out"])
+        part = pd.DataFrame({"row": rows, "group": group, "score": scores})
+        yield f"part-{place:05d}.parquet", part
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How far each row of a chunk leans to the left-out side."""
+
+    plan: Plan
+    rule: Loss
+    mean: Array
+    V: Array
+    own: Array
+    weight: float
+
+    def __call__(self, chunk: Chunk) -> Array:
+        parts = []
+        for _, rows in self.plan.blocks(chunk):
+            rest, group = side_losses(self.rule, rows - self.mean, self.V, self.own)
+            parts.append(group + self.weight * rest)
+        return np.concatenate(parts)

@@ -1,0 +1,135 @@
+"""Whoever folds, and whoever finishes first: one tree, the same digits; what was done is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leftout import Refusal
+from leftout.scale import state as states
+from leftout.scale.engines import Local, Tree, in_order, runs
+from leftout.scale.state import Passes, State
+
+FILES = {"a.parquet": "12 bytes", "b.parquet": "30 bytes"}
+
+
+def written(a, b):
+    return f"({a}{b})"
+
+
+def naive_tree(items):
+    """Neighbours in pairs, then pairs of neighbours."""
+    level = [str(item) for item in items]
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [written(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]
+
+
+@given(st.integers(1, 40).flatmap(lambda n: st.permutations(range(n))))
+def test_any_order_of_arrival_merges_by_one_tree(order):
+    tree = Tree(written, len(order))
+    for place in order:
+        tree.put(place, str(place))
+    assert tree.root == naive_tree(range(len(order)))
+    assert len(tree.waiting) == 1
+
+
+@given(st.integers(1, 200), st.integers(1, 20))
+def test_runs_are_branches_of_the_tree(n, most):
+    parts = runs(range(n), most)
+    assert [item for part in parts for item in part] == list(range(n)) and len(parts) <= most
+    inner = [Local().fold(str, part, written) for part in parts]
+    assert Local().fold(str, inner, written) == naive_tree(range(n))
+
+
+@given(st.permutations(range(9)))
+def test_a_stream_is_in_order(order):
+    assert list(in_order((place, -place) for place in order)) == [-p for p in range(9)]
+
+
+def test_local_tells_how_far_it_is():
+    told = []
+    assert Local().fold(abs, [-1, -2, -3], max, lambda *at: told.append(at)) == 3
+    assert list(Local().stream(abs, [-1, -2], lambda *at: told.append(at))) == [1, 2]
+    assert told == [(1, 3), (2, 3), (3, 3), (1, 2), (2, 2)]
+
+
+def passes(folder, calls, files=FILES, rest="settings"):
+    state = State(folder, files, {"settings": rest})
+
+    def function(item):
+        calls.append(item)
+        if item == 13:
+            raise KeyboardInterrupt
+        return np.array([item, item**2])
+
+    def run(*stages):
+        work = Passes(Local(), state)
+        return [work.fold(function, stage, np.add).tolist() for stage in stages]
+
+    return state, run
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    folder, calls = tmp_path / ".unfinished", []
+    _, run = passes(folder, calls)
+    with pytest.raises(KeyboardInterrupt):
+        run([1, 2, 3], [4, 5], [6, 13])
+    assert folder.stat().st_mode & 0o077 == 0
+    calls.clear()
+    state, run = passes(folder, calls)
+    assert run([1, 2, 3], [4, 5], [6, 7]) == [[6, 14], [9, 41], [13, 85]]
+    assert calls == [6, 7]
+    state.end()
+    assert not folder.exists()
+
+
+def test_a_file_that_changed_in_between_is_refused(tmp_path):
+    folder = tmp_path / ".unfinished"
+    passes(folder, [])[1]([1, 2])
+    with pytest.raises(Refusal, match=r"'b.parquet' has changed since .* remove '.*unfinished'"):
+        State(folder, FILES | {"b.parquet": "31 bytes"}, {"settings": "settings"})
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("files, rest", [(FILES, "others"), ({"c.parquet": "1"}, "settings")])
+def test_another_question_begins_anew(tmp_path, files, rest):
+    folder, calls = tmp_path / ".unfinished", []
+    passes(folder, [])[1]([1, 2])
+    assert passes(folder, calls, files, rest)[1]([1, 2]) == [[3, 5]] and calls == [1, 2]
+
+
+def test_what_others_may_have_written_is_not_read(tmp_path):
+    folder = tmp_path / ".unfinished"
+    passes(folder, [])[1]([1, 2])
+    folder.chmod(0o777)
+    with pytest.raises(Refusal, match="not a folder that only you can write to"):
+        passes(folder, [])
+
+
+def test_half_of_a_header_begins_anew(tmp_path):
+    folder, calls = tmp_path / ".unfinished", []
+    passes(folder, [])[1]([1, 2])
+    (folder / "begun.json").write_text(json.dumps({"files": {}})[:5])
+    passes(folder, calls)[1]([1, 2])
+    assert calls == [1, 2]
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_half_written(tmp_path, monkeypatch):
+    folder, whole = tmp_path / ".unfinished", states.write_whole
+
+    def full(path, content):
+        if path.name == "0002.pickle":
+            raise OSError(28, os.strerror(28))
+        return whole(path, content)
+
+    monkeypatch.setattr(states, "write_whole", full)
+    with pytest.raises(Refusal, match="Nothing can be written to .*: No space left on device"):
+        passes(folder, [])[1]([1, 2], [3, 4])
+    assert sorted(path.name for path in folder.iterdir()) == ["0001.pickle", "begun.json"]

@@ -1,0 +1,299 @@
+"""A table in parts: as in memory, whoever passes over it, and whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from jsonschema import validate
+from numpy.testing import assert_allclose
+
+import leftout
+from leftout import MaxDisparityPartition, Refusal
+from leftout.cli import main
+from leftout.scale import work
+from leftout.scale.engines import Local
+from leftout.solvers import alternating
+from scaling import ASKED, Meddling, Shuffled, said, stored
+
+SCHEMA = json.loads((Path(leftout.__file__).parent / "report" / "schema.json").read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passes():
+    """Small tables are passed over like large ones, and looked at in a sample."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "LARGE", 0)
+        patch.setattr(alternating, "LARGE", 0)
+        patch.setattr(work, "SAMPLE", 2000)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("parts") / "data"
+
+
+@pytest.fixture(scope="module")
+def table(folder):
+    return stored(folder)
+
+
+@pytest.fixture(scope="module")
+def local(table, folder):
+    return leftout.audit(str(folder), engine="local", **ASKED)
+
+
+def test_as_in_memory(local, table, folder):
+    whole = leftout.audit(str(folder / "*.parquet"), engine="memory", **ASKED)
+    assert whole.chunks is None and local.chunks.n_chunks == 6 and local.chunks.n_files == 3
+    assert np.array_equal(local.partition.labels_, whole.partition.labels_)
+    places = local.intake.rows
+    assert len(places) == 2000
+    assert_allclose(local.intake.X, whole.intake.X[places], atol=1e-12)
+    ours, theirs = local.partition, whole.partition
+    for name in ("losses_", "disparity_", "retained_", "retained_own_", "mean_", "sizes_"):
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, err_msg=name)
+    assert ours.disparity_ <= ours.bound_ <= 1.2 * theirs.bound_
+    assert_allclose(
+        local.mitigation.fair.losses_, whole.mitigation.fair.losses_, rtol=1e-7, atol=1e-12
+    )
+    assert_allclose(
+        local.explanation.disparity_by_feature, whole.explanation.disparity_by_feature,
+        rtol=1e-7, atol=1e-9,
+    )  # fmt: skip
+    assert str(local.explanation.outcome[0]) == str(whole.explanation.outcome[0])
+    assert local.headline() == whole.headline()
+    lines = {line.text: line for line in whole.explanation.alignment}
+    for line in local.explanation.alignment:
+        if line.kind != "number":
+            assert str(line) == str(lines[line.text]) and line.p_value == lines[line.text].p_value
+        else:
+            assert_allclose(line.means, lines[line.text].means, rtol=1e-9)
+
+
+def test_the_sentence_is_counted_on_all_rows(local, table):
+    frame, _ = table
+    for sentence in (local.explanation.sentence, *local.explanation.sentence.shorter):
+        covered = sentence.covers(frame)
+        inside = covered & (local.partition.labels_ == 1)
+        assert (sentence.covered, sentence.count) == (covered.sum(), inside.sum())
+        assert (sentence.size, sentence.n_rows) == (600, 6000)
+
+
+def test_groups_of_all_rows(local, folder):
+    groups = local.groups
+    assert groups["row"].tolist() == list(range(6000))
+    assert ((groups["group"] == "left out") == (local.partition.labels_ == 1)).all()
+    whole = leftout.audit(str(folder), engine="memory", **ASKED)
+    assert_allclose(groups["score"], whole.scores, rtol=1e-9, atol=1e-12)
+
+
+def test_what_comes_from_all_rows_is_said(local):
+    data = local.to_dict()
+    validate(json.loads(local.json()), SCHEMA)
+    assert data["schema_version"] == "2.1" and data["table"]["rows"] == 6000
+    assert "partition" in data["scale"]["all_rows"] and "trust" in data["scale"]["sample"]
+    assert any("come from all 6,000 rows" in note for note in local.notes)
+
+
+def test_tasks_that_finish_in_any_order(local, folder):
+    other = leftout.audit(str(folder), engine=Shuffled(), **ASKED)
+    assert said(other) == said(local)
+    assert np.array_equal(other.groups["score"], local.groups["score"])
+
+
+def test_a_list_a_dataset_and_one_file(local, folder, tmp_path, table):
+    import pyarrow.dataset as ds
+
+    paths = sorted(map(str, folder.iterdir()))
+    assert said(leftout.audit(paths, engine="local", **ASKED)) == said(local)
+    source = ds.dataset(str(folder), format="parquet")
+    assert said(leftout.audit(source, engine="local", **ASKED)) == said(local)
+    one = tmp_path / "one.parquet"
+    table[0].to_parquet(one, index=False)
+    found = leftout.audit(one, engine="local", **ASKED)
+    assert np.array_equal(found.partition.labels_, local.partition.labels_)
+
+
+def test_the_engine_is_chosen_by_size(folder, table):
+    assert leftout.audit(str(folder), **ASKED).chunks is None
+    found = leftout.audit(str(folder), memory="1MB", **ASKED)
+    assert found.chunks is not None and found.chunks.engine == "local"
+
+
+def test_text_in_parts(local, table, tmp_path):
+    for place, rows in enumerate(np.array_split(np.arange(6000), 3)):
+        table[0].iloc[rows].to_csv(tmp_path / f"part-{place}.csv", index=False)
+    found = leftout.audit(str(tmp_path / "*.csv"), engine="local", **ASKED)
+    assert np.array_equal(found.partition.labels_, local.partition.labels_)
+    assert len(found.groups) == 6000
+
+
+def test_a_whole_audit_on_the_sample(folder, table):
+    asked = ASKED | {"quick": False, "chance": 19, "runs": 3}
+    found = leftout.audit(str(folder), engine="local", **asked)
+    validate(json.loads(found.json()), SCHEMA)
+    assert found.trust.verdict in "ABCD" and found.trust.of_rows == 2000
+    assert found.harm is not None and found.known is not None and found.named is not None
+    assert "<html" in found.html()
+
+
+def test_the_command(folder, table, tmp_path, local):
+    words = "--engine local --target ok --sensitive sex --dims 3 --quick --json".split()
+    out = tmp_path / "out"
+    done = CliRunner().invoke(main, ["audit", str(folder), *words, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in out.iterdir()) == ["audit.json", "groups", "report.html"]
+    parts = [pd.read_parquet(path) for path in sorted((out / "groups").iterdir())]
+    assert len(parts) == 6
+    assert np.array_equal(pd.concat(parts)["score"], local.groups["score"])
+    assert list(tmp_path.iterdir()) == [out]
+    again = CliRunner().invoke(main, ["audit", str(folder), *words, "--out", str(out)])
+    assert again.exit_code == 0 and len(list((out / "groups").iterdir())) == 6
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_full_disk_leaves_nothing(folder, table, tmp_path, monkeypatch):
+    real = os.fsync
+
+    def full(handle):
+        if os.path.realpath(f"/proc/self/fd/{handle}").startswith(str(tmp_path / ".out.")):
+            raise OSError(28, os.strerror(28))
+        return real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    words = "--engine local --dims 3 --quick".split()
+    done = CliRunner().invoke(main, ["audit", str(folder), *words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "No space left on device" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] in ([], [".out.unfinished"])
+
+
+def test_a_file_that_changes_between_passes(tmp_path):
+    folder = tmp_path / "data"
+    stored(folder, 600)
+
+    def happens():
+        path = folder / "part-1.parquet"
+        pd.read_parquet(path).iloc[::-1].to_parquet(path, index=False)
+
+    with pytest.raises(Refusal, match="part-1.parquet.* has changed since the audit began"):
+        leftout.audit(str(folder), engine=Meddling(4, happens), **ASKED)
+
+
+def test_bad_folders_write_nothing(tmp_path):
+    folder = tmp_path / "data"
+    stored(folder, 600)
+    path = folder / "part-1.parquet"
+    good = path.read_bytes()
+    for content, says in (
+        (good[: len(good) // 2], "part-1.parquet"),
+        (b"", "part-1.parquet"),
+    ):
+        path.write_bytes(content)
+        done = CliRunner().invoke(
+            main, ["audit", str(folder), "--engine", "local", "--out", str(tmp_path / "out")]
+        )
+        assert done.exit_code == 2 and says in done.stderr and done.stderr.count("\n") == 1
+    pd.read_parquet(folder / "part-0.parquet").rename(columns={"v1": "w1"}).to_parquet(path)
+    done = CliRunner().invoke(main, ["audit", str(folder), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "part-1.parquet" in done.stderr and "v1" in done.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"engine": "spark"}, "is not known; it must be one of 'memory', 'local', 'dask'"),
+        ({"engine": "local", "sample": 100}, "passed over in parts"),
+        ({"engine": "local", "preset": "paper"}, "passed over in parts"),
+        ({"engine": "local", "group_size": 3}, "in the sample of 2,000"),
+        ({"engine": "local", "memory": "much"}, "not an amount of memory"),
+        ({"engine": "dask"}, "no client of one is there"),
+    ],
+)
+def test_refusals(folder, table, asked, says):
+    with pytest.raises(Refusal, match=says):
+        leftout.audit(str(folder), **(ASKED | asked))
+
+
+def test_a_table_in_memory_has_no_engine(table):
+    with pytest.raises(Refusal, match="the table is in memory"):
+        leftout.audit(table[0], engine="local")
+
+
+def test_a_dask_collection(local, table):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(table[0], npartitions=3)
+    found = leftout.audit(frame, engine="local", **ASKED)
+    assert np.array_equal(found.partition.labels_, local.partition.labels_)
+    assert len(found.groups) == 6000  # the copy is there as long as the result
+    with pytest.raises(Refusal, match=r"Dask DataFrame, whose rows .* Call .compute\(\)"):
+        MaxDisparityPartition(2).fit(frame[["v0", "v1", "v2"]])
+
+
+def test_a_dask_array(table):
+    da = pytest.importorskip("dask.array")
+    X = table[0][[f"v{j}" for j in (0, 1, 2, 4, 5, 6, 7)]].to_numpy()
+    array = da.from_array(X, chunks=(2500, 3))
+    asked = {"n_components": 3, "quick": True}
+    found = leftout.audit(array, engine="local", **asked)
+    whole = leftout.audit(array, engine="memory", **asked)
+    assert np.array_equal(found.partition.labels_, whole.partition.labels_)
+    with pytest.raises(Refusal, match="Dask Array, whose rows are not there yet"):
+        MaxDisparityPartition(2).fit(array)
+
+
+SCRIPT = """
+import os, signal, sys, json
+import scaling
+from leftout.scale import work
+from leftout.solvers import alternating
+import leftout
+work.LARGE = alternating.LARGE = 0
+work.SAMPLE = 2000
+folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
+engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))
+found = leftout.audit(folder, engine=engine, state=state, **scaling.ASKED)
+print(json.dumps([engine.folds, scaling.said(found)], sort_keys=True))
+"""
+
+
+def run(*words, **more):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | more
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, words)], capture_output=True, text=True,
+        env=environment,
+    )  # fmt: skip
+
+
+def test_a_killed_driver_goes_on_where_it_was(folder, table, local, tmp_path):
+    state = tmp_path / ".unfinished"
+    died = run(folder, state, 6, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+    assert died.returncode == -signal.SIGKILL
+    done = sorted(path.name for path in state.iterdir())
+    assert done == [*(f"000{number}.pickle" for number in range(1, 6)), "begun.json"]
+    counting = Meddling(0, None)
+    found = leftout.audit(str(folder), engine=counting, state=state, **ASKED)
+    assert said(found) == said(local) and not state.exists()
+    fresh = Meddling(0, None)
+    leftout.audit(str(folder), engine=fresh, **ASKED)
+    assert counting.folds == fresh.folds - 5
+
+
+def test_more_blas_threads_change_nothing(folder, table, local):
+    found = run(folder, "", 0, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)[1] == json.loads(json.dumps(said(local), sort_keys=True))
+
+
+def test_local_is_an_engine():
+    assert Local().name == "local" and not Local().closed

@@ -1,0 +1,212 @@
+"""The same functions on a Dask cluster of this machine, whose workers and scheduler are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import leftout
+from leftout import Refusal
+from leftout.core.passes import moments_about_mean
+from leftout.scale import clusters, work
+from leftout.scale.chunks import listed
+from leftout.scale.clusters import Dask
+from leftout.scale.engines import Local, silent
+from leftout.scale.planning import plan
+from leftout.scale.rows import OverChunks
+from leftout.solvers import alternating
+from scaling import ASKED, KillsItsWorker, said, stored
+
+pytest.importorskip("distributed", reason="the extra 'scale' is not installed")
+# what distributed leaves behind when its processes are killed
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.xdist_group("cluster"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passes():
+    """Small tables are passed over like large ones, and looked at in a sample."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "LARGE", 0)
+        patch.setattr(alternating, "LARGE", 0)
+        patch.setattr(work, "SAMPLE", 2000)
+        paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+        patch.setenv("PYTHONPATH", paths)  # for workers, which unpickle functions of tests
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts") / "data"
+    stored(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(folder):
+    return leftout.audit(str(folder), engine="local", **ASKED)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Three workers of one thread, on loopback."""
+    engine = Dask.here("1GB", 3)
+    yield engine
+    engine.close()
+
+
+def slow(seconds, item):
+    time.sleep(seconds)
+    return np.array([item])
+
+
+def double(item):
+    return 2 * item
+
+
+def joined(a, b):
+    return np.concatenate([a, b])
+
+
+def test_to_the_bit(cluster, folder, local):
+    with cluster.client.as_current():
+        found = leftout.audit(str(folder), engine="dask", **ASKED)
+    assert found.chunks.engine == "dask" and said(found) == said(local)
+    for name in ("mean_", "components_", "group_components_", "losses_"):
+        assert np.array_equal(getattr(found.partition, name), getattr(local.partition, name))
+    assert np.array_equal(found.partition.labels_, local.partition.labels_)
+    assert np.array_equal(found.groups["score"], local.groups["score"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_fewer_workers(cluster, folder, workers):
+    """Moments, that a search and all else follow from, and rows in order."""
+    chunks = listed(str(folder))
+    some = sorted(cluster.client.nthreads())[:workers]
+    engine = Dask(cluster.client)
+    engine.client.submit = partial(type(cluster.client).submit, cluster.client, workers=some)
+    try:
+        here, there = (
+            moments_about_mean(OverChunks(plan(chunks, fold), chunks, fold))
+            for fold in (Local().fold, engine.fold)
+        )
+    finally:
+        del engine.client.submit
+    assert all(map(np.array_equal, here, there))
+
+
+def test_results_come_in_order_and_few_at_a_time(cluster):
+    items = list(range(60))
+    assert list(cluster.stream(double, items)) == [2 * item for item in items]
+    told = []
+    found = cluster.fold(partial(slow, 0.0), items, joined, lambda *at: told.append(at))
+    assert found.tolist() == items and told[-1] == (60, 60)
+
+
+class Killing(Dask):
+    """In every kind of pass, the worker that has the second chunk is killed once."""
+
+    def __init__(self, client, folder):
+        super().__init__(client)
+        self.marks = folder
+
+    def fold(self, function, items, merge, tell=silent):
+        chunks = [item[0] if isinstance(item, tuple) else item for item in items]
+        starts = {chunks[min(1, len(chunks) - 1)].start}
+        inner = getattr(function, "args", [None])[-1]  # of passes, which
+        kind = type(function).__name__ + getattr(function, "func", silent).__name__
+        mark = str(self.marks / f"{kind} {type(inner).__name__}")
+        return super().fold(KillsItsWorker(function, mark, starts), items, merge, tell)
+
+
+def test_a_worker_killed_in_every_stage(cluster, folder, local, tmp_path):
+    engine = Killing(cluster.client, tmp_path)
+    found = leftout.audit(str(folder), engine=engine, **ASKED)
+    killed = {path.name.split()[-1] for path in tmp_path.iterdir()}
+    assert {"Sums", "Cut", "Exceeding"} <= killed and len(list(tmp_path.iterdir())) >= 6
+    assert said(found) == said(local)
+    assert np.array_equal(found.partition.labels_, local.partition.labels_)
+
+
+def test_a_chunk_that_kills_every_worker_is_named(cluster):
+    with pytest.raises(Refusal, match=r"ended again and again while they worked on 'the third'"):
+        cluster.fold(_deadly, ["a", "b", "the third"], joined)
+
+
+def _deadly(item):
+    if item == "the third":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.array([1])
+
+
+def test_an_error_in_a_task_is_the_callers(cluster):
+    with pytest.raises(Refusal, match="no good"):
+        cluster.fold(_refusing, [1, 2, 3], joined)
+
+
+def _refusing(item):
+    raise Refusal(f"{item} is no good.")
+
+
+def test_workers_are_asked_first(cluster, monkeypatch, folder):
+    path = str(folder / "part-0.parquet")
+    cluster.probe(path, os.path.getsize(path))
+    with pytest.raises(Refusal, match=r"^The worker tcp://.* cannot read '/nowhere': No such file"):
+        cluster.probe("/nowhere")
+    with pytest.raises(Refusal, match=r"has another file at .*: [\d,]+ bytes, not 7\."):
+        cluster.probe(path, 7)
+    monkeypatch.setattr(clusters, "__version__", "9.9")
+    with pytest.raises(Refusal, match=r"has leftout 0.1.0, but 9.9 is used here"):
+        cluster.probe(path)
+    monkeypatch.setattr(clusters, "_NAME", "leftout_that_is_not_there")
+    with pytest.raises(Refusal, match=r"^The worker tcp://\S+ has no leftout_that_is_not_there "):
+        cluster.probe(path)
+
+
+def test_no_scheduler_at_an_address():
+    with pytest.raises(Refusal, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+        Dask.at("tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_that_is_killed(tmp_path):
+    """Within seconds an error that says so, and what to do."""
+    address = tmp_path / "scheduler.json"
+    words = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1",
+             "--port", "0", "--no-dashboard", "--scheduler-file", str(address)]  # fmt: skip
+    scheduler = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    worker = None
+    try:
+        for _ in range(300):
+            if address.exists() and address.read_text().rstrip().endswith("}"):
+                break
+            time.sleep(0.2)
+        words = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads",
+                 "1", "--no-dashboard", "--scheduler-file", str(address),
+                 "--death-timeout", "60"]  # fmt: skip
+        worker = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        import json
+
+        engine = Dask.at(json.loads(address.read_text())["address"])
+
+        def tell(done, total):
+            if done == 2:
+                scheduler.send_signal(signal.SIGKILL)
+
+        with pytest.raises(Refusal, match="The Dask scheduler at tcp://.* does not answer any"):
+            engine.fold(partial(slow, 0.3), list(range(40)), joined, tell)
+        engine.close()
+    finally:
+        for process in (scheduler, worker):
+            if process is not None:
+                process.kill()
+                process.wait()
