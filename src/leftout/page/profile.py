@@ -91,7 +91,7 @@ def _line(
 def _becomes(column: Column, kind: Kind) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = Plan.of(column, kind, smooth="auto", levels=LEVELS).told
+        told = Plan.of(column, kind, levels=LEVELS).told
     except Refusal as error:
         return f"cannot be searched: {error}", 0
     if not told.features:

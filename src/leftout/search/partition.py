@@ -274,7 +274,7 @@ class MaxDisparityPartition(BaseEstimator):
             self.bound_  # noqa: B018
         return super().__getstate__()
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.integer]:
         """Search the rows of ``X`` and return their labels."""
         return self.fit(X).labels_
 
@@ -349,8 +349,7 @@ class MaxDisparityPartition(BaseEstimator):
 
         ``X`` has the names of the features, ``posed`` and ``result`` the moments of all rows.
         """
-        self._see(X, reset=True)
-        self._describe(posed, result, 2)
+        self.take_over(X, posed, result)
         self.labels_ = result.labels  # a byte each: they may be very many
         self._uncertified, self._bound = None, bound
         return self
@@ -364,7 +363,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.explained_variance_ratio_ = posed.explained[: problem.d]
         moments = split(problem, labels, n_sides) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
-        self.labels_ = labels.astype(np.intp)
+        self.labels_: NDArray[np.integer] = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparities_ = self.losses_[1:] - self.losses_[0]
         self.disparity_ = float(self.disparities_.mean()) if n_sides > 1 else 0.0
