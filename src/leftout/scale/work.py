@@ -228,7 +228,8 @@ class Scaled:
             sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
             return SearchResult(
                 labels=labels, history=group.history_, stopped=group.stopped_, sides=sides,
-                offset=float(group.offset_), own=own_components(self.rule, sides, group.n_components_),
+                offset=float(group.offset_),
+                own=own_components(self.rule, sides, group.n_components_),
             )  # fmt: skip
         whole = Whole(
             table=self.table, loss=self.rule, V=self.shared.components, pooled=self.pooled,

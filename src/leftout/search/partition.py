@@ -129,6 +129,7 @@ class MaxDisparityPartition(BaseEstimator):
     True
     """
 
+    labels_: NDArray[np.integer]
     # The problem that ``bound_`` has still to be computed for.
     _uncertified: Problem | None = None
 
@@ -363,7 +364,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.explained_variance_ratio_ = posed.explained[: problem.d]
         moments = split(problem, labels, n_sides) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
-        self.labels_: NDArray[np.integer] = labels.astype(np.intp)
+        self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparities_ = self.losses_[1:] - self.losses_[0]
         self.disparity_ = float(self.disparities_.mean()) if n_sides > 1 else 0.0
