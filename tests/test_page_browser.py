@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from browsing import clipped
-from serving import FAST, HOSTILE, PATIENCE, Server, people
-from test_page_server import timeless
+from serving import FAST, HOSTILE, PATIENCE, Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
 WAIT = {"timeout": 1000 * PATIENCE}

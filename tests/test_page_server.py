@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from serving import Server, people
+from serving import Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
 MB = 10**6
@@ -323,15 +323,6 @@ def test_a_report_is_the_command_lines_own(server, tmp_path):
     kept = server.ask("GET", f"/audits/{key}/files/report.html?save")
     assert kept.headers["content-disposition"] == 'attachment; filename="report.html"'
     assert kept.text == report.text
-
-
-def timeless(text):
-    """Without time stamps, and without the seconds that each algorithm took."""
-    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\+00:00| UTC)?", "TIME", text)
-    text = re.sub(r'"seconds": [\d.e-]+', "", text)
-    before, found, section = text.partition('id="algorithms"')
-    table, end, after = section.partition("</table>")
-    return before + found + re.sub(r'"[^"]*">[^<]*</td></tr>', "", table) + end + after
 
 
 def test_the_call_in_python_gives_the_same_groups(server, tmp_path, monkeypatch):
