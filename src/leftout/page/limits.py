@@ -59,7 +59,7 @@ def told_size(size: float) -> str:
     """Bytes as people say them.
 
     >>> told_size(512_000_000), told_size(1_540), told_size(12)
-    ('512 MB', '1.5 KB', '12 bytes')
+    ('512 MB', '1.54 KB', '12 bytes')
     """
     for unit in ("GB", "MB", "KB"):
         if size >= _UNITS[unit]:

@@ -11,12 +11,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from leftout.asking import asked_by, in_python
 from leftout.checks import Refusal
 from leftout.files import plain, write_whole
 from leftout.page.limits import Limits
 from leftout.page.worker import bound_to_server
 
 _REFUSED = 2
+# Parameters as the page calls them.
+_CALLED = {
+    "drop": "'leave out'", "categorical": "'codes or categories'", "numeric": "'numbers'",
+    "sensitive": "'sensitive'", "target": "'outcome'", "missing": "'values that stand for nothing'",
+}  # fmt: skip
 
 
 def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict[str, Any]:
@@ -73,12 +79,18 @@ def _tell(what: str, share: float) -> None:
 def main(asked: dict[str, Any]) -> None:
     warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
     try:
-        found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
+        with asked_by(_in_page):
+            found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
     except Refusal as error:
         sys.exit(_refused(" ".join(str(error).split())))
     except (MemoryError, RecursionError):
         sys.exit(_refused("The table is too large for this machine's memory. Keep a part of it."))
     write_whole("columns.json", json.dumps(found))
+
+
+def _in_page(name: str, *value: Any) -> str:
+    """A parameter, as the page calls what people choose."""
+    return _CALLED.get(name) or in_python(name, *value)
 
 
 def _refused(sentence: str) -> int:
