@@ -289,7 +289,8 @@ class MaxDisparityPartition(BaseEstimator):
         """
         self._see(X, reset=True)
         self._describe(posed, result)
-        self.labels_ = result.labels  # a byte each: they may be very many
+        compact: Any = result.labels  # a byte each: they may be very many
+        self.labels_ = compact
         self._uncertified, self._bound = None, bound
         return self
 
