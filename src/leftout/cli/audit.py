@@ -131,6 +131,6 @@ def _deliver(found: Audit, folder: Path, as_json: bool, full: bool) -> None:
     if found.chunks is None:
         contents["groups.csv"] = found.csv()
     else:
-        parts = found.parquet()
+        parts = found.chunks.parquet()
     brief = found.brief() if as_json else None
     deliver(folder, contents, lambda to: terminal.show_audit(to, found, full), brief, parts)

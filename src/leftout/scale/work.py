@@ -21,7 +21,8 @@ from sklearn.base import clone
 from leftout import __version__
 from leftout.asking import asking
 from leftout.auditing import finding
-from leftout.auditing.result import Audit, Chunks
+from leftout.auditing.chunks import Chunks
+from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.steps import FIND, READ, STAGES, TRUST_ROWS, Work
 from leftout.checks import Refusal, generator
