@@ -52,7 +52,7 @@ _NEAR, _FAR = 1.0, 2.0
 _ROUNDING = 1e-12
 # Where the size is free, another is looked at in a sample if the components at hand promise a
 # disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
-_DOUBT, _FINEST = 0.25, 0.1
+_DOUBT, _FINEST = 0.125, 0.1
 
 
 class Group(NamedTuple):
