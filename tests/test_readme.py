@@ -46,6 +46,7 @@ def test_every_example_is_run_below():
         "docs/groups.md": 1,
         "docs/harm.md": 1,
         "docs/python.md": 2,
+        "docs/scale.md": 1,
         "docs/trust.md": 1,
     }
 
@@ -132,6 +133,13 @@ def test_fair_search_example(lines_of):
     best, labels = lines_of("docs/fair.md", 2)
     assert best.split()[0] in ("2", "4", "6") and 0.5 < float(best.split()[1]) <= 1.0
     assert re.fullmatch(r"\[[01]( [01]){4}\]", labels)
+
+
+def test_scale_example(lines_of):
+    pytest.importorskip("pyarrow", reason="the extra 'scale' is not installed")
+    lines = lines_of("docs/scale.md")
+    assert lines[0].startswith("By sharing one PCA, 400 of 4,000 rows lose ")
+    assert lines[1:] == ["2 2 4000", "4000"]
 
 
 def test_harm_example(lines_of):

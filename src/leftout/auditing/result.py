@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from leftout import __version__, plots, report
 from leftout.auditing.algorithms import Compared
 from leftout.auditing.answer import Answer, answer_of
+from leftout.auditing.chunks import Chunks
 from leftout.auditing.findings import Finding
 from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
@@ -31,7 +31,7 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.explain.returning import ComesBack
 from leftout.fair.mitigation import Mitigation
-from leftout.files import Told, plain, write_whole
+from leftout.files import plain, write_whole
 from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
@@ -45,41 +45,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = "2.1"
 # Shares of the variance to list, and groups to draw.
 _SCREE, _DRAWN = 50, 14
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chunks(Told):
-    """How a table that is larger than memory was audited.
-
-    Attributes
-    ----------
-    engine : str
-        Who ran over the chunks.
-    n_files, n_chunks, n_rows : int
-    n_sampled : int
-        Rows that were looked at one by one.
-    all_rows, sample : list of str
-        Parts of the result that come from all rows, and from the sample.
-    looked_at : MaxDisparityPartition
-        The group among the rows of the sample.
-    parts : callable
-        Yields a name and a data frame for each chunk: rows, groups, scores.
-    end : callable
-        Removes what was kept in case that the audit is stopped.
-    """
-
-    hidden = ("looked_at", "parts", "end")
-
-    engine: str
-    n_files: int
-    n_chunks: int
-    n_rows: int
-    n_sampled: int
-    all_rows: list[str]
-    sample: list[str]
-    looked_at: MaxDisparityPartition
-    parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
-    end: Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -370,16 +335,6 @@ class Audit:
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
-
-    def parquet(self) -> Iterator[tuple[str, bytes]]:
-        """The files of the folder groups, of a table in parts: names, and what is in each."""
-        from io import BytesIO
-
-        assert self.chunks is not None
-        for name, part in self.chunks.parts():
-            buffer = BytesIO()
-            part.to_parquet(buffer, index=False)
-            yield name, buffer.getvalue()
 
     def _figures(self) -> dict[str, Any]:
         """What draws each figure of the report, on an axis."""

@@ -161,7 +161,7 @@ def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
     """What is written to the folder, and the files of its folder ``groups``, if it has one."""
     contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
     if found.chunks is not None:
-        return contents, found.parquet()
+        return contents, found.chunks.parquet()
     return contents | {"groups.csv": found.csv()}, None
 
 

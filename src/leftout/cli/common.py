@@ -169,7 +169,7 @@ def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):
             if name in ("table", "tables"):
-                more = {"nargs": -1, "required": True} if name == "tables" else {}
+                more: dict[str, Any] = {"nargs": -1, "required": True} if name == "tables" else {}
                 command = click.argument(name, metavar="TABLE", **more)(command)
                 continue
             flag, about = _OPTIONS[name]

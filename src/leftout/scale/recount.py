@@ -136,7 +136,7 @@ def _outcomes(
     if levels is None and name in counted.spreads:
         rest, group = counted.spreads[name]
         sizes = counted.gaps[name].sum(axis=1)
-        gaps = [int(size) - side.count for size, side in zip(sizes, (rest, group), strict=True)]
+        gaps = [int(size) - side.n for size, side in zip(sizes, (rest, group), strict=True)]
         found = [of_means(name, (group, rest), sum(gaps))]
     else:
         counts = counted.values[name]
@@ -171,7 +171,7 @@ def _alignment(
         made = [line]
         if line.kind == "number" and line.means is not None and line.column in counted.spreads:
             rest, group = counted.spreads[line.column]
-            spreads = [float(np.sqrt(s.squares / max(s.count, 1))) for s in (group, rest)]
+            spreads = [float(np.sqrt(s.squares / max(s.n, 1))) for s in (group, rest)]
             made = [replace(line, means=(group.mean, rest.mean), spreads=(spreads[0], spreads[1]))]
         elif line.kind == "category" and line.column in counted.values:
             names = [column.show(code) for code in range(len(column.categories or ()))]
@@ -183,7 +183,9 @@ def _alignment(
                 values = counted.values[line.column]
                 counts = np.column_stack([values[:, :-1].sum(axis=1), values[:, -1]])
             found = of_counts(line.column, line.kind, counts, ["known", "missing"])
-            kept = {"searched": line.searched, "known_differ": line.known_differ}
-            made = [replace(each, **kept) for each in found]
+            made = [
+                replace(each, searched=line.searched, known_differ=line.known_differ)
+                for each in found
+            ]
         exact += made
     return ranked(exact)

@@ -21,7 +21,8 @@ from sklearn.base import clone
 from leftout import __version__
 from leftout.asking import asking
 from leftout.auditing import finding
-from leftout.auditing.result import Audit, Chunks
+from leftout.auditing.chunks import Chunks
+from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.steps import FIND, READ, STAGES, TRUST_ROWS, Work
 from leftout.checks import Refusal, generator
@@ -47,7 +48,8 @@ from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import Posed
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means, SearchResult
-from leftout.solvers.passing import LARGE, Whole, search_passes
+from leftout.solvers.passing import LARGE, search_passes
+from leftout.solvers.sampling import Whole
 from leftout.tables.intake import Intake
 
 # Rows that are looked at one by one.
@@ -200,8 +202,13 @@ class Scaled:
             )
         sample = self._posed(X.to_numpy(), smallest)
         work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages)
-        start = work.started(looked_at, None, functools.partial(self._mended, found, result), notes)
-        told = replace(start.explanation, **self._split(found, result))
+        mended = functools.partial(self._mended, found, result)
+        start = work.started(looked_at, None, mended, notes)
+        assert result.sides is not None
+        losses = split_losses(self.rule, result.sides, found.components_)
+        told = replace(
+            start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
+        )
         told = recounted(
             told, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
         )
@@ -290,12 +297,6 @@ class Scaled:
         names = list(found.feature_names_in_)
         groups = ["rest", "the left-out group"]
         return mitigate_summary(table, groups, found.n_components_, names=names, progress=report)
-
-    def _split(self, found: MaxDisparityPartition, result: SearchResult) -> dict[str, Array]:
-        """Losses by feature, of all rows."""
-        assert result.sides is not None
-        losses = split_losses(self.rule, result.sides, found.components_)
-        return {"losses_by_feature": losses, "disparity_by_feature": losses[1] - losses[0]}
 
     def _chunks(self, found: MaxDisparityPartition, looked_at: MaxDisparityPartition) -> Chunks:
         chunks, m = self.parts.chunks, self.table.n_rows

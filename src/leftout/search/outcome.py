@@ -228,7 +228,7 @@ def _means(target: Column, group: Mask) -> Outcome:
 class Spread(NamedTuple):
     """Numbers, as far as their mean and its interval need: count, mean, sum of squares about it."""
 
-    count: int
+    n: int
     mean: float
     squares: float
 
@@ -241,21 +241,21 @@ class Spread(NamedTuple):
 
     def merge(self, other: Spread) -> Spread:
         """Of both together."""
-        count = self.count + other.count
-        if not (self.count and other.count):
-            return self if self.count else other
+        n = self.n + other.n
+        if not (self.n and other.n):
+            return self if self.n else other
         gap = other.mean - self.mean
-        mean = self.mean + gap * other.count / count
-        squares = self.squares + other.squares + gap**2 * self.count * other.count / count
-        return Spread(count, mean, squares)
+        mean = self.mean + gap * other.n / n
+        squares = self.squares + other.squares + gap**2 * self.n * other.n / n
+        return Spread(n, mean, squares)
 
     @property
     def interval(self) -> Interval:
         """The mean, with Student's interval."""
-        if self.count < 2:
-            return Interval(self.mean if self.count else np.nan, np.nan, np.nan)
-        error = np.sqrt(self.squares / (self.count - 1) / self.count)
-        half = float(stats.t.ppf(0.5 + LEVEL / 2, self.count - 1) * error)
+        if self.n < 2:
+            return Interval(self.mean if self.n else np.nan, np.nan, np.nan)
+        error = np.sqrt(self.squares / (self.n - 1) / self.n)
+        half = float(stats.t.ppf(0.5 + LEVEL / 2, self.n - 1) * error)
         return Interval(self.mean, self.mean - half, self.mean + half)
 
 
@@ -263,16 +263,16 @@ def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
     """The means of the group and of the rest."""
     a, b = sides
     gap, low, high = a.interval.value - b.interval.value, np.nan, np.nan
-    if min(a.count, b.count) > 1:
+    if min(a.n, b.n) > 1:
         # Welch: the variances may differ (SciPy's test warns where a side does not vary)
-        parts = np.array([side.squares / (side.count - 1) / side.count for side in (a, b)])
-        freedom = np.array([a.count, b.count]) - 1.0
+        parts = np.array([side.squares / (side.n - 1) / side.n for side in (a, b)])
+        freedom = np.array([a.n, b.n]) - 1.0
         half = 0.0
         if parts.any():
             degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
             half = float(stats.t.ppf(0.5 + LEVEL / 2, degrees) * np.sqrt(parts.sum()))
         low, high = gap - half, gap + half
-    spread = [side.squares / side.count if side.count else 0.0 for side in (a, b)]
+    spread = [side.squares / side.n if side.n else 0.0 for side in (a, b)]
     return Outcome(
         target=name,
         kind="mean",
@@ -280,6 +280,6 @@ def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
         left_out=a.interval,
         rest=b.interval,
         gap=Interval(gap, low, high),
-        difference=over_spread(gap, *spread) if a.count and b.count else None,
+        difference=over_spread(gap, *spread) if a.n and b.n else None,
         missing=missing,
     )
