@@ -287,7 +287,7 @@ class Scaled:
             own=own_components(self.rule, sides, len(self.shared.components)),
         )  # fmt: skip
         found = clone(self.search).set_params(random_state=finding.FIXED, group_size=inside)
-        return found.set_params(min_group_size=None).take_over(X, posed, here)
+        return found.set_params(min_group_size=None).describe(X, posed, here)
 
     def _mended(
         self, found: MaxDisparityPartition, result: SearchResult, _: Any, report: Report

@@ -339,20 +339,18 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def take_over(self, X: Any, posed: Posed, result: SearchResult) -> Self:
-        """:meth:`fit` where the labels are known already."""
+    def describe(
+        self, X: Any, posed: Posed, result: SearchResult, bound: float | None = None
+    ) -> Self:
+        """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.
+
+        ``X`` has the names of the features.
+        """
         self._see(X, reset=True)
         self._describe(posed, result, 2)
-        return self
-
-    def describe(self, X: Any, posed: Posed, result: SearchResult, bound: float) -> Self:
-        """:meth:`fit` where the search was made elsewhere, on rows that are not here.
-
-        ``X`` has the names of the features, ``posed`` and ``result`` the moments of all rows.
-        """
-        self.take_over(X, posed, result)
-        self.labels_ = result.labels  # a byte each: they may be very many
-        self._uncertified, self._bound = None, bound
+        if bound is not None:
+            self.labels_ = result.labels  # a byte each: they may be very many
+            self._uncertified, self._bound = None, bound
         return self
 
     def _describe(self, posed: Posed, result: SearchResult, n_sides: int) -> None:
