@@ -13,14 +13,7 @@ import leftout
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, generator
 from leftout.core.bounds import certified_bound
-from leftout.core.losses import (
-    CENTERINGS,
-    LOSSES,
-    Array,
-    Loss,
-    side_losses,
-    signed,
-)
+from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, side_losses, signed
 from leftout.core.problem import Problem
 from leftout.core.several import split
 from leftout.running import clean_interrupts, note, one_thread
