@@ -58,7 +58,9 @@ _BISECTIONS = 24
 _TALL = 8
 # Columns are redrawn where the gaussian would miss a correlation by more than this; so many times
 # in each table, and so many to learn what to order them by.
-_GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 2, 8
+_GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 3, 8
+# Of large tables a sweep takes long, and exchanges do more of the rest.
+_LARGE, _SWEEPS_OF_LARGE = 8_192, 2
 
 
 class Surrogate(Protocol):
@@ -166,7 +168,8 @@ class Copula:
         hand, orders = self._started(rng)
         n = len(self.values)
         if self.redrawing is not None:
-            orders, _ = self.redrawing.redrawn(orders, hand, rng, _SWEEPS)
+            sweeps = _SWEEPS if hand.n_rows <= _LARGE else _SWEEPS_OF_LARGE
+            orders, _ = self.redrawing.redrawn(orders, hand, rng, sweeps)
         values = np.empty((hand.n_rows, n))
         for unit, order in zip(self.units, orders, strict=True):
             values[:, unit.columns] = hand.out(self.values, unit, order).T

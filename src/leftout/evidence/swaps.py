@@ -1,9 +1,9 @@
 """The last of a match: rows that exchange what they have in a column, where that brings it nearer.
 
 A table whose correlations are nearly those asked for is as likely as any other that has them. Two
-rows, drawn at random, exchange their values in a column (in all columns of a category), if the
-squares of all misses add up to less then. Values are kept, and few rows are touched: what is left
-of the misses is far below the accidents of a sample.
+rows exchange their values in a column (in all columns of a category), if the squares of all misses
+add up to less then. Values are kept, and few rows are touched: what is left of the misses is far
+below the accidents of a sample.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from leftout.core.distinct import IntArray
 from leftout.core.losses import Array
 
 # Pairs of rows that are tried in a round, for each row, and at least.
-_PAIRS, _FEWEST = 10, 20_000
+_PAIRS, _FEWEST = 10, 100_000
 # Rounds go on while squares of misses come down to this share, up to a number of rounds, or until
 # misses are this small on average, in standard errors of a correlation.
 _SHARE, _ROUNDS, _SMALL = 0.8, 12, 0.02
@@ -67,12 +67,30 @@ def exchange(
     for _ in range(_ROUNDS):
         if before <= enough:
             break
-        pairs = rng.integers(m, size=(max(_PAIRS * m, _FEWEST), 2))
+        pairs = _drawn(X, together, max(_PAIRS * m, _FEWEST), rng)
         _exchange(X, misses, weights, together, values, pairs)
         after = float(np.sum(misses**2))
         if after > _SHARE * before:
             break
         before = after
+
+
+def _drawn(
+    X: Single, together: Together, count: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Pairs of rows, for one unit after the other.
+
+    The first row of a pair is the likelier the further out it is: what rare values and long tails
+    miss is in few rows.
+    """
+    m, n_units = len(X), len(together.first) - 1
+    pairs = rng.integers(m, size=(count, 2))
+    for unit in range(n_units):
+        own = together.columns[together.first[unit] : together.first[unit + 1]]
+        chance = np.cumsum(np.abs(X[:, own]).sum(axis=1), dtype=np.float64)
+        height = rng.random(len(pairs[unit::n_units])) * chance[-1]
+        pairs[unit::n_units, 0] = np.minimum(np.searchsorted(chance, height, side="right"), m - 1)
+    return pairs
 
 
 @kernel
