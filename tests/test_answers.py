@@ -592,8 +592,8 @@ def test_what_it_costs_is_told_of_both_sides():
     few = known.explanation(no_outcome=known.no_outcome((0.03, 0.02, 0.04)))
     paid = known.audit(explanation=few).answer.cost
     assert paid == (
-        "paid = yes: 27.7 % (rest 73.3 %). 3 components mispredict 23.7 and 10.3 % (all columns "
-        "11.7 and 9.3, Fair PCA 15.7 and 11.3)."
+        "paid = yes: 27.7 % (rest 73.3 %). 3 components mispredict 23.7 % (rest 10.3), all columns "
+        "11.7 (9.3), Fair PCA 15.7 (11.3)."
     )
 
 

@@ -222,13 +222,12 @@ class Harm(Shown, Told):
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
         unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
-        every, shared, fair = (
-            " and ".join(text.removesuffix(unit) for text in self._both(variant))
-            for variant in VARIANTS
+        (a, b), (c, d), (e, f) = (
+            [text.removesuffix(unit) for text in self._both(variant)] for variant in VARIANTS
         )
         return (
-            f"{counted(self.n_components, 'component')} {err} {shared}{unit} "
-            f"(all columns {every}, Fair PCA {fair})."
+            f"{counted(self.n_components, 'component')} {err} {c}{unit} (rest {d}), all columns "
+            f"{a} ({b}), Fair PCA {e} ({f})."
         )
 
     @property
