@@ -134,7 +134,7 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     tab.select_option("#positive", "no")
     tab.select_option("#r2", "codes")
     tab.select_option("#r2", "auto")
-    chosen(tab, **{**FAST, "runs": "5", "chance": "19"})
+    chosen(tab, **FAST)
     tab.add_init_script(COUNT)
     tab.get_by_role("button", name="Start the audit").click()
     tab.wait_for_url(f"{server.origin}/audits/*", **WAIT)
@@ -159,7 +159,7 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     fits(again)
     assert again.inner_text("#command") == (
         "leftout audit 'people of our town.csv' --target approved=no --sensitive sex --dims 3 "
-        "--chance 19 --runs 5"
+        "--chance 3 --runs 2"
     )
     data = json.loads(saved(again, "audit.json", tmp_path))
     assert data["table"]["positive"] == "no" and data["table"]["source"] == path.name
@@ -196,7 +196,7 @@ def test_progress_is_seen_to_move_and_the_answer_comes_early(server, visit, tmp_
     tab.wait_for_selector("#columns", **WAIT)
     fits(tab)
     tab.get_by_role("radio", name="Full").check()
-    chosen(tab, dims="3", chance="39", runs="10")
+    chosen(tab, **FAST)
     tab.add_init_script(COUNT)
     tab.get_by_role("button", name="Start the audit").click()
     tab.wait_for_selector("text=Read the report", **WAIT)

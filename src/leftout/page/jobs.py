@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import secrets
 import shutil
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, NamedTuple
 
 from leftout.checks import Refusal
@@ -24,7 +26,6 @@ from leftout.page.store import (
     CANCELLED,
     DONE,
     FAILED,
-    INTERRUPTED,
     QUEUED,
     READING,
     READY,
@@ -52,10 +53,13 @@ class Ended(NamedTuple):
     late: bool = False
 
 
+Work = Callable[[Entry], Awaitable[None]]
+
+
 class Lane:
     """Entries that wait for each other: one has its turn, in the order in which they came."""
 
-    def __init__(self, work: Callable[[Entry], Awaitable[None]]) -> None:
+    def __init__(self, work: Work) -> None:
         self.work = work
         self.waiting: list[Entry] = []
         self.more = asyncio.Event()
@@ -77,7 +81,10 @@ class Jobs:
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self.store, self.limits = store, limits
-        self.looks, self.audits = Lane(self._look), Lane(self._audit)
+        self.looks, self.audits = (
+            Lane(self._unbroken(self._look)),
+            Lane(self._unbroken(self._audit)),
+        )
         self.live: dict[str, Live] = {}
         self.processes: dict[str, asyncio.subprocess.Process] = {}
         self.unwanted: set[str] = set()
@@ -95,9 +102,7 @@ class Jobs:
                 process.kill()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         for entry in self.store.entries.values():
-            if entry.under_way:
-                was = entry.state
-                self.store.end(entry, INTERRUPTED, f"The server stopped while this was {was}.")
+            self.store.interrupt(entry)
 
     def look(self, entry: Entry) -> None:
         """Have a table looked at."""
@@ -152,6 +157,19 @@ class Jobs:
         self.store.end(entry, state, message)
         self.live.pop(entry.id, Live(entry)).tell()
 
+    def _unbroken(self, work: Work) -> Work:
+        """The same work; a mistake in it ends that entry, and not the lane."""
+
+        async def done(entry: Entry) -> None:
+            try:
+                await work(entry)
+            except Exception as error:
+                told = noted(f"entry {entry.id}", "".join(format_exception(error)))
+                with suppress(OSError):
+                    self._end(entry, FAILED, f"This could not be done. {told}")
+
+        return done
+
     async def _look(self, entry: Entry) -> None:
         asked = {
             "file": entry.file, "name": entry.name, "sheet": entry.sheet,
@@ -187,8 +205,9 @@ class Jobs:
         with (folder / "said.txt").open("wb") as said:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", *command, cwd=folder, limit=_LINE,
+                    sys.executable, "-P", "-m", *command, cwd=folder, env=_surroundings(),
                     stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
+                    limit=_LINE,
                 )  # fmt: skip
             except (OSError, ValueError) as error:
                 return Ended(1, f"cannot be started: {error}")
@@ -250,6 +269,14 @@ def noted(what: str, details: str) -> str:
     reference = secrets.token_hex(4)
     LOG.error("reference %s: %s: %s", reference, what, details)
     return f"It is a mistake of ours: the log has the details under the reference {reference}."
+
+
+def _surroundings() -> dict[str, str]:
+    """Ours, for a process in another folder: where modules are is said from the root."""
+    paths = [
+        os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path
+    ]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _last(path: Path) -> str:
