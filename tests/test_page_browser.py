@@ -142,16 +142,14 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     assert tab.locator("#said[aria-live=polite]").count() == 1
     assert tab.locator("progress").get_attribute("aria-label")
     tab.wait_for_selector("#headline:not(:empty)", **WAIT)
-    share = tab.evaluate("document.getElementById('share').value")
-    assert share < 0.5 and "By sharing one PCA, 22 of 220 rows" in tab.inner_text("#headline")
-    assert "Does it come back" not in tab.inner_text("#lines")
+    assert "By sharing one PCA, 22 of 220 rows" in tab.inner_text("#headline")
     fits(tab)
     # after a reload it shows where it is; and a tab that is closed does not stop it
-    before = tab.evaluate("document.getElementById('share').value")
+    before = server.state(key)["share"]
     tab.reload()
-    if server.state(key)["state"] == "running":
-        assert tab.evaluate("document.getElementById('share').value") >= before > 0
-        assert "22 of 220 rows" in tab.inner_text("#headline")
+    assert "22 of 220 rows" in tab.inner_text("#headline")
+    if tab.locator("progress").count():
+        assert float(tab.locator("progress").get_attribute("value")) >= before
     tab.context.close()
     assert server.until(key)["state"] == "done"
     again = visit(390, "dark", f"/audits/{key}")
