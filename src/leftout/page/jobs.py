@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
-import secrets
 import shutil
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from traceback import format_exception
-from typing import Any, NamedTuple
+from typing import Any
 
 from leftout.checks import Refusal
 from leftout.page.asked import presets, words
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
 from leftout.page.live import Live
+from leftout.page.processes import Ended, last_said, noted, started
 from leftout.page.store import (
     CANCELLED,
     DONE,
@@ -29,7 +25,6 @@ from leftout.page.store import (
     QUEUED,
     READING,
     READY,
-    REFUSED,
     REPORT,
     RUNNING,
     Entry,
@@ -37,20 +32,8 @@ from leftout.page.store import (
     now,
 )
 
-LOG = logging.getLogger("leftout.page")
-_REFUSED = 2
-# Bytes of a line that a process tells, and of what it says when it fails.
-_LINE, _LAST = 1 << 22, 1 << 14
 # What an audit tells that an entry keeps.
 _TOLD = {"headline", "lines", "mind", "verdict", "files"}
-
-
-class Ended(NamedTuple):
-    """How a process ended: its exit code (minus a signal), the last it said, whether too late."""
-
-    code: int
-    said: str
-    late: bool = False
 
 
 Work = Callable[[Entry], Awaitable[None]]
@@ -202,15 +185,10 @@ class Jobs:
         if entry.id in self.unwanted:
             return Ended(-signal.SIGKILL, "")
         live.tell(what="loading libraries", share=0.0, ahead=0)
-        with (folder / "said.txt").open("wb") as said:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-P", "-m", *command, cwd=folder, env=_surroundings(),
-                    stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
-                    limit=_LINE,
-                )  # fmt: skip
-            except (OSError, ValueError) as error:
-                return Ended(1, f"cannot be started: {error}")
+        try:
+            process = await started(command, folder)
+        except (OSError, ValueError) as error:
+            return Ended(1, f"cannot be started: {error}")
         self.processes[entry.id] = process
         if entry.id in self.unwanted:
             process.kill()
@@ -225,7 +203,7 @@ class Jobs:
                 process.kill()
             code = await process.wait()
             del self.processes[entry.id]
-        return Ended(code, _last(folder / "said.txt"), late)
+        return Ended(code, last_said(folder), late)
 
     async def _heard(self, entry: Entry, live: Live, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -250,39 +228,5 @@ class Jobs:
         entry.files = []
         if entry.id in self.unwanted:
             self._end(entry, CANCELLED, "Cancelled.")
-        elif ended.late:
-            self._end(entry, FAILED, f"The process for {what} took too long, and was ended.")
-        elif ended.code == _REFUSED and ended.said.startswith("Error: "):
-            self._end(entry, REFUSED, ended.said.removeprefix("Error: "))
-        elif ended.code < 0:
-            self._end(
-                entry, FAILED,
-                f"The process for {what} was ended from outside (signal {-ended.code}): by "
-                "somebody, or by the system for want of memory. Nothing else is lost.",
-            )  # fmt: skip
         else:
-            self._end(entry, FAILED, f"{what.capitalize()} failed. {noted(what, ended.said)}")
-
-
-def noted(what: str, details: str) -> str:
-    """Write down what went wrong, and say where: details are for the log alone."""
-    reference = secrets.token_hex(4)
-    LOG.error("reference %s: %s: %s", reference, what, details)
-    return f"It is a mistake of ours: the log has the details under the reference {reference}."
-
-
-def _surroundings() -> dict[str, str]:
-    """Ours, for a process in another folder: where modules are is said from the root."""
-    paths = [
-        os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path
-    ]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-
-def _last(path: Path) -> str:
-    """The end of what a process said; a refusal is one line."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LAST))
-        said = file.read().decode("utf-8", "replace").strip()
-    last = said.rpartition("\n")[2]
-    return last if last.startswith("Error: ") else said
+            self._end(entry, *ended.told(what))
