@@ -211,10 +211,12 @@ def test_who_watches_hears_every_move_and_the_end():
                 heard.append(json.loads(message.removeprefix("data: ")))
 
         listening = asyncio.create_task(listen())
-        for share in (0.1, 0.2):
-            await asyncio.sleep(0.3)
+        for many, share in enumerate((0.1, 0.2), 1):
+            while len(heard) < many:
+                await asyncio.sleep(0.01)
             live.tell(what="x", share=share)
-        await asyncio.sleep(0.3)
+        while len(heard) < 3:
+            await asyncio.sleep(0.01)
         entry.state = "done"
         live.tell()
         await listening

@@ -14,8 +14,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leftout.checks import Refusal
-from leftout.page.jobs import Jobs, noted
+from leftout.page.jobs import Jobs
 from leftout.page.limits import Limits
+from leftout.page.processes import noted
 from leftout.page.rendering import rendered
 from leftout.page.security import Gate
 from leftout.page.store import Store

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import secrets
 import shutil
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, NamedTuple
+from traceback import format_exception
+from typing import Any
 
 from leftout.checks import Refusal
 from leftout.page.asked import presets, words
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
 from leftout.page.live import Live
+from leftout.page.processes import Ended, last_said, noted, started
 from leftout.page.store import (
     CANCELLED,
     DONE,
     FAILED,
-    INTERRUPTED,
     QUEUED,
     READING,
     READY,
-    REFUSED,
     REPORT,
     RUNNING,
     Entry,
@@ -36,26 +32,17 @@ from leftout.page.store import (
     now,
 )
 
-LOG = logging.getLogger("leftout.page")
-_REFUSED = 2
-# Bytes of a line that a process tells, and of what it says when it fails.
-_LINE, _LAST = 1 << 22, 1 << 14
 # What an audit tells that an entry keeps.
 _TOLD = {"headline", "lines", "mind", "verdict", "files"}
 
 
-class Ended(NamedTuple):
-    """How a process ended: its exit code (minus a signal), the last it said, whether too late."""
-
-    code: int
-    said: str
-    late: bool = False
+Work = Callable[[Entry], Awaitable[None]]
 
 
 class Lane:
     """Entries that wait for each other: one has its turn, in the order in which they came."""
 
-    def __init__(self, work: Callable[[Entry], Awaitable[None]]) -> None:
+    def __init__(self, work: Work) -> None:
         self.work = work
         self.waiting: list[Entry] = []
         self.more = asyncio.Event()
@@ -77,7 +64,10 @@ class Jobs:
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self.store, self.limits = store, limits
-        self.looks, self.audits = Lane(self._look), Lane(self._audit)
+        self.looks, self.audits = (
+            Lane(self._unbroken(self._look)),
+            Lane(self._unbroken(self._audit)),
+        )
         self.live: dict[str, Live] = {}
         self.processes: dict[str, asyncio.subprocess.Process] = {}
         self.unwanted: set[str] = set()
@@ -95,9 +85,7 @@ class Jobs:
                 process.kill()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         for entry in self.store.entries.values():
-            if entry.under_way:
-                was = entry.state
-                self.store.end(entry, INTERRUPTED, f"The server stopped while this was {was}.")
+            self.store.interrupt(entry)
 
     def look(self, entry: Entry) -> None:
         """Have a table looked at."""
@@ -152,6 +140,19 @@ class Jobs:
         self.store.end(entry, state, message)
         self.live.pop(entry.id, Live(entry)).tell()
 
+    def _unbroken(self, work: Work) -> Work:
+        """The same work; a mistake in it ends that entry, and not the lane."""
+
+        async def done(entry: Entry) -> None:
+            try:
+                await work(entry)
+            except Exception as error:
+                told = noted(f"entry {entry.id}", "".join(format_exception(error)))
+                with suppress(OSError):
+                    self._end(entry, FAILED, f"This could not be done. {told}")
+
+        return done
+
     async def _look(self, entry: Entry) -> None:
         asked = {
             "file": entry.file, "name": entry.name, "sheet": entry.sheet,
@@ -184,14 +185,10 @@ class Jobs:
         if entry.id in self.unwanted:
             return Ended(-signal.SIGKILL, "")
         live.tell(what="loading libraries", share=0.0, ahead=0)
-        with (folder / "said.txt").open("wb") as said:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", *command, cwd=folder, limit=_LINE,
-                    stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
-                )  # fmt: skip
-            except (OSError, ValueError) as error:
-                return Ended(1, f"cannot be started: {error}")
+        try:
+            process = await started(command, folder)
+        except (OSError, ValueError) as error:
+            return Ended(1, f"cannot be started: {error}")
         self.processes[entry.id] = process
         if entry.id in self.unwanted:
             process.kill()
@@ -206,7 +203,7 @@ class Jobs:
                 process.kill()
             code = await process.wait()
             del self.processes[entry.id]
-        return Ended(code, _last(folder / "said.txt"), late)
+        return Ended(code, last_said(folder), late)
 
     async def _heard(self, entry: Entry, live: Live, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -231,31 +228,5 @@ class Jobs:
         entry.files = []
         if entry.id in self.unwanted:
             self._end(entry, CANCELLED, "Cancelled.")
-        elif ended.late:
-            self._end(entry, FAILED, f"The process for {what} took too long, and was ended.")
-        elif ended.code == _REFUSED and ended.said.startswith("Error: "):
-            self._end(entry, REFUSED, ended.said.removeprefix("Error: "))
-        elif ended.code < 0:
-            self._end(
-                entry, FAILED,
-                f"The process for {what} was ended from outside (signal {-ended.code}): by "
-                "somebody, or by the system for want of memory. Nothing else is lost.",
-            )  # fmt: skip
         else:
-            self._end(entry, FAILED, f"{what.capitalize()} failed. {noted(what, ended.said)}")
-
-
-def noted(what: str, details: str) -> str:
-    """Write down what went wrong, and say where: details are for the log alone."""
-    reference = secrets.token_hex(4)
-    LOG.error("reference %s: %s: %s", reference, what, details)
-    return f"It is a mistake of ours: the log has the details under the reference {reference}."
-
-
-def _last(path: Path) -> str:
-    """The end of what a process said; a refusal is one line."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LAST))
-        said = file.read().decode("utf-8", "replace").strip()
-    last = said.rpartition("\n")[2]
-    return last if last.startswith("Error: ") else said
+            self._end(entry, *ended.told(what))

@@ -49,8 +49,9 @@ class Gate:
         self.cookie, self.secret = f"leftout-{port}", secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
+        if scope["type"] != "http":
             return
 
         async def strict(message: Message) -> None:

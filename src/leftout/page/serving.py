@@ -33,6 +33,7 @@ def serve(
     open_browser: bool = False,
 ) -> None:
     """Serve the page until it is interrupted; ``ready`` is called with its address."""
+    folder = folder.absolute()
     os.umask(0o077)  # tables and reports are for their owner's eyes
     with _bound(port) as listening:
         port = listening.getsockname()[1]

@@ -20,7 +20,11 @@ from leftout.files import write_whole
 READING, READY, QUEUED, RUNNING = "reading", "ready", "queued", "running"
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 CANCELLED, INTERRUPTED = "cancelled", "interrupted"
-UNDER_WAY = (READING, QUEUED, RUNNING)
+_DOING = {
+    READING: "this table was being read",
+    QUEUED: "this audit was waiting",
+    RUNNING: "this audit was running",
+}
 REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
 RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
 _FACTS, _GONE, _LOCK = "entry.json", ".gone-", ".lock"
@@ -72,7 +76,7 @@ class Entry:
 
     @property
     def under_way(self) -> bool:
-        return self.state in UNDER_WAY
+        return self.state in _DOING
 
 
 class Store:
@@ -99,8 +103,7 @@ class Store:
             shutil.rmtree(path, ignore_errors=True)
             return
         self.entries[entry.id] = entry
-        if entry.under_way:
-            self.end(entry, INTERRUPTED, f"The server stopped while this audit was {entry.state}.")
+        self.interrupt(entry)
 
     def new(self, name: str, suffix: str | None) -> Entry:
         """A folder for a table; its name here is ours, but for the suffix, which is a known one."""
@@ -120,6 +123,11 @@ class Store:
     def end(self, entry: Entry, state: str, message: str = "") -> None:
         entry.state, entry.message, entry.ended = state, message, now()
         self.save(entry)
+
+    def interrupt(self, entry: Entry) -> None:
+        """Say of an entry that is under way that the server stopped then."""
+        if entry.under_way:
+            self.end(entry, INTERRUPTED, f"The server stopped while {_DOING[entry.state]}.")
 
     def of(self, entry: Entry) -> Path:
         return self.folder / entry.id

@@ -181,7 +181,7 @@ class Views:
             page = go[5:]
         place = go[5:] if go.startswith("role-") else ""
         query = urlencode({"q": wanted, "page": number(page)})
-        return _to(entry, f"/columns?{query}" + (f"#c{number(place)}" if place else ""))
+        return _to(entry, f"/columns?{query}" + (f"#r{number(place)}" if place else ""))
 
     async def cancel(self, request: Request) -> Response:
         entry = self._entry(request)

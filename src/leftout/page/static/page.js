@@ -107,10 +107,6 @@
     event.preventDefault();
     form.requestSubmit(form.querySelector("button[value=search]"));
   });
-  if (window.location.hash.slice(0, 2) === "#c") {
-    var row = document.getElementById(window.location.hash.slice(1));
-    if (row) row.querySelector("select").focus();
-  }
 })();
 
 // What went wrong is what people should hear first.
