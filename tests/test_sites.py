@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 from leftout import FairPCA, Refusal, group_losses
+from leftout.cli import main
 from leftout.running import collected_notes
 from leftout.scale.agreed import Agreed
 from leftout.scale.sites import CANNOT, SiteMoments, audit_sites, read_sites, take_moments
@@ -185,3 +187,28 @@ def test_another_plan_is_refused_by_name(agreed, sites, tables, tmp_path):
         read_sites(paths)
     with pytest.raises(Refusal, match="another plan"):
         audit_sites([sites[0], site])
+
+
+def test_the_commands(tables, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people(900).to_csv("ours.csv", index=False)
+    made = CliRunner().invoke(
+        main, ["plan", "ours.csv", "--sensitive", "sex,town", "--out", "plan.json"]
+    )
+    assert made.exit_code == 0 and "plan.json" in made.stdout, made.output
+    for place, table in enumerate(tables):
+        table.to_csv(f"site{place}.csv", index=False)
+        words = ["moments", f"site{place}.csv", "--plan", "plan.json", "--out", f"m{place}.npz"]
+        sent = CliRunner().invoke(main, words)
+        assert sent.exit_code == 0 and f"sums of {len(table)} rows" in sent.stdout, sent.output
+    found = CliRunner().invoke(main, ["audit", "m0.npz", "m1.npz", "--dims", "3"])
+    assert found.exit_code == 0, found.output
+    assert "2 sites with 1,200 rows" in found.stdout and "need rows" in found.stdout
+    data = json.loads((tmp_path / "leftout-sites" / "sites.json").read_text())
+    agreed = Agreed.of("plan.json")
+    X, (sex, _) = agreed.read(pd.concat([pd.read_csv(f"site{p}.csv") for p in (0, 1)]))
+    names = np.array(agreed.attributes[0].groups)[sex]
+    losses = [line["loss"] for line in data["known"] if line["attribute"] == "sex"]
+    assert_allclose(losses, group_losses(X, names, 3), rtol=1e-12)
+    wrong = CliRunner().invoke(main, ["moments", "site0.csv", "--plan", "ours.csv", "--out", "m"])
+    assert wrong.exit_code == 2 and "is not a plan" in wrong.stderr

@@ -33,7 +33,7 @@ Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in pl
 matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +45,7 @@ from leftout.core.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
 _TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
-_ROUNDS, _STEPS = 2, 9
+ROUNDS, _STEPS = 2, 9
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.
 _LOWEST = 1e-3
 # Sums of squares are rounded in proportion to the longest row.
@@ -101,22 +101,14 @@ class Ceiling:
 
     def lowest(self) -> float:
         """The lowest bound that line searches find, in turn, over the cap and over ``T``."""
-        return min(value for value, _, _ in self._tried())
-
-    def best(self) -> tuple[float, Array]:
-        """The cap and the ``T`` of the lowest bound; no row is above a cap that is infinite."""
-        _, cap, T = min(self._tried(), key=lambda tried: tried[0])
-        return cap, T
-
-    def _tried(self) -> Iterator[tuple[float, float, Array]]:
         T = np.eye(self.X.shape[1])
-        yield float(self.r[: self.size].mean()), np.inf, T
         cap, value = self.best_cap(T)
-        yield value, cap, T
-        for _ in range(_ROUNDS):
+        best = min(float(self.r[: self.size].mean()), value)
+        for _ in range(ROUNDS):
             T = self.levelled(cap, T)
             cap, value = self.best_cap(T)
-            yield value, cap, T
+            best = min(best, value)
+        return best
 
     def best_cap(self, T: Array) -> tuple[float, float]:
         # With d rows or fewer above the cap nothing is gained: on wide tables, a broad plateau.

@@ -18,9 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.bounds import ROUNDING, Ceiling
+from leftout.core.bounds import ROUNDING, ROUNDS, Ceiling
 from leftout.core.losses import EXCESS, Array, Loss, row_reach
 from leftout.core.passes import AllRows
+
+# Rows of a sample that are enough to choose a cap, and caps that are tried.
+_ENOUGH, _CAPS = 8192, 16
 
 
 class Over(NamedTuple):
@@ -78,17 +81,36 @@ def ceiling_of(
     size : int
     """
     n, d = len(origin), len(V) if loss.kind == EXCESS else 2 * len(V)
-    X = sample - origin
+    X = sample[:: -(-len(sample) // _ENOUGH)] - origin
     norms = np.einsum("ij,ij->i", X, X)
     r = row_reach(loss, norms, np.sum((X @ V.T) ** 2, axis=1))
     order = np.argsort(-r, kind="stable")
-    some = max(1, min(len(order) - 1, round(size * len(sample) / table.n_rows)))
+    some = max(1, min(len(order) - 1, round(size * len(X) / table.n_rows)))
     guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=min(n, d))
-    cap, T = guess.best()
+    cap, T = _best(guess)
     w, Z, _ = guess.cut(cap, T)
     terms = r[order].copy()
     terms[: len(w)] -= w * np.einsum("ij,ij->i", Z, Z)
     level = float(np.partition(terms, len(terms) - some)[len(terms) - some])
     found = table.run(Exceeding(loss, V, origin, cap, T, level))
     top = np.linalg.eigvalsh(found.spread)[-guess.d :]
-    return size**-1 * (size * level + found.excess + float(top.sum())) + ROUNDING * found.longest
+    return level + (found.excess + float(top.sum())) / size + ROUNDING * found.longest
+
+
+def _best(guess: Ceiling) -> tuple[float, Array]:
+    """A cap and a ``T`` of a low bound; no row is above a cap that is infinite.
+
+    Caps are tried at places among the rows: with a few rows above it nothing is gained, and a line
+    search would not leave that plateau.
+    """
+    T = np.eye(guess.X.shape[1])
+    best = float(guess.r[: guess.size].mean()), np.inf, T
+    last = len(guess.X) - 1
+    places = np.unique(np.geomspace(min(guess.d + 1, last), last, _CAPS).astype(int))
+    for _ in range(ROUNDS + 1):
+        tried = [(guess.value(float(cap), T), float(cap)) for cap in guess.r[places]]
+        value, cap = min(tried)
+        if value < best[0]:
+            best = value, cap, T
+        T = guess.levelled(cap, T)
+    return best[1:]

@@ -32,7 +32,7 @@ _OUT, _AHEAD = 2, 8
 # Results that come back to be merged here, for each thread and at least.
 _RUNS, _FEWEST_RUNS = 16, 256
 # How often to look whether anybody is still there, how long to wait for workers, in seconds.
-_LOOK, _PATIENCE = 2.0, 60.0
+_LOOK, _PATIENCE = 2.0, 300.0
 # What has to be the same everywhere for the same digits.
 _NAME, _PACKAGES = "leftout", ("numpy", "pyarrow")
 # Runs where leftout may be missing, so it is sent as text: versions, and a file's size.
