@@ -156,7 +156,7 @@ def test_paths_that_lead_nowhere(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     for path, words in (
         ("nothing.csv", "There is no file"),
-        ("folder.csv", "is a folder; a table is needed"),
+        ("folder.csv", "has no Parquet or CSV files in it"),
         ("x" * 400 + ".csv", "not a path to a file|There is no file"),
     ):
         refused(call(tmp_path / "out", tmp_path / path), words, tmp_path / "out")

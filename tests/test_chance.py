@@ -15,7 +15,7 @@ from leftout.core.ranks import overall_p_value, p_value
 from leftout.evidence.chance import Task, profile
 from leftout.evidence.profiles import Chance, Profile
 from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means, Sorting, alternating
+from leftout.solvers import Alternating, Means, Sorting, ascending
 
 
 @pytest.fixture(scope="module")
@@ -134,11 +134,11 @@ def test_a_size_takes_what_its_neighbour_offers(planted):
     rng = np.random.default_rng(0)
     poor = np.zeros(300, dtype=np.int8)
     poor[rng.choice(300, 50, replace=False)] = 1
-    found = alternating._evaluated(problem, poor, None)
+    found = ascending.evaluated(problem, poor, None)
     means = Means(rng=rng)
-    better = alternating._offered(problem, found, own, means)
+    better = ascending.offered(problem, found, own, means)
     assert better.size == 50 and better.value > 2 * found.value
-    assert alternating._offered(problem, better, found.own, means).value >= better.value
+    assert ascending.offered(problem, better, found.own, means).value >= better.value
 
 
 def test_jobs_and_repeats_change_nothing(planted):

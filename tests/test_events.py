@@ -48,7 +48,7 @@ def test_lines_of_json_tell_progress_answers_and_the_end(file, tmp_path):
     shares = [line["share"] for line in lines if line["event"] == "progress"]
     assert shares == sorted(shares) and shares[-1] == 1.0
     answers = [line for line in lines if line["event"] == "answer"]
-    assert list(answers[0]["lines"]) == ["Who", "What it costs, and what helps"]
+    assert list(answers[0]["lines"]) == ["Who", "Cost, and what helps"]
     first = lines.index(answers[0])
     assert lines[first - 1]["share"] < 0.5
     done, written = lines[-1], json.loads((tmp_path / "out" / "audit.json").read_text())

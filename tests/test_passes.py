@@ -325,5 +325,5 @@ def test_a_pass_is_small_enough_to_be_sent():
 def test_a_lazy_array_is_refused():
     dask = pytest.importorskip("dask.array")
     X = dask.from_array(np.random.default_rng(0).random((100, 4)))
-    with pytest.raises(ValueError, match=r"Dask array.*\.compute\(\)"):
+    with pytest.raises(ValueError, match=r"Dask Array.*\.compute\(\)"):
         MaxDisparityPartition(2).fit(X)

@@ -95,7 +95,7 @@ def test_a_search_of_leading_axes_ends_in_all_of_them(X):
 
 def test_bound_by_either_product(X, monkeypatch):
     problem = posed_on(X).problem
-    ceiling = bounds._Ceiling(
+    ceiling = bounds.Ceiling(
         X=problem.rows(problem.by_reach[:200]),
         r=problem.reach[problem.by_reach],
         size=SIZE,

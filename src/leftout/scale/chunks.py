@@ -204,9 +204,10 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
             and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
         ]
         if not found:
+            kinds = [name for name in ("Parquet", "CSV") if f".{name.lower()}" in suffixes]
             raise Refusal(
-                f"The folder {called(text, whole=True)} has no {suffixes[0]} files in it. Check "
-                "the path."
+                f"The folder {called(text, whole=True)} has no {' or '.join(kinds)} files in it. "
+                "Check the path."
             )
         return found
     if path.exists():
