@@ -279,7 +279,7 @@ def test_what_is_wrong_is_said_where_people_look(server, visit):
         tab.get_by_role("button", name="Read this table").click()
     assert answered.value.status == 422
     assert "is of a kind that is not known here" in tab.inner_text("[role=alert]")
-    assert tab.evaluate("document.activeElement.id") == "problem"
+    tab.wait_for_function("document.activeElement.id === 'problem'")  # once scripts have run
     fits(tab)
 
 
