@@ -23,7 +23,7 @@ import leftout
 
 table = leftout.datasets.load_demo()
 y = table["approve"].to_numpy()
-X = leftout.TableEncoder().fit_transform(table.drop(columns="approve")).to_numpy()
+X = leftout.TableEncoder().fit_transform(table.drop(columns="approve"))
 groups = leftout.MaxDisparityPartition(group_size=0.1, random_state=0).fit(X).labels_
 
 sizes = [5, 10, 15, 20, 30]

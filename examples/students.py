@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import leftout
 
@@ -24,22 +25,18 @@ path = Path(os.environ.get("LEFTOUT_DATA", beside)) / "students_dropout.csv.gz"
 if not path.exists():
     sys.exit(f"{path} is not there. Set LEFTOUT_DATA to the folder that has it.")
 
-found = leftout.audit(
-    path,
-    target="Target",
-    positive="Graduate",
-    sensitive=["Gender", "International"],
-    sample=2000,
-    chance=19,
-    runs=3,
-)
-print(found.answer.who)
-print(found.answer.why)
+table = pd.read_csv(path).drop(columns="Target").sample(2000, random_state=0)
+X = leftout.TableEncoder().fit_transform(table)
+found = leftout.trust(leftout.MaxDisparityPartition(random_state=0), X, chance=19, runs=3)
+
+print(leftout.explain.describe(table, found.partition.labels_))
+print(found.verdict, found.verdict_name)
+print(found.parts.told)
 
 # %%
 # Most of what these students lose, tables with the same values in every column lose as well: rare
 # values are how people come to be left out of a PCA. That does not take their loss back.
 
 fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
-leftout.plots.parts(found.trust.parts, ax)
+leftout.plots.parts(found.parts, ax)
 plt.show()
