@@ -23,7 +23,7 @@ print(found.summary())
 # What an audit says, a line for each question. In a notebook the same comes by itself, with the
 # findings below.
 
-found
+found  # noqa: B018
 
 # %%
 # What the disparity is made of: how much each column adds to the group's loss beyond the rest's.

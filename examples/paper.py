@@ -35,7 +35,8 @@ table = train_test_split(table, train_size=2000, stratify=table["Target"], rando
 graduate = (table["Target"] == "Graduate").astype(float)
 features = table.drop(columns="Target")
 codes = ["Marital status", "Application mode", "Course", "Previous qualification", "Nacionality"]
-codes += [f"{who}'s {what}" for who in ("Mother", "Father") for what in ("qualification", "occupation")]
+parts = ("qualification", "occupation")
+codes += [f"{who}'s {part}" for who in ("Mother", "Father") for part in parts]
 for column in codes:
     features[column] = features[column].map(graduate.groupby(features[column]).mean())
 X = (features - features.min()) / (features.max() - features.min())

@@ -48,11 +48,9 @@ print("Chosen:", search.best_params_, "accuracy", round(search.best_score_, 3))
 errors = {"PCA": [], "Fair PCA": []}
 with sklearn.config_context(enable_metadata_routing=True):
     for n in sizes:
-        for name, pipeline, extra in [
-            ("PCA", steps(PCA(n)), {}),
-            ("Fair PCA", steps(leftout.FairPCA(n).set_fit_request(groups=True)), {"groups": groups}),
-        ]:
-            wrong = cross_val_predict(pipeline, X, y, cv=folds, params=extra) != y
+        fair = leftout.FairPCA(n).set_fit_request(groups=True)
+        for name, each, extra in [("PCA", PCA(n), {}), ("Fair PCA", fair, {"groups": groups})]:
+            wrong = cross_val_predict(steps(each), X, y, cv=folds, params=extra) != y
             errors[name].append([100 * wrong[groups == side].mean() for side in (0, 1)])
 
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")

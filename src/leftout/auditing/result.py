@@ -168,7 +168,7 @@ class Audit:
         )  # fmt: skip
 
     def with_finding(self, question: Callable[[Audit], Finding]) -> Audit:
-        """This audit with one more finding, in its display, report and data.
+        """The audit with one more finding, in its display, report and data.
 
         Parameters
         ----------
