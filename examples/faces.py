@@ -20,8 +20,7 @@ import pandas as pd
 
 from leftout import MaxDisparityPartition
 
-beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-path = Path(os.environ.get("LEFTOUT_DATA", beside)) / "cmu_faces_32x30.csv.gz"
+path = Path(os.environ.get("LEFTOUT_DATA", "../shared/data")) / "cmu_faces_32x30.csv.gz"
 if not path.exists():
     sys.exit(f"{path} is not there. Set LEFTOUT_DATA to the folder that has it.")
 

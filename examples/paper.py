@@ -21,8 +21,7 @@ from sklearn.model_selection import train_test_split
 
 import leftout
 
-beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-path = Path(os.environ.get("LEFTOUT_DATA", beside)) / "students_dropout.csv.gz"
+path = Path(os.environ.get("LEFTOUT_DATA", "../shared/data")) / "students_dropout.csv.gz"
 if not path.exists():
     sys.exit(f"{path} is not there. Set LEFTOUT_DATA to the folder that has it.")
 

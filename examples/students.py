@@ -20,8 +20,7 @@ import pandas as pd
 
 import leftout
 
-beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-path = Path(os.environ.get("LEFTOUT_DATA", beside)) / "students_dropout.csv.gz"
+path = Path(os.environ.get("LEFTOUT_DATA", "../shared/data")) / "students_dropout.csv.gz"
 if not path.exists():
     sys.exit(f"{path} is not there. Set LEFTOUT_DATA to the folder that has it.")
 
