@@ -61,7 +61,14 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"install": [], "quickstart": [], "glossary": [], "changelog": []}
+# Pages without others below them have nothing to list beside them.
+html_sidebars = {
+    name: []
+    for name in (
+        "install", "quickstart", "method", "extend", "peers", "paper", "how-good", "benchmarks",
+        "glossary", "changelog",
+    )
+}  # fmt: skip
 
 # Examples that need tables which are not part of the package are shown without being run where
 # these are not found; nothing else takes their place.

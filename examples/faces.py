@@ -2,7 +2,7 @@
 Whose face does a PCA draw worst?
 =================================
 
-624 pictures of twenty people, 32 x 30 pixels: looking straight ahead, left, right or up, with and
+624 pictures of twenty people, 32 by 30 pixels: looking straight ahead, left, right or up, with and
 without sunglasses. Twenty components are shared by all. Which pictures lose most by sharing?
 
 The table is the CMU face images (Mitchell, *Machine Learning*, 1997), reduced. It is not part of
@@ -44,7 +44,7 @@ shared, own = found.components_, found.group_components_[1]
 for column, picture in enumerate(X[first]):
     drawn = [picture, *(found.mean_ + (picture - found.mean_) @ V.T @ V for V in (shared, own))]
     for ax, pixels, name in zip(axes[:, column], drawn, ["picture", "shared", "own"], strict=True):
-        ax.imshow(pixels.reshape(32, 30), cmap="gray", vmin=0, vmax=1)
+        ax.imshow(pixels.reshape(30, 32), cmap="gray", vmin=0, vmax=0.7)
         ax.set(xticks=[], yticks=[])
         if column == 0:
             ax.set_ylabel(name)

@@ -24,7 +24,7 @@ print(found.summary())
 # also says why they lose, whether it comes back on other rows, and what it costs them. In a
 # notebook an audit shows itself, with its findings:
 
-found  # noqa: B018
+found
 
 # %%
 # What the disparity is made of: how much each column adds to the group's loss beyond the rest's.

@@ -55,7 +55,7 @@ losses = np.array([
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 places = np.arange(len(pairs))
 for side, (name, published, colour) in enumerate(
-    [("daytime", 2.20, "#3b6ea5"), ("evening", 1.06, "#d9722b")]
+    [("daytime", 2.20, leftout.plots.REST), ("evening", 1.06, leftout.plots.LEFT_OUT)]
 ):
     ax.barh(places + 0.4 * side - 0.2, losses[:, side], 0.38, color=colour, label=name)
     ax.axvline(published, color=colour, ls=":", label=f"{name}, published")
