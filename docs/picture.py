@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from leftout import MaxDisparityPartition, chance, datasets, explain, plots
 
-BLUE, ORANGE = "#3b6ea5", "#d9722b"
+GUIDE = Path(__file__).parent / "guide"
 
 
 def explanation():
@@ -29,7 +29,7 @@ def explanation():
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     plots.disparity_by_feature(told, axes[0])
     plots.alignment(told, axes[1])
-    figure.savefig(Path(__file__).with_name("explain.png"), dpi=140)
+    figure.savefig(GUIDE / "explain.png", dpi=140)
 
 
 def evidence():
@@ -43,7 +43,7 @@ def evidence():
     for ax, (name, X) in zip(axes, tables.items(), strict=True):
         search = MaxDisparityPartition(5, random_state=0, n_jobs=-1)
         plots.profile(chance.profile(search, X, chance=39), ax).set_title(name)
-    figure.savefig(Path(__file__).with_name("trust.png"), dpi=140)
+    figure.savefig(GUIDE / "trust.png", dpi=140)
 
 
 if __name__ == "__main__":

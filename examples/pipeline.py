@@ -56,7 +56,9 @@ with sklearn.config_context(enable_metadata_routing=True):
 
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 for name, style in [("PCA", "--"), ("Fair PCA", "-")]:
-    for side, (who, colour) in enumerate([("rest", plots.REST), ("left-out tenth", plots.LEFT_OUT)]):
+    for side, (who, colour) in enumerate(
+        [("rest", plots.REST), ("left-out tenth", plots.LEFT_OUT)]
+    ):
         ax.plot(sizes, np.array(errors[name])[:, side], style, color=colour, label=f"{name}, {who}")
 ax.set(xlabel="components", ylabel="wrong predictions, %", ylim=(0, None))
 ax.legend(frameon=False)

@@ -27,9 +27,9 @@ print(found.sizes_, found.disparities_.round(2))
 scores = found.score_samples(X)
 fig, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 names = ["rest", "planted, 60 rows", "planted, 110 rows"]
-for label, (name, colour) in enumerate(zip(names, [plots.QUIET, plots.LEFT_OUT, plots.REST], strict=True)):
-    rows = planted == label
-    ax.scatter(*scores[rows, :2].T, s=9, color=colour, label=name)
+colours = [plots.QUIET, plots.LEFT_OUT, plots.REST]
+for label, name in enumerate(names):
+    ax.scatter(*scores[planted == label, :2].T, s=9, color=colours[label], label=name)
 ax.set(xlabel="leans to the first group found", ylabel="leans to the second")
 ax.legend(frameon=False)
 plt.show()
