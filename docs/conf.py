@@ -31,7 +31,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "examples/*.ipynb", "examples/*.py", "examples/*.md5"]
 root_doc = "index"
-nitpicky = False
+highlight_language = "none"  # a block says what it is in, or is a command
 
 # Pages are Markdown. GitHub shows the same files: headings are anchors there, too.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
