@@ -58,6 +58,16 @@ def test_every_public_name_has_a_page():
         assert inspect.getdoc(value), name
 
 
+def test_the_interface_is_public():
+    promised = {
+        "Audit", "FairPCA", "Harm", "KnownGroups", "MaxDisparityPartition", "NamedGroups",
+        "Refusal", "TableEncoder", "audit", "disparity", "group_losses", "harm", "known_groups",
+        "named_groups", "datasets.load_demo", "datasets.make_planted", "solvers.Alternating",
+        "solvers.Annealing", "solvers.Greedy", "solvers.Sorting",
+    }  # fmt: skip
+    assert promised <= set(public_names())
+
+
 def test_every_page_is_in_a_contents():
     linked = set()
     for page in [*DOCS.glob("**/*.md"), *DOCS.glob("**/*.rst")]:
