@@ -52,7 +52,7 @@ def version() -> str:
     text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, flags=re.MULTILINE)
     if found is None:
-        raise Wrong("src/leftout/__init__.py has no line __version__ = \"...\".")
+        raise Wrong('src/leftout/__init__.py has no line __version__ = "...".')
     return found[1]
 
 

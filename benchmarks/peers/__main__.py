@@ -1,7 +1,7 @@
 """Ask every tool about the same tables: ``make peers``, or ``python -m benchmarks.peers``.
 
-``--count`` tables of each kind; ``--only WORD`` asks the tools whose name contains the word and
-prints what they say. A run of all tools writes docs/peers.json and the numbers of docs/peers.md.
+``--count`` tables of each kind, ``--jobs`` tools at a time; ``--only WORD`` asks the tools whose
+name contains the word and prints what they say. A run of all tools writes docs/peers.json and the numbers of docs/peers.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import platform
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,16 @@ LONGEST = 3600
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     tools = [tool for tool in page.TOOLS if given.only in tool]
     with tempfile.TemporaryDirectory() as folder:
         draw_all(Path(folder), given.count)
-        asked = {tool: ask(tool, Path(folder)) for tool in tools}
+        with ThreadPoolExecutor(given.jobs) as pool:
+            results = pool.map(lambda tool: ask(tool, Path(folder)), tools)
+            asked = dict(zip(tools, results, strict=True))
     run = described(given.count, asked)
     if given.only:
         print(json.dumps(asked, indent=1))
@@ -55,7 +59,6 @@ def draw_all(folder: Path, count: int) -> None:
 
 def ask(tool: str, folder: Path) -> dict[str, Any]:
     """A tool's answers, or why it could not be asked."""
-    print(f"{tool} ...", flush=True)
     python, reason = python_of(tool)
     if python is None:
         return {"skipped": reason}
@@ -71,6 +74,7 @@ def ask(tool: str, folder: Path) -> dict[str, Any]:
     if done.returncode:
         return {"skipped": f"it fails: {(done.stderr.strip().splitlines() or ['?'])[-1]}"}
     found: dict[str, Any] = json.loads(answers.read_text())
+    print(f"{tool}: {len(found['answers'])} tables", flush=True)
     return found
 
 

@@ -4,47 +4,100 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "peers.md"
 START, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-# In the order of the page: the name people know it by.
+
+
+class Tool(NamedTuple):
+    """How people call it, what it answers, and what it needs to be told."""
+
+    name: str
+    answers: str
+    needs: str
+
+
+_ERROR = "an error for each row"
 TOOLS = {
-    "leftout_rows": "leftout, rows (`trust`)",
-    "leftout_names": "leftout, names (`known_groups`)",
-    "worst_residuals": "the worst tenth by residual",
-    "residual_tree": "PCA residual tree",
-    "fairlearn": "fairlearn, told the two columns",
-    "aif360": "AIF360 (bias scan)",
-    "pysubgroup": "pysubgroup",
-    "sliceline": "sliceline",
-    "divexplorer": "DivExplorer",
-    "unsupervised_bias_detection": "unsupervised-bias-detection",
+    "leftout_rows": Tool(
+        "leftout (`trust`)",
+        "which rows does a shared PCA leave out, and are they a group of their own?",
+        "the table that PCA sees",
+    ),
+    "leftout_names": Tool(
+        "leftout (`known_groups`)",
+        "which values and pairs of values lose more than random groups of their size?",
+        "that table, and columns that people know",
+    ),
+    "worst_residuals": Tool(
+        "the worst tenth by residual",
+        "which rows does PCA reproduce worst?",
+        "the table; three lines of NumPy",
+    ),
+    "residual_tree": Tool(
+        "PCA residual tree",
+        "which cuts of columns tell where PCA's residuals are large?",
+        f"{_ERROR}; twenty lines of scikit-learn",
+    ),
+    "fairlearn": Tool(
+        "fairlearn (`MetricFrame`)",
+        "how does any metric differ between groups?",
+        f"{_ERROR} or predictions, and the columns that make the groups (here told both)",
+    ),
+    "aif360": Tool(
+        "AIF360 (bias scan)",
+        "which values of columns hold the most surplus of an outcome over what is expected?",
+        "a yes-or-no outcome (here the tenth with the largest residuals), categories",
+    ),
+    "pysubgroup": Tool(
+        "pysubgroup",
+        "which conditions name rows with an unusual target?",
+        f"a target ({_ERROR}), columns to search",
+    ),
+    "sliceline": Tool(
+        "sliceline",
+        "which conditions name rows with large errors?",
+        f"{_ERROR}, categories",
+    ),
+    "divexplorer": Tool(
+        "DivExplorer",
+        "how far does every frequent pattern diverge from all rows?",
+        f"an outcome ({_ERROR}), categories, a least support",
+    ),
+    "unsupervised_bias_detection": Tool(
+        "unsupervised-bias-detection",
+        "which cluster of similar rows fares worst?",
+        f"{_ERROR}; all numbers or all categories; sizes and iterations",
+    ),
 }
 _HEAD = """\
-| | hidden: found | hidden: claims without | named: found | named: claims without | CPU s |
-|---|---|---|---|---|---|"""
+| tool | what it answers | what it needs | hidden: found | hidden: claimed, none there \
+| named: found | named: claimed, none there | CPU s |
+|---|---|---|---|---|---|---|---|"""
 
 
 def told(run: dict[str, Any]) -> str:
     """The measured part of the page."""
     lines = [_HEAD]
-    for tool, name in TOOLS.items():
+    for tool, about in TOOLS.items():
         result = run["tools"][tool]
         if "skipped" in result:
-            lines.append(f"| {name} | skipped: {result['skipped']} | | | | |")
+            cells = [f"skipped: {result['skipped']}", "", "", "", ""]
         else:
-            lines.append(f"| {name} | {' | '.join(_cells(result['answers']))} |")
+            cells = _cells(result["answers"])
+        lines.append(f"| {' | '.join([*about, *cells])} |")
     versions = "; ".join(
-        f"{name}: " + ", ".join(f"{k} {v}" for k, v in run["tools"][tool]["versions"].items())
-        for tool, name in TOOLS.items()
+        f"{about.name}: "
+        + ", ".join(f"{name} {number}" for name, number in run["tools"][tool]["versions"].items())
+        for tool, about in TOOLS.items()
         if "versions" in run["tools"][tool]
     )
     setting = (
         f"Measured on {run['date']} by `make peers`: {run['tables']} tables of each kind, "
         f"{run['rows']:,} rows, {run['features']} columns of numbers, {run['components']} "
         f"components, {run['group']} planted rows; Python {run['python']}, {run['machine']}, one "
-        f"thread; {run['seconds']:.0f} CPU seconds in all."
+        f"thread each; {run['seconds']:.0f} CPU seconds in all."
     )
     return "\n".join([*_wrapped(setting), "", *lines, "", *_wrapped(f"Versions. {versions}.")])
 
@@ -77,7 +130,7 @@ def _claims(planted: list[dict[str, Any]], without: list[dict[str, Any]]) -> str
     if without[0]["claims"] is None:
         return "has none"
     false, true = (sum(a["claims"] for a in answers) for answers in (without, planted))
-    return f"{false} of {len(without)} (with one: {true})"
+    return f"{false} of {len(without)} (planted: {true} of {len(planted)})"
 
 
 def _seconds(value: float) -> str:

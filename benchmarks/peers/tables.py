@@ -47,9 +47,7 @@ def residuals(X: np.ndarray, n_components: int) -> np.ndarray:
 def _known(planted: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Columns of letters; both values of the name together in the planted rows and nowhere else."""
     letters = np.array(list("ABCDEF"))
-    known = {
-        name: letters[rng.integers(0, count, len(planted))] for name, count in KNOWN.items()
-    }
+    known = {name: letters[rng.integers(0, count, len(planted))] for name, count in KNOWN.items()}
     if not planted.any():
         return known
     for name, value in _VALUE.items():

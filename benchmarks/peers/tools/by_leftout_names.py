@@ -4,6 +4,7 @@ It claims a group where one is called left out: p-values by permutation, correct
 """
 
 import pandas as pd
+
 from leftout import known_groups
 
 PACKAGES = ("leftout", "numpy", "numba")

@@ -15,7 +15,9 @@ PACKAGES = ("sliceline", "scikit-learn", "numpy")
 
 def answer(table):
     names, cells = conditions(table)
-    finder = Slicefinder(alpha=0.95, max_l=2, verbose=False).fit(cells.astype(object), table["residual"])
+    finder = Slicefinder(alpha=0.95, max_l=2, verbose=False).fit(
+        cells.astype(object), table["residual"]
+    )
     found = np.zeros(len(cells), dtype=bool)
     if not len(finder.top_slices_):
         return found, False, "nothing"
