@@ -1,7 +1,8 @@
 """Ask every tool about the same tables: ``make peers``, or ``python -m benchmarks.peers``.
 
 ``--count`` tables of each kind, ``--jobs`` tools at a time; ``--only WORD`` asks the tools whose
-name contains the word and prints what they say. A run of all tools writes docs/peers.json and the numbers of docs/peers.md.
+name contains the word and prints what they say. A run of all tools writes docs/peers.json and the
+numbers of docs/peers.md.
 """
 
 from __future__ import annotations
