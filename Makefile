@@ -10,7 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-kernels test-mutants tables test-oldest lint types browser bench picture clean
+.PHONY: demo test test-kernels test-mutants tables test-oldest lint types browser bench peers \
+        picture dist clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -62,6 +63,10 @@ types: .venv/test
 bench: .venv/bench .venv/test
 	$(BIN)/python -m benchmarks $(BENCH)
 
+# Beside the others: each tool in an environment of its own, kept in .peers. PEERS="--only fairlearn"
+peers: .venv/test
+	$(BIN)/python -m benchmarks.peers $(PEERS)
+
 picture: .venv/bench .venv/test browser
 	$(BIN)/python docs/picture.py
 	$(BIN)/python docs/screenshot.py
@@ -81,5 +86,15 @@ picture: .venv/bench .venv/test browser
 	$(PIP) install -e '.[demo,bench]'
 	touch $@
 
+# Wheel and sdist, checked, installed into an empty environment and tried outside the repository;
+# only then do they appear in dist/. For a release, with its tag: make dist TAG=v0.1.0
+dist: .venv-dist/done
+	.venv-dist/bin/python tools/dist.py $(if $(TAG),--tag $(TAG))
+
+.venv-dist/done: tools/requirements.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip --disable-pip-version-check --quiet install -r tools/requirements.txt
+	touch $@
+
 clean:
-	rm -rf .venv .venv-oldest .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-dist .peers .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis
