@@ -265,6 +265,6 @@ def test_limits_are_positive():
 
 
 def test_options_of_serve_are_documented():
-    page = (Path(__file__).parents[1] / "docs" / "page.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "page.md").read_text()
     for option in serve.params:
         assert f"| `{option.opts[0]}" in page, option.opts

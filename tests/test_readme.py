@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from leftout import losses
 from leftout.cli.audit import audit
 from leftout.cli.reproduce import reproduce
 
@@ -15,6 +16,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 PAGES = {
     page.relative_to(README.parent).as_posix(): page.read_text()
     for page in (README, *sorted((README.parent / "docs").glob("**/*.md")))
+    if "_build" not in page.parts
 }
 EXAMPLES = {
     name: re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
@@ -40,14 +42,17 @@ def lines_of(capsys, tmp_path, monkeypatch):
 def test_every_example_is_run_below():
     assert {name: len(each) for name, each in EXAMPLES.items() if each} == {
         "README.md": 1,
-        "docs/audit.md": 1,
-        "docs/explain.md": 2,
-        "docs/fair.md": 3,
-        "docs/groups.md": 1,
-        "docs/harm.md": 1,
-        "docs/python.md": 2,
-        "docs/scale.md": 1,
-        "docs/trust.md": 1,
+        "docs/extend.md": 3,
+        "docs/guide/audit.md": 1,
+        "docs/guide/explain.md": 2,
+        "docs/guide/fair.md": 3,
+        "docs/guide/groups.md": 1,
+        "docs/guide/harm.md": 1,
+        "docs/guide/python.md": 1,
+        "docs/guide/scale.md": 1,
+        "docs/guide/several.md": 1,
+        "docs/guide/trust.md": 1,
+        "docs/quickstart.md": 2,
     }
 
 
@@ -58,7 +63,7 @@ def test_audit_example(lines_of, tmp_path):
 
 
 def test_audit_example_of_its_page(lines_of):
-    assert "('D001', 'found')" in "\n".join(lines_of("docs/audit.md"))
+    assert "('D001', 'found')" in "\n".join(lines_of("docs/guide/audit.md"))
 
 
 def test_lines_are_short():
@@ -70,7 +75,7 @@ def test_lines_are_short():
 
 
 def test_options_are_documented():
-    page = PAGES["docs/audit.md"]
+    page = PAGES["docs/guide/audit.md"]
     for option in audit.params:
         for name in option.opts:
             if name.startswith("--") and name not in ("--groups", "--out"):
@@ -78,13 +83,61 @@ def test_options_are_documented():
 
 
 def test_search_example(lines_of):
-    lines = lines_of("docs/python.md")
+    lines = lines_of("docs/guide/python.md")
     assert lines[0] == "[1850  150]"
     assert float(lines[2 + 1]) > 0.99
 
 
+def test_several_example(lines_of):
+    lines = lines_of("docs/guide/several.md")
+    assert re.findall(r"\b\d+\b", lines[0].replace("int64", "")) == ["50", "90", "460"]
+    assert lines[2] == "(600, 2)" and sorted(json.loads(lines[3])) == [50, 90]
+    assert lines[-1].startswith("2 left-out groups")
+
+
+def test_quick_start(lines_of, tmp_path):
+    lines = lines_of("docs/quickstart.md")
+    assert "40 of 400 rows" in lines[0] and (tmp_path / "report.html").exists()
+    of_town = {line.split()[0]: line.split()[-2:] for line in lines[-2:]}
+    assert int(of_town["left"][1]) >= 25 > int(of_town["left"][0])
+    before, after = lines_of("docs/quickstart.md", 1)[0].split("->")
+    rest, group = (float(number) for number in after.strip(" []").split())
+    assert rest == group < float(before.strip(" []").split()[1])
+
+
+@pytest.fixture
+def losses_as_they_were():
+    before = dict(losses.LOSSES)
+    yield
+    for name in set(losses.LOSSES) - set(before):
+        del losses._FORMS[losses.LOSSES.pop(name)]
+
+
+def test_extending_by_a_loss(lines_of, losses_as_they_were):
+    found, planted = lines_of("docs/extend.md")
+    gap, bound = (float(word) for word in re.findall(r"\] (\S+) at most (\S+)", found)[0])
+    group = float(re.findall(r"(\S+)\]", found)[0])
+    assert 0 < gap <= bound == group  # the longest residuals are the group
+    assert float(re.findall(r"(\S+)\]", planted)[0]) <= group
+
+
+def test_extending_by_a_solver(lines_of):
+    stopped, ours, _, best = lines_of("docs/extend.md", 1)[0].replace("l o", "l-o").split()
+    assert stopped == "local-optimum" and 0 < float(ours) <= float(best)
+
+
+def test_extending_by_a_finding(lines_of, tmp_path):
+    said = lines_of("docs/extend.md", 2)[0]
+    assert said.startswith("Finding(code='X001', status='found', title='The left-out rows stand")
+    assert "The left-out rows stand together" in (tmp_path / "report.html").read_text()
+
+
+def test_extending_takes_few_lines():
+    assert all(len(block.splitlines()) <= 30 for block in EXAMPLES["docs/extend.md"])
+
+
 def test_trust_example(lines_of):
-    lines = lines_of("docs/trust.md")
+    lines = lines_of("docs/guide/trust.md")
     assert lines[0] == "A a group of its own"
     assert lines[1].startswith("Of ") and "a structure of their own" in lines[1]
     assert lines[2].startswith("Interval(value=") and int(lines[3]) > 30
@@ -92,7 +145,7 @@ def test_trust_example(lines_of):
 
 
 def test_explain_example(lines_of):
-    lines = lines_of("docs/explain.md")
+    lines = lines_of("docs/guide/explain.md")
     assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
         "The group, in a sentence: town = "
     )
@@ -100,9 +153,9 @@ def test_explain_example(lines_of):
 
 
 def test_explain_example_prints_what_the_page_shows(lines_of):
-    printed = lines_of("docs/explain.md", 1)
+    printed = lines_of("docs/guide/explain.md", 1)
     shown = re.search(
-        r"lines are broken here\)\n\n```\n(.*?)```", PAGES["docs/explain.md"], re.DOTALL
+        r"lines are broken here\)\n\n```\n(.*?)```", PAGES["docs/guide/explain.md"], re.DOTALL
     )
     # the words; last digits may be another processor's
     said, promised = (
@@ -112,13 +165,13 @@ def test_explain_example_prints_what_the_page_shows(lines_of):
 
 
 def test_groups_example(lines_of):
-    text = "\n".join(lines_of("docs/groups.md"))
+    text = "\n".join(lines_of("docs/guide/groups.md"))
     assert "of the worst-represented tenth. All of" in text and "the list is exact." in text
     assert "groups of male" in text and text.endswith("dtype: float64")
 
 
 def test_fair_example(lines_of):
-    lines = lines_of("docs/fair.md")
+    lines = lines_of("docs/guide/fair.md")
     before, after, gap = re.fullmatch(r"\[(.+)\] \[(.+)\] (\S+)", lines[0]).groups()
     worst = max(map(float, before.split()))
     assert len(set(after.split())) == 1 and float(after.split()[0]) < worst and float(gap) < 1e-9
@@ -127,30 +180,30 @@ def test_fair_example(lines_of):
 
 
 def test_fair_pipeline_example(lines_of):
-    assert lines_of("docs/fair.md", 1) == []
+    assert lines_of("docs/guide/fair.md", 1) == []
 
 
 def test_fair_search_example(lines_of):
-    best, labels = lines_of("docs/fair.md", 2)
+    best, labels = lines_of("docs/guide/fair.md", 2)
     assert best.split()[0] in ("2", "4", "6") and 0.5 < float(best.split()[1]) <= 1.0
     assert re.fullmatch(r"\[[01]( [01]){4}\]", labels)
 
 
 def test_scale_example(lines_of):
     pytest.importorskip("pyarrow", reason="the extra 'scale' is not installed")
-    lines = lines_of("docs/scale.md")
+    lines = lines_of("docs/guide/scale.md")
     assert lines[0].startswith("By sharing one PCA, 400 of 4,000 rows lose ")
     assert lines[1:] == ["2 2 4000", "4000"]
 
 
 def test_harm_example(lines_of):
-    lines = lines_of("docs/harm.md")
+    lines = lines_of("docs/guide/harm.md")
     assert lines[0].startswith("1,989 rows, approve = 1 predicted by logistic, each row while")
     assert lines[-2] == "True True" and lines[-1].startswith("approve = 1: the share of wrong")
 
 
 def test_options_of_harm_are_known_to_its_page():
-    page = PAGES["docs/harm.md"]
+    page = PAGES["docs/guide/harm.md"]
     for name in ("--target", "--groups-col", "--prediction", "--across"):
         assert name in page
 

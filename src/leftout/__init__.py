@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 _HOME = {
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
+    "Finding": "auditing.findings",
     "Harm": "downstream.result",
     "HowMany": "evidence.counting",
     "KnownGroups": "search.groups",
     "MaxDisparityPartition": "search.partition",
     "Mitigation": "fair.mitigation",
+    "NamedGroups": "search.names",
     "Refusal": "checks",
     "TableEncoder": "tables.encoder",
     "Trust": "evidence.trusting",
@@ -36,6 +38,7 @@ _MODULES = {
     "datasets": "datasets",
     "explain": "explain",
     "holdout": "evidence.holdout",
+    "losses": "core.losses",
     "plots": "plots",
     "reproduce": "reproduce",
     "solvers": "solvers",
@@ -50,8 +53,10 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import plots as plots
     from leftout import reproduce as reproduce
     from leftout import solvers as solvers
+    from leftout.auditing.findings import Finding as Finding
     from leftout.auditing.result import Audit as Audit
     from leftout.checks import Refusal as Refusal
+    from leftout.core import losses as losses
     from leftout.downstream.comparing import compare_prediction as compare_prediction
     from leftout.downstream.costs import harm as harm
     from leftout.downstream.result import Harm as Harm
@@ -71,6 +76,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.search.known import disparity as disparity
     from leftout.search.known import group_losses as group_losses
     from leftout.search.named import named_groups as named_groups
+    from leftout.search.names import NamedGroups as NamedGroups
     from leftout.search.partition import MaxDisparityPartition as MaxDisparityPartition
     from leftout.tables.encoder import TableEncoder as TableEncoder
 

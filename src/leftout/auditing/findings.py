@@ -5,9 +5,12 @@ what to do. Details are worded where the result is (``told``), so that the parag
 the report, the terminal and every ``summary()`` say the same.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from leftout.asking import asking
+from leftout.checks import Refusal, check_choice
 from leftout.core.effects import told_small
 from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
 from leftout.evidence.trusting import Trust
@@ -29,12 +32,33 @@ STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 
 @dataclass(frozen=True)
 class Finding(Told):
-    """One question of an audit, and its answer."""
+    """One question of an audit, and its answer.
+
+    Attributes
+    ----------
+    code : str
+        A letter and three digits.
+    status : {"found", "not found", "not applicable", "not run"}
+    title : str
+        What is asked, as a statement.
+    detail : str
+        What was seen; where nothing was looked at, why, and what to do.
+    """
 
     code: str
     status: str
     title: str
     detail: str
+
+
+def check_finding(more: Finding, taken: Iterable[Finding]) -> None:
+    """Refuse a finding from outside that others, or the report, could not be told from."""
+    check_choice("status", more.status, STATUSES)
+    if not re.fullmatch("[A-Z][0-9]{3}", more.code) or more.code in {one.code for one in taken}:
+        raise Refusal(
+            f"The code {more.code!r} of a finding is needed in the form of a capital letter and "
+            "three digits, and not twice in an audit. Choose another, such as 'X001'."
+        )
 
 
 def findings(

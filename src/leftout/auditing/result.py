@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -19,7 +20,7 @@ from leftout import __version__, plots, report
 from leftout.auditing.algorithms import Compared
 from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.chunks import Chunks
-from leftout.auditing.findings import Finding
+from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
 from leftout.core.losses import Array
@@ -165,6 +166,18 @@ class Audit:
             self.partition.left_out_, self.looked_at.left_out_.mask, self._sampled,
             self.explanation, self.mitigation, self.trust, self.named, self.harm, self.findings,
         )  # fmt: skip
+
+    def with_finding(self, question: Callable[[Audit], Finding]) -> Audit:
+        """The audit with one more finding, in its display, report and data.
+
+        Parameters
+        ----------
+        question : callable
+            Looks at the audit and answers with a :class:`Finding`.
+        """
+        more = question(self)
+        check_finding(more, self.findings)
+        return replace(self, findings=[*self.findings, more])
 
     def headline(self) -> str:
         """What is lost, in one sentence."""

@@ -30,7 +30,8 @@ so a short search for good ones is enough. ``w`` levels the residuals: with a ca
 ``S = sum_i w_i x_i x_i'``. The numbers ``c`` and ``theta`` are found by line searches in turn.
 
 Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in place of ``d``: the
-matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``.
+matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``. Of a loss that was
+registered nothing is known but ``r_i``: with all dimensions it is the mean of the ``k`` largest.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,7 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import minimize_scalar
 
-from leftout.core.losses import EXCESS, WIDE, Array
+from leftout.core.losses import WIDE, Array
 from leftout.core.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
@@ -64,7 +65,7 @@ def certified_bound(problem: Problem, size: int) -> float:
         X=problem.rows(order[:touched]),
         r=problem.reach[order],
         size=size,
-        d=min(n, problem.d if problem.loss.kind == EXCESS else 2 * problem.d),
+        d=problem.loss.rank(problem.d, n),
     )
     return ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leftout.core.bounds import ROUNDING, ROUNDS, Ceiling
-from leftout.core.losses import EXCESS, Array, Loss, row_reach
+from leftout.core.losses import Array, Loss, row_reach
 from leftout.core.passes import AllRows
 
 # Rows of a sample that are enough to choose a cap, and caps that are tried.
@@ -80,13 +80,12 @@ def ceiling_of(
         The loss, the shared components, and what they are about.
     size : int
     """
-    n, d = len(origin), len(V) if loss.kind == EXCESS else 2 * len(V)
     X = sample[:: -(-len(sample) // _ENOUGH)] - origin
     norms = np.einsum("ij,ij->i", X, X)
     r = row_reach(loss, norms, np.sum((X @ V.T) ** 2, axis=1))
     order = np.argsort(-r, kind="stable")
     some = max(1, min(len(order) - 1, round(size * len(X) / table.n_rows)))
-    guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=min(n, d))
+    guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=loss.rank(*V.shape))
     cap, T = _best(guess)
     w, Z, _ = guess.cut(cap, T)
     terms = r[order].copy()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.compiling import kernel
-from leftout.core.losses import EXCESS, Array, Loss
+from leftout.core.losses import Array, Loss, form
 from leftout.core.moments import Moments, merge
 from leftout.core.passes import AllRows, Places
 
@@ -39,21 +39,15 @@ _CARRIED = 1 << 21
 WIDTH = 3.0
 
 
-def side_form(loss: Loss, V: Array, W: Array) -> Array:
-    """The matrix of the form that :func:`leftout.core.losses.row_losses` is."""
-    gap = W.T @ W - V.T @ V
-    return gap if loss.kind == EXCESS else gap @ gap
-
-
 def score_form(loss: Loss, V: Array, own: Array, weight: float) -> Array:
     """That of :meth:`leftout.core.problem.Problem.scores`, ``weight`` being ``k / (m - k)``."""
-    return side_form(loss, V, own[1]) + weight * side_form(loss, V, own[0])
+    return form(loss, V, own[1]) + weight * form(loss, V, own[0])
 
 
 def reach_form(loss: Loss, V: Array) -> Array:
     """That of :func:`leftout.core.losses.row_reach`."""
     whole = np.eye(V.shape[1])
-    return whole - V.T @ V if loss.kind == EXCESS else whole
+    return whole - V.T @ V if loss.within_residual else whole
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,21 @@ shared components ``V`` (components as rows). With ``W`` the group's own compone
 
 Centring decides the origin of the moments and which PCA gives ``W``: about the origin
 (``"global"``, ``"none"``), or about the group's own mean while ``S`` stays uncentred (``"paper"``).
+
+Each is a quadratic form in a row: ``x'Mx`` with ``M = P_G - P`` and ``M = (P - P_G)^2``, averaged
+over the group. :func:`register` adds others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from leftout.checks import Refusal, check_choice
 from leftout.core.moments import Moments, build, build_about_mean, pooled
 
 EXCESS, PROJECTION_GAP = 0, 1
@@ -43,9 +48,72 @@ class Loss(NamedTuple):
         """Whether no components make a group's loss larger than its own PCA does."""
         return self.kind == EXCESS and not self.own_mean
 
+    @property
+    def compiled(self) -> bool:
+        """Whether kernels know it; those that were registered they do not."""
+        return self.kind in (EXCESS, PROJECTION_GAP)
+
+    @property
+    def within_residual(self) -> bool:
+        """Whether a row adds at most its residual to a group's loss; else, its squared length."""
+        return self.kind == EXCESS or (not self.compiled and _FORMS[self.kind].within_residual)
+
+    def rank(self, d: int, n: int) -> int:
+        """The most positive eigenvalues that the loss's matrix has."""
+        return min(n, {EXCESS: d, PROJECTION_GAP: 2 * d}.get(self.kind, n))
+
     @classmethod
     def named(cls, loss: str, centering: str) -> Loss:
         return cls(LOSSES[loss], centering == "paper")
+
+
+class Form(NamedTuple):
+    """A loss that was registered."""
+
+    matrix: Callable[[Array, Array], Array]  # of shared and own components
+    within_residual: bool
+
+
+_FORMS: dict[int, Form] = {}
+_AT_MOST = ("length", "residual")
+
+
+def register(
+    name: str, matrix: Callable[[Array, Array], Array], *, at_most: str = "length"
+) -> None:
+    """Add a loss, to be asked for by its name: ``loss=name``.
+
+    A row ``x`` of a group, about the origin of the centring, loses ``x'Mx``; a group loses the
+    average of its rows. The default solver and ``Sorting`` (at half or at a given size) search with
+    it; solvers that move single rows are compiled for the losses that come with the package.
+
+    Parameters
+    ----------
+    name : str
+        Of a new loss, or of one registered before, which it replaces.
+    matrix : callable
+        ``matrix(V, W)`` gives the symmetric ``M`` (n x n) from the shared components ``V`` and the
+        group's own ``W``, components as rows. Over a group's rows, ``x'Mx`` must not add up to less
+        than nothing.
+    at_most : {"length", "residual"}
+        What ``x'Mx`` never exceeds: the squared length of the row, or what the shared components
+        leave of it. Bounds follow from it.
+    """
+    if LOSSES.get(name) in (EXCESS, PROJECTION_GAP):
+        raise Refusal(
+            f"The loss {name!r} comes with the package and cannot be replaced. Choose another name."
+        )
+    check_choice("at_most", at_most, _AT_MOST)
+    kind = LOSSES.setdefault(name, len(LOSSES))
+    _FORMS[kind] = Form(matrix, at_most == "residual")
+
+
+def form(loss: Loss, V: Array, W: Array) -> Array:
+    """The matrix ``M`` of a loss: what a row adds to it is ``x'Mx``."""
+    if not loss.compiled:
+        return _FORMS[loss.kind].matrix(V, W)
+    gap = W.T @ W - V.T @ V
+    return gap if loss.kind == EXCESS else gap @ gap
 
 
 class Summary(NamedTuple):
@@ -151,6 +219,8 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
 
 def basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
     """Total loss of the rows with second moments ``S`` when their own components are ``W``."""
+    if not loss.compiled:
+        return float(np.sum(form(loss, V, W) * S))
     VS, WS = V @ S, W @ S
     kept, own = float(np.sum(VS * V)), float(np.sum(WS * W))
     if loss.kind == EXCESS:
@@ -162,8 +232,11 @@ def basis_loss_by_feature(loss: Loss, S: Array, V: Array, W: Array) -> Array:
     """:func:`basis_loss`, split over the columns: what each adds to the squared errors.
 
     ``excess`` compares the residuals of a column under the shared and the group's own components,
-    the diagonals of ``(I - P) S (I - P)``; ``projection_gap`` the two reconstructions.
+    the diagonals of ``(I - P) S (I - P)``; ``projection_gap`` the two reconstructions. Of other
+    losses it is the diagonal of ``MS``.
     """
+    if not loss.compiled:
+        return np.einsum("ij,ij->i", form(loss, V, W), S)
     P, P_own = V.T @ V, W.T @ W
     if loss.kind == EXCESS:
         # diag((I - P) S (I - P)) = diag(S) - 2 diag(PS) + diag(PSP); the first cancels
@@ -183,6 +256,8 @@ def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
     ``kept`` is ``|Vx|^2`` of each row. Summed over the group, and over its count, this is
     :func:`evaluate`.
     """
+    if not loss.compiled:
+        return np.einsum("ij,ij->i", X @ form(loss, V, W), X)
     Z = X @ W.T
     own = np.einsum("ij,ij->i", Z, Z)
     if loss.kind == EXCESS:
@@ -203,7 +278,7 @@ def row_reach(loss: Loss, norms: Array, kept: Array) -> Array:
     ``excess``: ``|Wx|^2 - |Vx|^2 <= |x|^2 - |Vx|^2``, the row's residual. ``projection_gap``: the
     eigenvalues of ``(P - P_G)^2`` lie in [0, 1], hence ``|x|^2``.
     """
-    return norms - kept if loss.kind == EXCESS else norms
+    return norms - kept if loss.within_residual else norms
 
 
 class Shared(NamedTuple):

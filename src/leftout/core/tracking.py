@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leftout.checks import Refusal
 from leftout.compiling import kernel
 from leftout.core.losses import EXCESS, Array, Loss, scatter
 from leftout.core.moments import Moments
@@ -31,6 +32,12 @@ class Sides(NamedTuple):
 
 def track(loss: Loss, moments: Moments, V: Array) -> Sides:
     """Start to follow groups from their moments."""
+    if not loss.compiled:
+        raise Refusal(
+            "Searches that move single rows, and those for several groups, are compiled for the "
+            "losses 'excess' and 'projection_gap', but another was asked for. Use n_groups=2 with "
+            "solver='alternating', Sorting(split='matched') or a solver of your own."
+        )
     values, vectors = np.linalg.eigh(scatter(loss, moments))
     kept = np.array([np.sum((V @ S) * V) for S in moments.second])
     vectors = np.ascontiguousarray(vectors.transpose(0, 2, 1))

@@ -14,6 +14,8 @@ from leftout.checks import Refusal
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["demo_dictionary", "load_demo", "make_planted"]
+
 # `action` and `reject` restate the decision; the others mark missing cells (999999.4 is stored in
 # single precision, hence the tolerance).
 _LEAKS = ["action", "reject"]

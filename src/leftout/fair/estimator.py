@@ -47,9 +47,9 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n)
+    components_ : array of shape (``n_components_``, n)
         Orthonormal rows, by falling variance of the whole table along them.
-    component_weights_ : array of shape (n_components_,)
+    component_weights_ : array of shape (``n_components_``,)
         How far each component is taken; all 1 for one or two groups. With more, a few may be
         fractions, and come last: ``inverse_transform`` shrinks them, so that its squared errors
         are those of ``losses_``.
@@ -74,7 +74,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Weights that prove the bound: how much each group stands in the way of the others.
     retained_, baseline_retained_ : arrays of shape (k,)
         Share of each group's variance that is kept, here and under ordinary PCA.
-    explained_variance_ratio_ : array of shape (n_components_,)
+    explained_variance_ratio_ : array of shape (``n_components_``,)
         Share of the table's variance that each component keeps.
     variance_ : float
         The largest average variance of a group: what losses are rounded against.
@@ -159,7 +159,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (m, n_components_)
+        array of shape (m, ``n_components_``)
         """
         check_is_fitted(self)
         matrix = self._check_table(X, reset=False)
@@ -170,7 +170,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (m, n_components_)
+        X : array of shape (m, ``n_components_``)
 
         Returns
         -------

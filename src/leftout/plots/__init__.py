@@ -31,6 +31,26 @@ if TYPE_CHECKING:
     from leftout.search.groups import KnownGroups
     from leftout.search.names import NamedGroups
 
+__all__ = [
+    "alignment",
+    "consensus",
+    "disparity_by_feature",
+    "epochs",
+    "feature_scores",
+    "harm",
+    "harm_by_dimension",
+    "jaccard",
+    "known_groups",
+    "mitigation",
+    "named_groups",
+    "parts",
+    "people",
+    "plane",
+    "profile",
+    "rules",
+    "scree",
+]
+
 _CHANCE = {"copula": REST, "gaussian": GREY}
 _TABLES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
 

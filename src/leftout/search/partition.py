@@ -75,22 +75,22 @@ class MaxDisparityPartition(BaseEstimator):
         Sides found, the rest among them.
     disparity_ : float
         ``losses_[1] - losses_[0]``; the mean of several groups' ``disparities_``.
-    disparities_ : array of shape (n_groups_ - 1,)
+    disparities_ : array of shape (``n_groups_ - 1``,)
         Each group's loss minus the rest's.
-    losses_, sizes_ : arrays of shape (n_groups_,)
+    losses_, sizes_ : arrays of shape (``n_groups_``,)
         Average loss and number of rows, by label.
-    bound_ : float, or array of shape (n_groups_ - 1,) of several groups
+    bound_ : float, or array of shape (``n_groups_ - 1``,) of several groups
         No group of this size has a larger disparity: proved in :mod:`leftout.core.bounds`. Computed
         when it is first read.
-    retained_, retained_own_ : arrays of shape (n_groups_,)
+    retained_, retained_own_ : arrays of shape (``n_groups_``,)
         Share of each group's variance kept by the shared projection, and by the group's own.
     components_, mean_ : arrays of shape (d, n) and (n,)
         The shared PCA.
     n_components_ : int
     explained_variance_ratio_ : array of shape (d,)
-    group_components_ : array of shape (n_groups_, d, n)
+    group_components_ : array of shape (``n_groups_``, d, n)
         The components of the rest and of the left-out group, or groups.
-    offset_ : float, or array of shape (n_groups_ - 1,) of several groups
+    offset_ : float, or array of shape (``n_groups_ - 1``,) of several groups
         New rows whose score exceeds it are predicted to be left out.
     history_ : structured array
         ``disparity`` after each sweep and the ``moves`` in it.
@@ -287,7 +287,7 @@ class MaxDisparityPartition(BaseEstimator):
 
         Returns
         -------
-        array of shape (m, n_groups_)
+        array of shape (m, ``n_groups_``)
             On the rest's side and on the left-out group's, or groups'. Averaged over the rows of a
             side of ``fit``, this is that side's entry in ``losses_``.
         """

@@ -77,8 +77,11 @@ class Alternating:
         means.tell(f"group of {first}: disparity {number(best.value, digits=6)}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
-            if not (problem.loss.own_is_best or len(problem.X) > ROWS):
-                best = _sweep_rows(problem, best)
+        if not problem.loss.compiled:  # kernels sweep and exchange
+            return best, "local optimum"
+        free = problem.group_size is None
+        if free and not (problem.loss.own_is_best or len(problem.X) > ROWS):
+            best = _sweep_rows(problem, best)
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, rounds)
         return best, "local optimum" if done else "max_rounds"

@@ -67,14 +67,16 @@ def search(
     """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
     Climbs rise under ``excess``. Under other losses its group is a good one already, and competes
-    with what climbs under the loss itself find.
+    with what climbs under the loss itself find, where kernels know it.
     """
-    found = _climb_many(problem, size, n_starts, means, start, share)
-    if problem.loss.own_is_best:
-        return found
+    found = []
+    if problem.loss.compiled:
+        found = [_climb_many(problem, size, n_starts, means, start, share)]
+        if problem.loss.own_is_best:
+            return found[0]
     guide = _climb_many(problem.under_excess(), size, n_starts, means, start, share)
     guided = evaluated(problem, guide.labels, None)
-    ends = (found, guided, ascend(problem, guided.own, size, guided))
+    ends = [*found, guided, ascend(problem, guided.own, size, guided)]
     return max(ends, key=lambda end: end.value)
 
 
@@ -124,6 +126,8 @@ def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> Found:
 def offered(problem: Problem, found: Found, own: Array, means: Means) -> Found:
     """What was found at a size, or what a climb from another size's components reaches there."""
     part, size = part_of(problem, found.size, means.rng)
+    if not problem.loss.compiled:
+        return max(found, ascend(problem, own, found.size), key=lambda end: end.value)
     value, own = line(part, lay_out(part), size, 0, means.rng, own)
     if value <= found.value:
         return found

@@ -160,7 +160,8 @@ class _Search:
     def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
         ends = []
-        guides = [part] if part.loss.own_is_best else [part, part.under_excess()]
+        guides = [part] if part.loss.compiled else []
+        guides += [] if part.loss.own_is_best else [part.under_excess()]
         for rng in self.means.rng.spawn(lines * self.effort):
             for guide in guides:
                 rows, few = part_of(guide, size, rng, _ROWS)
