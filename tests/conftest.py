@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import compiling_once
 import naive
 import paper_data
+
+compiling_once.share()
 
 settings.register_profile(
     "leftout",
