@@ -20,6 +20,8 @@ from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.cli import main, options
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
