@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-kernels test-mutants tables test-oldest lint types browser bench peers \
-    picture docs docs-check dist clean
+.PHONY: demo test test-kernels test-mutants tables test-oldest lint types uncompiled browser bench \
+    peers picture docs docs-check dist clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -19,11 +19,17 @@ demo: .venv/demo
 # Side by side, each process with one BLAS thread: two would wait for the other processes' turns.
 BESIDE := -n auto --maxprocesses 8 --dist worksteal
 
-test: lint types browser
+# First what takes one process each, then all tests.
+test: .venv/test browser
+	$(MAKE) --no-print-directory -j 2 lint types uncompiled
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(BESIDE)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
-	    tests/test_bits.py tests/test_columns.py tests/test_items.py tests/test_boxes.py \
-	    tests/test_swaps.py tests/test_tridiagonal.py \
+
+# The kernels' tests as plain Python, with fewer random examples: they are slow there.
+uncompiled: .venv/test
+	OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest \
+	    --hypothesis-profile=kernels \
+	    tests/test_spectra.py tests/test_solvers.py tests/test_bits.py tests/test_columns.py \
+	    tests/test_items.py tests/test_boxes.py tests/test_swaps.py tests/test_tridiagonal.py \
 	    -k "not students and not papers_search"
 
 # The numerical tests with every processor's BLAS kernels that this one can execute.
@@ -34,7 +40,7 @@ test-kernels: .venv/test
 test-mutants: .venv/test
 	$(BIN)/python tests/mutants.py $(MUTANTS)
 
-# 10,000 random tables through the encoder; `make test` draws 2,000.
+# 10,000 random tables through the encoder; `make test` draws 400.
 tables: .venv/test
 	LEFTOUT_TABLES=10000 $(BIN)/python -m pytest tests/test_table_encoder.py -k any_table
 
