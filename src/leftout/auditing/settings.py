@@ -143,8 +143,8 @@ def _check_several(asked: Settings) -> None:
         )
     if asked.encoding != "free":
         raise Refusal(
-            f"{found} was given with {asking('encoding', asked.encoding)}, but how far the target's "
-            "means decide who is left out is looked at for one left-out group only. Use "
+            f"{found} was given with {asking('encoding', asked.encoding)}, but how far the "
+            "target's means decide who is left out is looked at for one left-out group only. Use "
             f"{asking('encoding', 'free')}, or {asking('n_groups', 2)}."
         )
     if asked.n_groups == AUTO:

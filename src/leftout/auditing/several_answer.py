@@ -69,7 +69,7 @@ def _verdict(group: GroupAudit) -> str:
     if group.trust.verdict == "C" and group.trust.parts is not None:
         columns = [unambiguous(column) for column in group.trust.parts.unusual]
         name += f" of {listed(columns)}" if columns else ""
-    return f"group {group.label} is {name}" if group.trust.verdict else f"group {group.label}: {name}"
+    return f"group {group.label}: {name}"
 
 
 def _returns(groups: Sequence[GroupAudit]) -> str:
@@ -77,13 +77,13 @@ def _returns(groups: Sequence[GroupAudit]) -> str:
     gaps = [None if one is None or one.held_out is None else one.held_out.gap for one in evidence]
     said = []
     each = [
-        f"group {group.label} {number(gap.value, digits=2)} "
+        f"group {group.label} {'loses ' * (group is groups[0])}{number(gap.value, digits=2)} "
         f"({number(gap.low, gap.value, 2)} to {number(gap.high, gap.value, 2)})"
         for group, gap in zip(groups, gaps, strict=True)
         if gap is not None
     ]
     if each:
-        said.append(f"More than the rest, on rows not searched, lose {listed(each)}.")
+        said.append(f"On rows not searched, {listed(each)} more than the rest.")
     sure = [
         f"{one.membership.n_members:,} of group {group.label}"
         for group, one in zip(groups, evidence, strict=True)

@@ -38,9 +38,7 @@ def one_groups_findings(
     ]
 
 
-def count_finding(
-    groups: Sequence[GroupAudit], counted: HowMany | None, skipped: str
-) -> Finding:
+def count_finding(groups: Sequence[GroupAudit], counted: HowMany | None, skipped: str) -> Finding:
     """Are all of the groups more than comparison tables show?"""
     code, title = "G001", "All left-out groups go beyond comparison tables"
     said = "" if counted is None else f"Counted one by one: {counted.summary()} "
@@ -49,8 +47,7 @@ def count_finding(
         why = skipped or f"That takes 19 comparison tables. Repeat with {asking('chance', 99)}."
         return Finding(code, NOT_RUN, title, f"{said}{why}")
     each = [
-        f"group {one.label} {'does' if _beyond(one) else 'does not'} "
-        f"({told_p(one.trust.p_value)})"
+        f"group {one.label} {'does' if _beyond(one) else 'does not'} ({told_p(one.trust.p_value)})"
         for one in groups
         if one.trust is not None and one.trust.p_value is not None
     ]

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from leftout.auditing.answer import answer_of
+from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.finding import FEW_ROWS, FIXED, Sized, few_of, on_fewer
 from leftout.auditing.groups import group_findings, named_and_known
 from leftout.auditing.harm import Costs, costs, more_groups
-from leftout.auditing.one_group import GroupAudit
+from leftout.auditing.one_group import GroupAudit, Several
 from leftout.auditing.prediction import MOST_KNOWN, Judged, judged
 from leftout.auditing.reading import read_otherwise, table_findings
-from leftout.auditing.result import Audit, Several
+from leftout.auditing.result import Audit
 from leftout.auditing.several_findings import count_finding, mended_finding, one_groups_findings
 from leftout.auditing.steps import COST, EXPLAIN, FIND, MEND, NAME, NOT_YET, QUICK, TRUST, Work
 from leftout.downstream.aims import GROUP
+from leftout.downstream.result import Harm
 from leftout.evidence.counting import HowMany, how_many
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.trusting import Trust
@@ -170,9 +171,7 @@ class _Groups:
         """Who they are, and what Fair PCA does about it; no finding yet."""
         work = self.work
         report = work.stages.begin(EXPLAIN)
-        told = [
-            work.explained(found, None, report, label) for label in range(1, found.n_groups_)
-        ]
+        told = [work.explained(found, None, report, label) for label in range(1, found.n_groups_)]
         other = read_otherwise(found, work.intake, work.settings.n_components)
         mended = self._mended(found, work.stages.begin(MEND))
         groups = [
@@ -240,9 +239,7 @@ class _Groups:
             for each in weighed
         ]  # fmt: skip
 
-    def _told(
-        self, found: Audit, paid: Costs, guessed: dict[int, Judged], skipped: str
-    ) -> Audit:
+    def _told(self, found: Audit, paid: Costs, guessed: dict[int, Judged], skipped: str) -> Audit:
         """The audit with its questions and their answers, for each group and for all."""
         intake, harm = self.work.intake, paid.harm
         groups = []
@@ -253,7 +250,7 @@ class _Groups:
                 each, harm=cost, prediction=judgement.compared,
                 answer=_answered(
                     found.partition, each.label, each.explanation, found.mitigation, each.trust,
-                    found.named, cost,
+                    found.named, cost, found.n_rows < intake.n_rows,
                 ),
             )  # fmt: skip
             asked = one_groups_findings(told, intake, paid.why, judgement, skipped)
@@ -277,8 +274,9 @@ def _answered(
     mended: Mitigation,
     trust: Trust | None = None,
     named: NamedGroups | None = None,
-    harm: Any = None,
-) -> Any:
+    harm: Harm | None = None,
+    sampled: bool = False,
+) -> Answer:
     """What is said of one group; what changes how to read it is said of all at once."""
     group = found.left_out_groups_[label - 1]
-    return answer_of(group, group.mask, False, told, mended, trust, named, harm, [], label)
+    return answer_of(group, group.mask, sampled, told, mended, trust, named, harm, [], label)

@@ -71,7 +71,7 @@ def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> La
     for a in range(n_groups):
         for b in range(n_groups):
             mine, theirs = labels == a + 1, reference == b + 1
-            similar[a, b] = np.sum(mine & theirs) / max(1, np.sum(mine | theirs))
+            similar[a, b] = np.sum(mine & theirs) / max(1, int(np.sum(mine | theirs)))
     _, place = linear_sum_assignment(similar, maximize=True)
     return np.concatenate([[0], 1 + place]).astype(np.int8)[labels]
 

@@ -233,9 +233,7 @@ class _Work:
         p_cloud = chance["gaussian"].p_value if "gaussian" in chance and not beyond else None
         parts = None
         if set(chance) == set(KINDS):
-            at = {
-                kind: (float(each.mean[0]), each.by_feature) for kind, each in chance.items()
-            }
+            at = {kind: (float(each.mean[0]), each.by_feature) for kind, each in chance.items()}
             parts = Parts.of(
                 float(self.found.disparities_[group]), None if own is None else own[group],
                 at["gaussian"], at["copula"], self.names, p_cloud, p_values,
@@ -358,9 +356,7 @@ class _Work:
         """Searches from other starts."""
         tasks = [(rng,) for rng in rngs]
         with one_thread():
-            found = list(
-                in_turn(self._one_run, tasks, self.task.estimator.n_jobs, steps, "runs")
-            )
+            found = list(in_turn(self._one_run, tasks, self.task.estimator.n_jobs, steps, "runs"))
         stable = []
         for label in range(1, self.n_groups + 1):
             labels = np.array([(run == label).astype(np.int8) for run, _ in found])
@@ -384,4 +380,4 @@ class _Work:
 
 
 def _jaccard(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    return float(np.sum(a & b) / max(1, np.sum(a | b)))
+    return float(np.sum(a & b)) / max(1, int(np.sum(a | b)))

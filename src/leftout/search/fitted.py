@@ -31,9 +31,7 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     return estimator.check_names(), check_matrix(X)
 
 
-def fitted_on(
-    found: Any, X: Any, label: int | None = None
-) -> tuple[MaxDisparityPartition, Array]:
+def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparityPartition, Array]:
     """A fitted estimator (or the one that a ``Trust`` holds) and the matrix it was fitted on.
 
     ``label``: which of several left-out groups is asked about.
