@@ -170,9 +170,9 @@ def run(
         return memory_run.run(table if parts is None else parts.read(), settings, **how)
     if settings.n_groups != 2:
         raise Refusal(
-            f"{asking('n_groups', settings.n_groups)} was given, but a table that is passed over in "
-            f"parts is searched for one left-out group. Use {asking('n_groups', 2)}, a sample of "
-            f"the table's rows, or {asking('engine', 'memory')} where it fits."
+            f"{asking('n_groups', settings.n_groups)} was given, but a table that is passed over "
+            f"in parts is searched for one left-out group. Use {asking('n_groups', 2)}, a sample "
+            f"of the table's rows, or {asking('engine', 'memory')} where it fits."
         )
     from leftout.scale.work import run_in_parts
 
