@@ -47,6 +47,7 @@ def test_every_example_is_run_below():
         "docs/harm.md": 1,
         "docs/python.md": 2,
         "docs/scale.md": 1,
+        "docs/several.md": 1,
         "docs/trust.md": 1,
     }
 
@@ -59,6 +60,12 @@ def test_audit_example(lines_of, tmp_path):
 
 def test_audit_example_of_its_page(lines_of):
     assert "('D001', 'found')" in "\n".join(lines_of("docs/audit.md"))
+
+
+def test_several_groups_example(lines_of):
+    lines = lines_of("docs/several.md")
+    assert "2 left-out groups of 30 and 60 of 300 rows lose" in lines[0]
+    assert any(line.split() == ["left", "out", "2", "60"] for line in lines), lines
 
 
 def test_lines_are_short():
