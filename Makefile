@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-kernels test-mutants tables test-oldest lint types browser bench picture \
-    docs docs-check clean
+.PHONY: demo test test-kernels test-mutants tables test-oldest lint types uncompiled browser bench \
+    peers picture docs docs-check dist clean
 
 demo: .venv/demo
 	$(BIN)/leftout demo
@@ -19,11 +19,17 @@ demo: .venv/demo
 # Side by side, each process with one BLAS thread: two would wait for the other processes' turns.
 BESIDE := -n auto --maxprocesses 8 --dist worksteal
 
-test: lint types browser
+# First what takes one process each, then all tests.
+test: .venv/test browser
+	$(MAKE) --no-print-directory -j 2 lint types uncompiled
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(BESIDE)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_spectra.py tests/test_solvers.py \
-	    tests/test_bits.py tests/test_columns.py tests/test_items.py tests/test_boxes.py \
-	    tests/test_swaps.py tests/test_tridiagonal.py \
+
+# The kernels' tests as plain Python, with fewer random examples: they are slow there.
+uncompiled: .venv/test
+	OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest \
+	    --hypothesis-profile=kernels \
+	    tests/test_spectra.py tests/test_solvers.py tests/test_bits.py tests/test_columns.py \
+	    tests/test_items.py tests/test_boxes.py tests/test_swaps.py tests/test_tridiagonal.py \
 	    -k "not students and not papers_search"
 
 # The numerical tests with every processor's BLAS kernels that this one can execute.
@@ -34,7 +40,7 @@ test-kernels: .venv/test
 test-mutants: .venv/test
 	$(BIN)/python tests/mutants.py $(MUTANTS)
 
-# 10,000 random tables through the encoder; `make test` draws 2,000.
+# 10,000 random tables through the encoder; `make test` draws 400.
 tables: .venv/test
 	LEFTOUT_TABLES=10000 $(BIN)/python -m pytest tests/test_table_encoder.py -k any_table
 
@@ -62,6 +68,10 @@ types: .venv/test
 
 bench: .venv/bench .venv/test
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# Beside the others: each tool in an environment of its own, kept in .peers. PEERS="--only fairlearn"
+peers: .venv/test
+	$(BIN)/python -m benchmarks.peers $(PEERS)
 
 picture: .venv/bench .venv/test browser
 	$(BIN)/python docs/picture.py
@@ -96,6 +106,16 @@ docs-check: docs
 	$(PIP) install -e '.[demo,bench]'
 	touch $@
 
+# Wheel and sdist, checked, installed into an empty environment and tried outside the repository;
+# only then do they appear in dist/. For a release, with its tag: make dist TAG=v0.1.0
+dist: .venv-dist/done
+	.venv-dist/bin/python tools/dist.py $(if $(TAG),--tag $(TAG))
+
+.venv-dist/done: tools/requirements.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip --disable-pip-version-check --quiet install -r tools/requirements.txt
+	touch $@
+
 clean:
-	rm -rf .venv .venv-oldest .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf .venv .venv-oldest .venv-dist .peers .numba .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	    docs/_build docs/api/generated docs/examples

@@ -20,6 +20,8 @@ from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.cli import main, options
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
@@ -111,8 +113,8 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
     try:
         said = _shown(ours, 300, until=b"which groups have a name")  # a long search is under way
         running.send_signal(signal.SIGINT)
-        said += _shown(ours, 60)
-        assert running.communicate(timeout=60)[0] == b"" and running.returncode == 130
+        said += _shown(ours, 300)
+        assert running.communicate(timeout=300)[0] == b"" and running.returncode == 130
     finally:
         with suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)  # and the processes it has started

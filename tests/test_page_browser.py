@@ -15,7 +15,7 @@ from browsing import clipped
 from serving import FAST, HOSTILE, PATIENCE, Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-WAIT = {"timeout": 1000 * PATIENCE}
+WAIT = 1000 * PATIENCE
 WIDTHS = [1280, 390]
 
 
@@ -36,6 +36,7 @@ def visit(server, browser):
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce",
             **options,
         )  # fmt: skip
+        context.set_default_timeout(WAIT)
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda message: heard.append(message.text))
@@ -89,14 +90,14 @@ def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, wid
     tab = visit(width, scheme)
     fits(tab)
     tab.get_by_role("button", name="Try the demo").click()
-    tab.wait_for_selector("#columns", **WAIT)
+    tab.wait_for_selector("#columns")
     assert "1,989 rows of 56 columns" in tab.inner_text("main")
     assert tab.locator("select[name^=role-]").count() == 50
     fits(tab)
     assert labelled(tab) == []
     tab.get_by_role("radio", name="Quick look").check()
     tab.get_by_role("button", name="Start the audit").click()
-    tab.wait_for_selector("text=Read the report", **WAIT)
+    tab.wait_for_selector("text=Read the report")
     fits(tab)
     assert "By sharing one PCA, 199 of 1,989 rows lose" in tab.inner_text("#headline")
     assert tab.inner_text("#command") == "leftout demo --quick"
@@ -124,7 +125,7 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     tab = visit(390, "light")
     tab.set_input_files("#table", path)
     tab.get_by_role("button", name="Read this table").click()
-    tab.wait_for_selector("#columns", **WAIT)
+    tab.wait_for_selector("#columns")
     fits(tab)
     assert tab.title() == "people of our town.csv: what was read \u2013 leftout"
     assert tab.locator("#r8").input_value() == "outcome"
@@ -137,11 +138,11 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     chosen(tab, **FAST)
     tab.add_init_script(COUNT)
     tab.get_by_role("button", name="Start the audit").click()
-    tab.wait_for_url(f"{server.origin}/audits/*", **WAIT)
+    tab.wait_for_url(f"{server.origin}/audits/*")
     key = tab.url.rpartition("/")[2]
     assert tab.locator("#said[aria-live=polite]").count() == 1
     assert tab.locator("progress").get_attribute("aria-label")
-    tab.wait_for_selector("#headline:not(:empty)", **WAIT)
+    tab.wait_for_selector("#headline:not(:empty)")
     assert "By sharing one PCA, 22 of 220 rows" in tab.inner_text("#headline")
     fits(tab)
     # after a reload it shows where it is; and a tab that is closed does not stop it
@@ -191,13 +192,13 @@ def test_progress_is_seen_to_move_and_the_answer_comes_early(server, visit, tmp_
     tab = visit(1280, "dark")
     tab.set_input_files("#table", tmp_path / "people.csv")
     tab.get_by_role("button", name="Read this table").click()
-    tab.wait_for_selector("#columns", **WAIT)
+    tab.wait_for_selector("#columns")
     fits(tab)
     tab.get_by_role("radio", name="Full").check()
     chosen(tab, **FAST)
     tab.add_init_script(COUNT)
     tab.get_by_role("button", name="Start the audit").click()
-    tab.wait_for_selector("text=Read the report", **WAIT)
+    tab.wait_for_selector("text=Read the report")
     fits(tab)
     seen = json.loads(tab.evaluate("sessionStorage.getItem('seen')"))
     assert len(seen) >= 10, seen
@@ -221,7 +222,7 @@ def test_without_scripts_all_works_but_live_progress(server, visit):
     tab.get_by_role("radio", name="Quick look").check()
     tab.get_by_role("button", name="Start the audit").click()
     assert tab.locator("meta[http-equiv=refresh]").count() == 1
-    tab.wait_for_selector("text=Read the report", **WAIT)
+    tab.wait_for_selector("text=Read the report")
     assert tab.locator("meta[http-equiv=refresh]").count() == 0
     tab.get_by_role("link", name="Delete this audit").click()
     tab.get_by_role("button", name="Delete it").click()
@@ -304,6 +305,7 @@ def test_a_file_may_be_dropped_and_one_too_large_is_not_sent(server, visit):
 def test_another_site_cannot_post_here(server, browser):
     """With the cookie in the same browser, from a page of another origin."""
     context = browser.new_context()
+    context.set_default_timeout(WAIT)
     tab = context.new_page()
     tab.goto(server.address)
     tab.wait_for_url(f"{server.origin}/")

@@ -18,6 +18,7 @@ from leftout import MaxDisparityPartition, datasets
 from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_form
 from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
 from leftout.core.passes import InMemory, Sums, fold, moments_about_mean
+from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means, alternating, passing, sampling
 from leftout.solvers.passing import profile_passes, search_passes
 from leftout.solvers.sampling import Whole
@@ -300,6 +301,26 @@ def test_two_in_a_hundred_are_found_among_many(seed):
     both = np.sum((found.labels_ == 1) & (planted == 1))
     assert both / np.sum((found.labels_ == 1) | (planted == 1)) >= 0.93
     assert Alternating().n_starts is None and found.stopped_ != "max_rounds"
+
+
+@pytest.mark.parametrize(("asked", "climbs"), [(None, 72), (240, 240), (7, 12)])
+def test_starts_are_the_climbs_of_all_lines_together(asked, climbs, monkeypatch):
+    """Not of each line: a search of comparison tables would take twelve times as long."""
+    done = []
+
+    def line(rows, slope, size, count, rng, own):
+        done.append(count)
+        return 0.0, np.stack([rows.V, rows.V])
+
+    monkeypatch.setattr(passing, "line", line)
+    X = np.random.default_rng(6).random((150_000, 30))
+    search_passes(posed(X, 3, size=60_000), Means(rng=np.random.default_rng(0)), asked)
+    assert sum(done) == climbs
+    done.clear()
+    starts = None if asked is None else 7 * asked  # a profile climbs once in seven starts
+    problem = pose(X, 3, "excess", "global", 10, None).problem
+    Alternating(n_starts=starts).profile(problem, [60_000], Means(rng=np.random.default_rng(0)))
+    assert sum(done) == climbs
 
 
 @pytest.mark.parametrize("size", [3_000, 350_000])

@@ -262,6 +262,8 @@ def test_the_short_data():
         where |= dict.fromkeys(evidence, "trust")
         full = whole[where[key]][key] if key in where else whole[key]
         full = full[:6] if key == "named" else full
+        if key == "groups":
+            full = [{k: v for k, v in group.items() if k != "details"} for group in full]
         assert value == (
             full if key not in ("table", "mitigation", "harm") else {k: full[k] for k in value}
         )

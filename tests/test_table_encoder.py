@@ -442,7 +442,7 @@ def test_ranges_at_the_ends_of_what_a_float_holds(values, expected):
     assert found.ravel().tolist() == expected * 3
 
 
-@settings(max_examples=int(os.environ.get("LEFTOUT_TABLES", "2000")))
+@settings(max_examples=int(os.environ.get("LEFTOUT_TABLES", "400")))
 @given(drawn=tables())
 def test_any_table_is_encoded_or_refused(drawn):
     table, y, levels = drawn

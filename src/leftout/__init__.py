@@ -31,6 +31,7 @@ _HOME = {
     "mitigate": "fair.mitigation",
     "named_groups": "search.named",
     "trust": "evidence.trusting",
+    "trust_each": "evidence.trusting_each",
 }
 # Modules that people use by a shorter path than where they live.
 _MODULES = {
@@ -67,6 +68,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.counting import how_many as how_many
     from leftout.evidence.trusting import Trust as Trust
     from leftout.evidence.trusting import trust as trust
+    from leftout.evidence.trusting_each import trust_each as trust_each
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate

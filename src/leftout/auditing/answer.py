@@ -79,16 +79,25 @@ def answer_of(
     named: NamedGroups | None,
     harm: Harm | None,
     findings: Sequence[Finding],
+    label: int = 1,
 ) -> Answer:
-    """Put together what was found; ``mask``: the group among the rows that names are known for."""
+    """Put together what was found; ``mask``: the group among the rows that names are known for.
+
+    ``label``: which of the sides that ``mended`` is about it is; the rest comes first.
+    """
     return Answer(
         fact=headline(group, sampled),
         who=_who(told, named, mask),
         why=_why(trust),
         returns=_returns(trust),
-        cost=_cost(told, mended, harm),
-        mind=[f.detail for f in findings if _MIND.get(f.code) == f.status],
+        cost=_cost(told, mended, harm, label),
+        mind=minded(findings),
     )
+
+
+def minded(findings: Sequence[Finding]) -> list[str]:
+    """Findings that change how to read the answer."""
+    return [f.detail for f in findings if _MIND.get(f.code) == f.status]
 
 
 def headline(group: LeftOut, sampled: bool = False) -> str:
@@ -170,17 +179,16 @@ def _returns(trust: Trust | None) -> str:
     return " ".join(said)
 
 
-def _cost(told: Explanation, mended: Mitigation, harm: Harm | None) -> str:
+def _cost(told: Explanation, mended: Mitigation, harm: Harm | None, label: int) -> str:
     """The outcome on both sides, what a model pays, and what Fair PCA gives back."""
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
     if told.no_outcome is not None and told.no_outcome.notable:
         said.append(f"{told.no_outcome.brief}.")
     if harm is not None:
         return " ".join([*said, harm.told_brief])
-    (rest, group), (_, after) = mended.here.losses_before, mended.here.losses_after
+    before, after = mended.here.losses_before, mended.here.losses_after
     said.append(
-        f"Fair PCA with as many components brings the group's loss from {number(group)} to "
-        f"{number(after)}, the rest's from {number(rest)} to "
-        f"{number(mended.here.losses_after[0])}."
+        f"Fair PCA with as many components brings the group's loss from {number(before[label])} to "
+        f"{number(after[label])}, the rest's from {number(before[0])} to {number(after[0])}."
     )
     return " ".join(said)

@@ -75,6 +75,20 @@ def findings(
 
     ``skipped``: why there is no evidence, where none was asked for.
     """
+    told_group = questions(partition, trust, stability, told, returns, intake, skipped)
+    return [*told_group, _mended(mended)]
+
+
+def questions(
+    partition: MaxDisparityPartition,
+    trust: Trust | None,
+    stability: Stability | None,
+    told: Explanation,
+    returns: ComesBack | None,
+    intake: Intake,
+    skipped: str = "",
+) -> list[Finding]:
+    """Those about one group, whatever is done about it."""
     return [
         _gap(partition, partition.left_out_),
         *_explained(trust, skipped),
@@ -85,7 +99,6 @@ def findings(
         _aligned(told, intake.sensitive, intake.proxies),
         _outcome(told),
         *([_encodings(told), _same_group(told)] if intake.encoder.encoding == "target" else []),
-        _mended(mended),
     ]
 
 

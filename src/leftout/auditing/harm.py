@@ -54,11 +54,13 @@ def costs(
 ) -> Costs:
     """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest.
 
-    What the shared PCA costs groups that are to be compared ``also`` follows from that.
+    What the shared PCA costs groups that are to be compared ``also`` follows from that. Of several
+    left-out groups each is compared with the rest, by the same predictions.
     """
     if intake.target is None or settings.preset is not None:
         return Costs()
     X, inside = intake.X, intake.encoder.target_encoded_
+    several = found.n_groups_ > 2
     if inside:
         return Costs(
             why=f"{listed([unambiguous(name) for name in inside])} became the target's mean, so "
@@ -75,8 +77,9 @@ def costs(
                 harm(
                     X,
                     intake.target,
-                    found.left_out_.mask,
+                    found.labels_ if several else found.left_out_.mask,
                     found.n_components_,
+                    rest=0 if several else None,
                     positive=intake.positive,
                     models="logistic",
                     also=also,

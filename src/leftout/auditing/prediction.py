@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
 from leftout.checks import Refusal
 from leftout.downstream.comparing import Compared, compare_prediction
+from leftout.search.one_of import NEITHER
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.conditions import Mask
 from leftout.tables.intake import Intake
@@ -27,14 +30,19 @@ def judged(
     found: MaxDisparityPartition, intake: Intake, also: dict[str, Mask], random_state: Any
 ) -> Judged:
     """Compare the prediction with the target, for group and rest, and for groups ``also``."""
-    if intake.prediction is None:
+    guess, target, mask = intake.prediction, intake.target, found.left_out_.mask
+    if guess is None or target is None:
         return Judged()
+    sides = np.flatnonzero(found.labels_ != NEITHER)
+    if len(sides) < len(mask):  # one of several groups
+        guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
+        also = {name: each[sides] for name, each in also.items()}
     try:
         return Judged(
             compare_prediction(
-                intake.prediction,
-                intake.target,
-                found.left_out_.mask,
+                guess,
+                target,
+                mask,
                 positive=intake.positive,
                 also=also,
                 random_state=random_state,

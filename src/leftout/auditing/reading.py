@@ -1,6 +1,10 @@
 """How the table was read, coded as findings: what an owner would want to know before believing."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
 
 from leftout.asking import asking
 from leftout.auditing.findings import (
@@ -12,8 +16,11 @@ from leftout.auditing.findings import (
     answer,
 )  # fmt: skip
 from leftout.evidence.repeats import Repeats
-from leftout.evidence.stability import SAME
+from leftout.evidence.stability import SAME, pairwise_jaccard
 from leftout.files import Told
+from leftout.running import collected_notes
+from leftout.search.fitted import for_same_size
+from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.flags import LARGE
 from leftout.tables.intake import Intake
 from leftout.wording import counted, leading, unambiguous
@@ -38,6 +45,29 @@ class OtherReading(Told):
     features: int
     overlap: float
     disparity: float
+
+
+def read_otherwise(
+    found: MaxDisparityPartition, intake: Intake, n_components: Any
+) -> OtherReading | None:
+    """Who is left out, in any group, if columns that look like codes are categories?"""
+    if not intake.codes:
+        return None
+    X = intake.as_categories()
+    if found.n_groups_ == 2:
+        search = for_same_size(found)
+    else:
+        search = clone(found).set_params(group_size=found.sizes_[1:].tolist())
+    search.set_params(n_components=n_components, min_group_size=None)
+    with collected_notes():  # of a smallest size that follows from more features
+        other = search.fit(X)
+    masks = np.stack([other.labels_ > 0, found.labels_ > 0])
+    return OtherReading(
+        columns=[kind.column for kind in intake.codes],
+        features=X.shape[1],
+        overlap=float(pairwise_jaccard(masks, either=False)[0, 1]),
+        disparity=other.disparity_,
+    )
 
 
 def table_findings(intake: Intake, other: OtherReading | None, repeats: Repeats) -> list[Finding]:

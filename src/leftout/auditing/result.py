@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout import __version__, plots, report
+from leftout import __version__, report
 from leftout.auditing.algorithms import Compared
 from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.chunks import Chunks
+from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
+from leftout.auditing.one_group import GroupAudit, Several, rows_of_several
 from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
+from leftout.auditing.several_answer import several_answer
 from leftout.core.losses import Array
 from leftout.downstream.comparing import Compared as ComparedPrediction
 from leftout.downstream.result import Harm
@@ -43,14 +46,15 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "2.1"
-# Shares of the variance to list, and groups to draw.
-_SCREE, _DRAWN = 50, 14
+SCHEMA_VERSION = "2.2"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
     """What an audit found: plain results, and the ways to show them.
+
+    Of several left-out groups, ``trust``, ``stability``, ``explanation`` and ``prediction`` are
+    those of the first, which loses most; ``left_out_groups`` has them for each.
 
     Attributes
     ----------
@@ -95,6 +99,8 @@ class Audit:
     chunks : Chunks or None
         How a table that is larger than memory was audited: then ``intake`` holds a sample of its
         rows, and ``partition`` and ``groups`` are of all rows.
+    several : Several or None
+        Where there are more left-out groups than one: each of them.
     """
 
     partition: MaxDisparityPartition
@@ -120,6 +126,20 @@ class Audit:
     notes: list[str]
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     chunks: Chunks | None = None
+    several: Several | None = None
+
+    @property
+    def left_out_groups(self) -> list[GroupAudit]:
+        """What was found out about each left-out group, by falling loss."""
+        if self.several is not None:
+            return self.several.groups
+        return [
+            GroupAudit(
+                label=1, alone=True, partition=self.partition, explanation=self.explanation,
+                answer=self.answer, trust=self.trust, harm=self.harm, prediction=self.prediction,
+                findings=self.findings,
+            )
+        ]  # fmt: skip
 
     @property
     def looked_at(self) -> MaxDisparityPartition:
@@ -142,6 +162,9 @@ class Audit:
 
         if self.chunks is not None:
             return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
+        if self.several is not None:
+            columns = {"row": self.intake.rows, **rows_of_several(self.several.groups, self.scores)}
+            return pd.DataFrame(columns, index=self.intake.index)
         group = np.where(self.partition.left_out_.mask, "left out", "rest")
         columns = {"row": self.intake.rows, "group": group, "score": self.scores}
         belongs = None if self.trust is None else self.trust.membership
@@ -162,6 +185,9 @@ class Audit:
     @cached_property
     def answer(self) -> Answer:
         """What it says, a line for each question."""
+        if self.several is not None:
+            groups, harm = self.several.groups, self.harm
+            return several_answer(groups, self._sampled, self.mitigation, harm, self.findings)
         return answer_of(
             self.partition.left_out_, self.looked_at.left_out_.mask, self._sampled,
             self.explanation, self.mitigation, self.trust, self.named, self.harm, self.findings,
@@ -192,6 +218,8 @@ class Audit:
         """How the group came to its size."""
         if self.trust is not None:
             return self.trust.chosen
+        if self.several is not None:
+            return self.several.chosen
         how: dict[Any, str] = {TENTH: "tenth", None: "free"}
         return how.get(self.settings.group_size, "given")
 
@@ -245,7 +273,7 @@ class Audit:
             "pca": {
                 "n_components": found.n_components_,
                 "explained_variance_ratio": found.explained_variance_ratio_,
-                "scree": self.scree[:_SCREE],
+                "scree": self.scree[:SCREE],
             },
             "partition": {
                 "group_size": int(found.sizes_[1]),
@@ -255,10 +283,12 @@ class Audit:
                 "sizes": found.sizes_,
                 "losses": found.losses_,
                 "disparity": found.disparity_,
-                "bound": found.bound_,
+                "bound": float(np.mean(found.bound_)),
                 "retained": found.retained_,
                 "retained_own": found.retained_own_,
             },
+            "groups": [group.to_dict() for group in self.left_out_groups],
+            "counted": None if self.several is None else self.several.counted,
             "comparison": self.comparison,
             "trust": {
                 "rows": len(self.trust_rows),
@@ -313,6 +343,10 @@ class Audit:
             "table": {key: whole["table"][key] for key in table},
             "pca": whole["pca"],
             "partition": whole["partition"],
+            "groups": [
+                {key: value for key, value in group.items() if key != "details"}
+                for group in whole["groups"]
+            ],
             "answer": whole["answer"],
             "p_value": whole["trust"]["p_value"],
             "beyond_chance": whole["trust"]["beyond_chance"],
@@ -343,35 +377,11 @@ class Audit:
 
     def html(self) -> str:
         """The report's text."""
-        return report.page(self.to_dict(), self._figures())
+        return report.page(self.to_dict(), figures_of(self))
 
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
-
-    def _figures(self) -> dict[str, Any]:
-        """What draws each figure of the report, on an axis."""
-        told = self.explanation
-        found: dict[str, Any] = {
-            "people": partial(plots.people, self.looked_at, self.intake.X),
-            "scree": partial(plots.scree, self.scree[:_SCREE], self.partition.n_components_),
-            "features": partial(plots.disparity_by_feature, told),
-            "scores": partial(plots.feature_scores, told),
-            "alignment": partial(plots.alignment, told),
-            "mitigation": partial(plots.mitigation, self.mitigation),
-        }
-        if self.trust is not None:
-            found["profile"] = partial(plots.profile, self.trust.profile)
-            if self.trust.parts is not None:
-                found["parts"] = partial(plots.parts, self.trust.parts)
-        if self.known is not None and self.known.measured:
-            found["known"] = partial(plots.known_groups, self.known, top=_DRAWN)
-        if self.harm is not None:
-            found["harm"] = partial(plots.harm, self.harm)
-        if self.stability is not None:
-            found["agreement"] = partial(plots.jaccard, self.stability)
-            found["consensus"] = partial(plots.consensus, self.stability)
-        return found
 
 
 def _versions() -> dict[str, str]:

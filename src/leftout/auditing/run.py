@@ -7,6 +7,7 @@ from typing import Any
 from leftout.asking import asking
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
+from leftout.auditing.several_steps import audit_groups
 from leftout.auditing.steps import READ, STAGES, Work
 from leftout.checks import Refusal
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
@@ -40,6 +41,7 @@ def run(
     with collected_notes() as notes:
         for text in source.notes:
             note(text)
-        found = Work.on(source, settled, n_jobs, stages).audit(notes, first, partial)
+        work = Work.on(source, settled, n_jobs, stages)
+        found = audit_groups(work, notes, first, partial)
     stages.end()
     return found

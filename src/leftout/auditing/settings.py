@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,10 +11,14 @@ import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, check_whole
+from leftout.core.ranks import can_tell
 from leftout.evidence.trusting import EVIDENCE
+from leftout.search.several import AUTO, check_n_groups
 from leftout.search.sizes import TENTH
 from leftout.tables.files.fetching import bare
 
+# Sides that an audit tells of, the rest among them.
+MOST_SIDES = 10
 # What each preset settles by itself, so that it cannot be asked for as well.
 _SETTLED = ("group_size", "chance")
 
@@ -40,8 +44,8 @@ class Settings:
     encoding: str = "free"
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
-    group_size: int | float | str | None = TENTH
-    n_groups: int = 2
+    group_size: int | float | str | Sequence[int | float] | None = TENTH
+    n_groups: int | str = 2
     runs: int = 30
     chance: int = 99
     quick: bool = False
@@ -65,6 +69,9 @@ class Settings:
                 f"{asking('prediction')} is given, but not what it predicts. Name that column, "
                 f"too ({asking('target', 'COLUMN')}), or leave the prediction out."
             )
+        check_n_groups(self.n_groups, self.group_size)
+        if self.n_groups != 2:
+            _check_several(self)
         if self.preset is None:
             if self.encoding == "target" and self.target is None:
                 raise Refusal(
@@ -124,6 +131,40 @@ class Settings:
         words = ["table" if path is None else repr(bare(path))]
         words += [f"{name}={plain[name]!r}" for name in self.asked() if hasattr(DEFAULT, name)]
         return f"leftout.audit({', '.join(words)})"
+
+
+def _check_several(asked: Settings) -> None:
+    """Refuse what is made for one left-out group."""
+    found = asking("n_groups", asked.n_groups)
+    if asked.preset is not None:
+        raise Refusal(
+            f"{found} was given, but the preset {asked.preset!r} is a protocol for one left-out "
+            f"group. Leave the preset out, or use {asking('n_groups', 2)}."
+        )
+    if asked.encoding != "free":
+        raise Refusal(
+            f"{found} was given with {asking('encoding', asked.encoding)}, but how far the "
+            "target's means decide who is left out is looked at for one left-out group only. Use "
+            f"{asking('encoding', 'free')}, or {asking('n_groups', 2)}."
+        )
+    if asked.n_groups == AUTO:
+        if asked.quick or not can_tell(asked.chance):
+            raise Refusal(
+                f"{found} counts groups by {asking('chance', 19)} comparison tables or more, but "
+                f"they were not asked for. Give {asking('chance', 99)}, without "
+                f"{asking('quick', True)}; or a number of groups: {asking('n_groups', 3)}."
+            )
+    elif int(asked.n_groups) > MOST_SIDES:
+        raise Refusal(
+            f"{found} was given, but an audit tells of up to {MOST_SIDES - 1} left-out groups and "
+            f"the rest. Use {asking('n_groups', MOST_SIDES)} or less."
+        )
+    if asked.group_size is not None and asked.group_size == EVIDENCE:
+        raise Refusal(
+            f"{found} was given with {asking('group_size', EVIDENCE)}, which sizes one left-out "
+            f"group. With {asking('n_groups', AUTO)} the evidence counts and sizes them; otherwise "
+            f"give a size for all, or leave {asking('group_size')} out."
+        )
 
 
 DEFAULT = Settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout import explain
-from leftout.asking import asking
 from leftout.auditing import finding
 from leftout.auditing.algorithms import compared
 from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings, named_and_known
 from leftout.auditing.harm import Costs, costs, harm_findings, more_groups
 from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_finding
-from leftout.auditing.reading import OtherReading, table_findings
+from leftout.auditing.reading import read_otherwise, table_findings
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
-from leftout.checks import Refusal, generator
+from leftout.checks import generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
-from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
+from leftout.evidence.stability import Stability, agreement
 from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, trust
 from leftout.explain import Explanation
 from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
-from leftout.search.fitted import for_same_size
+from leftout.running import Report, Stages, Steps, note, one_thread
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
+from leftout.search.several import AUTO, Sides
+from leftout.search.sizes import TENTH
 from leftout.tables.intake import Intake, take_in
 from leftout.tables.reading import Source
 
@@ -46,18 +46,25 @@ _MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
 _WHAT_IF, _SHUFFLES = 5, 1
 
 # What people read while they wait, and the share of the time, more or less.
-READ, FIND, _EXPLAIN = "reading and encoding", "who is left out", "who are they"
-_MEND, _NAME = "what can be done", "which groups have a name"
-_COST, _TRUST = "what does it cost them", "why, and does it come back"
+READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
+MEND, NAME = "what can be done", "which groups have a name"
+COST, TRUST = "what does it cost them", "why, and does it come back"
 _COMPARE = "comparing algorithms"
 STAGES = {
-    READ: 2.0, FIND: 4.0, _EXPLAIN: 5.0, _MEND: 1.0, _NAME: 45.0, _COST: 3.0, _TRUST: 30.0,
+    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
     _COMPARE: 10.0,
 }  # fmt: skip
 # Why an answer has no evidence.
-_QUICK = "Not looked at in a quick audit. Audit again without it."
-_YET = "Not looked at yet."
+QUICK = "Not looked at in a quick audit. Audit again without it."
+NOT_YET = "Not looked at yet."
 _PAPER = "The paper's preset does not look at this. Audit without it."
+
+
+class Effort(NamedTuple):
+    """Searches from other starts, and splits into halves."""
+
+    runs: int
+    splits: int
 
 
 @dataclass(frozen=True)
@@ -92,12 +99,10 @@ class Work:
         )  # fmt: skip
         given = None if settings.group_size == EVIDENCE else settings.group_size
         search.set_params(group_size=given).check_names()
-        if settings.n_groups != 2:
-            raise Refusal(
-                f"{asking('n_groups', settings.n_groups)} is not available in an audit yet: it "
-                f"tells of one left-out group. Use {asking('n_groups', 2)}. (Several are found by "
-                "MaxDisparityPartition in Python.)"
-            )
+        if settings.n_groups != 2:  # steps search for one group, unless they say otherwise
+            if settings.n_groups != AUTO and given != TENTH:
+                Sides.asked(int(settings.n_groups), search.min_group_size, given, intake.X.shape)
+            search.set_params(n_groups=2, group_size=None)
         posed = search.pose(intake.X).resized(size=None)
         d = finding.components(posed, settings.n_components)
         if d != posed.problem.d:
@@ -120,11 +125,13 @@ class Work:
         notes: list[str],
         first: Callable[[Audit], None] | None = None,
         partial: Callable[[Audit], None] | None = None,
+        size: finding.Sized | None = None,
     ) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way.
 
         Whom the search finds, who they are and what Fair PCA does about it is there soon: the
-        first answer. Names, costs and evidence take longer.
+        first answer. Names, costs and evidence take longer. ``size``: of the group, where that is
+        settled already.
         """
         begin, asked = self.stages.begin, self.settings
         report, stability = begin(FIND), None
@@ -132,12 +139,12 @@ class Work:
             stability, chosen = self._papers_runs(report), "free"
             found = finding.papers(self.search, self.X, stability)
         else:
-            size = finding.sized(
+            size = size or finding.sized(
                 self.search, self.posed.problem.d, self.X, self.rows, asked, report
             )
-            found = finding.found(self.search, self.posed, self.X, size.rows, self._wide)
+            found = finding.found(self.search, self.posed, self.X, size.rows, self.wide)
             chosen = size.chosen
-        with one_thread(self._wide and self.X.size <= SMALL):
+        with one_thread(self.wide and self.X.size <= SMALL):
             start = self.started(found, stability, self._mended, notes)
         return self.answered(start, chosen, first, partial)
 
@@ -149,15 +156,17 @@ class Work:
         notes: list[str],
     ) -> Audit:
         """Who they are, and what Fair PCA does about it; no finding yet."""
-        other = self.other_reading(found)
-        told = self.explained(found, stability, self.stages.begin(_EXPLAIN))
+        other = None
+        if self.settings.preset is None:
+            other = read_otherwise(found, self.intake, self.settings.n_components)
+        told = self.explained(found, stability, self.stages.begin(EXPLAIN))
         return Audit(
             partition=found,
             trust=None,
             stability=stability,
             comparison=[],
             explanation=told,
-            mitigation=mended(found, self.stages.begin(_MEND)),
+            mitigation=mended(found, self.stages.begin(MEND)),
             named=None,
             known=None,
             harm=None,
@@ -184,8 +193,8 @@ class Work:
     ) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole."""
         asked = self.settings
-        skipped = _PAPER if asked.preset == "paper" else _QUICK if asked.quick else ""
-        answered = self.with_findings(start, Costs(), Judged(), skipped or _QUICK)
+        skipped = _PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
+        answered = self.with_findings(start, Costs(), Judged(), skipped or QUICK)
         if asked.quick:
             return answered
         for tell in (first, partial):
@@ -205,22 +214,22 @@ class Work:
 
         def so_far(**more: Any) -> None:
             if partial is not None:
-                partial(self.with_findings(replace(start, **more), Costs(), Judged(), _YET))
+                partial(self.with_findings(replace(start, **more), Costs(), Judged(), NOT_YET))
 
         found, asked = start.looked_at, self.settings
         n_jobs = self.search.n_jobs
         named, known = named_and_known(
-            found, self.intake, asked, finding.few_of(self.rows), self._wide, n_jobs, begin(_NAME)
+            found, self.intake, asked, finding.few_of(self.rows), self.wide, n_jobs, begin(NAME)
         )
         so_far(named=named, known=known)
         also = more_groups(named, known)
-        paid = costs(found, self.intake, also, asked, n_jobs, begin(_COST))
+        paid = costs(found, self.intake, also, asked, n_jobs, begin(COST))
         also = more_groups(named, known, MOST_KNOWN)
         guessed = judged(found, self.intake, also, asked.random_state)
         so_far(named=named, known=known, harm=paid.harm)
         evidence, stability = None, start.stability
         told, returns = start.explanation, None
-        report = begin(_TRUST)
+        report = begin(TRUST)
         if not skipped:
             evidence = self._believed(found, chosen, report)
             stability = evidence.stability
@@ -263,11 +272,19 @@ class Work:
         )  # fmt: skip
 
     @property
+    def effort(self) -> Effort:
+        """How often the table is searched again."""
+        runs = self.settings.runs
+        if len(self.part) > _MANY_ROWS or self.wide:
+            return Effort(min(runs, _FEW_RUNS), _FEW_SPLITS)
+        return Effort(runs, SPLITS)
+
+    @property
     def _whole(self) -> bool:
         return len(self.part) == len(self.X)
 
     @property
-    def _wide(self) -> bool:
+    def wide(self) -> bool:
         return min(self.part.shape) > WIDE
 
     def _papers_runs(self, report: Report) -> Stability | None:
@@ -278,15 +295,15 @@ class Work:
 
     def _believed(self, found: MaxDisparityPartition, chosen: str, report: Report) -> Trust:
         """What explains the group's loss, whether it comes back, and who belongs."""
-        asked, many = self.settings, len(self.part) > _MANY_ROWS or self._wide
+        asked, effort = self.settings, self.effort
         if self._whole:
             weighed_up = trust(
                 self.search,
                 self.part,
                 group_size=found.left_out_.size,
                 chance=asked.chance,
-                runs=min(asked.runs, _FEW_RUNS) if many else asked.runs,
-                splits=_FEW_SPLITS if many else SPLITS,
+                runs=effort.runs,
+                splits=effort.splits,
                 progress=report,
                 found=found,
             )
@@ -309,27 +326,17 @@ class Work:
             parts=None if parts is None else parts.named(self.intake.encoder.sources_),
         )
 
-    def other_reading(self, found: MaxDisparityPartition) -> OtherReading | None:
-        """Who is left out if columns that look like codes are categories?"""
-        intake = self.intake
-        if not intake.codes or self.settings.preset is not None:
-            return None
-        X = intake.as_categories()
-        search = for_same_size(found).set_params(n_components=self.settings.n_components)
-        with collected_notes():  # of a smallest size that follows from more features
-            other = search.set_params(min_group_size=None).fit(X)
-        masks = np.stack([other.left_out_.mask, found.left_out_.mask])
-        return OtherReading(
-            columns=[kind.column for kind in intake.codes],
-            features=X.shape[1],
-            overlap=float(pairwise_jaccard(masks, either=False)[0, 1]),
-            disparity=other.disparity_,
-        )
-
     def explained(
-        self, found: MaxDisparityPartition, stability: Stability | None, report: Report
+        self,
+        found: MaxDisparityPartition,
+        stability: Stability | None,
+        report: Report,
+        label: int | None = None,
     ) -> Explanation:
-        """Who they are; what would be without leading columns, and other runs, come later."""
+        """Who they are; what would be without leading columns, and other runs, come later.
+
+        ``label``: which of several groups.
+        """
         intake = self.intake
         told = explain.group(
             found,
@@ -343,6 +350,7 @@ class Work:
             runs=None if stability is None else stability.labels,
             what_if=_WHAT_IF if self.settings.preset is not None else 0,
             rows=self.settings.rows,
+            label=label,
             progress=report,
         )
         return told if told.rows is None else replace(told, rows=self._numbered(told.rows))

@@ -85,11 +85,15 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "help": "What is predicted, and its value that counts."}),
     "size": ("--size", {
         "default": "10%", "metavar": "N|10%|evidence",
-        "help": "Size of the left-out group, or the one with the most evidence."}),
+        "help": "Size of the left-out group, or the one with the most evidence; of several groups "
+        "one for all, or a list (150,300)."}),
     "quick": ("--quick", {
         "is_flag": True, "help": "The first answer only: who, and what can be done."}),
     "full": ("--full", {"is_flag": True, "help": "Print all tables."}),
-    "groups": ("--groups", {"default": 2, "help": "Groups to find; only 2 for now."}),
+    "groups": ("--groups", {
+        "default": "2", "metavar": "2|3|auto",
+        "help": "Sides to find, the rest among them: 2 for one left-out group, 3 for two, or as "
+        "many as go beyond comparison tables."}),
     "runs": ("--runs", {
         "default": 30, "type": click.IntRange(0), "help": "Searches from other starts."}),
     "chance": ("--chance", {

@@ -27,9 +27,9 @@ _BANDS, _FEWEST = 4, 30
 
 def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     """What options without names of columns ask of an audit."""
-    called = {"groups": "n_groups", "seed": "random_state"}
+    called = {"seed": "random_state"}
     plain = (
-        "missing", "dictionary", "encoding", "groups", "runs", "chance", "sample", "preset", "seed",
+        "missing", "dictionary", "encoding", "runs", "chance", "sample", "preset", "seed",
         "rows", "quick",
     )  # fmt: skip
     asked = {called.get(name, name): given[name] for name in plain if name in given}
@@ -37,8 +37,29 @@ def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     if "dims" in given:
         asked["n_components"] = dimensions(given["dims"])
         asked["min_group_size"] = size(given["min_size"], "--min-size")
-    evidence = given["size"] == "evidence"
-    return asked | {"group_size": "evidence" if evidence else size(given["size"], "--size")}
+    asked["n_groups"] = sides(given["groups"])
+    return asked | {"group_size": group_sizes(given["size"])}
+
+
+def sides(text: str) -> int | str:
+    """A number of sides, the rest among them; or ``auto``."""
+    bare = text.strip()
+    if bare == "auto" or (_is_number(bare) and int(bare) >= 2):
+        return bare if bare == "auto" else int(bare)
+    raise Refusal(
+        f"--groups {text} is neither a number of groups from 2 (one left-out group and the rest) "
+        "nor auto. Give one of these."
+    )
+
+
+def group_sizes(text: str) -> int | float | str | list[int | float] | None:
+    """The size of the left-out group, a list of them with commas, or ``evidence``."""
+    if text == "evidence":
+        return text
+    if "," not in text:
+        return size(text, "--size")
+    each = [size(part, "--size") for part in text.split(",")]
+    return [one for one in each if one is not None]
 
 
 def dimensions(text: str) -> int | float:

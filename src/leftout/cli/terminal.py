@@ -14,6 +14,7 @@ from leftout.auditing.result import Audit
 from leftout.cli.lines import say as _say
 from leftout.cli.lines import show as _show
 from leftout.cli.lines import show_costs, show_prediction
+from leftout.cli.side_by_side import show_side_by_side
 from leftout.core.ranks import told_p
 from leftout.evidence.parts import CALLED as PARTS
 from leftout.evidence.parts import Parts
@@ -39,10 +40,14 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     for text in answer.mind:
         _say(console, "Mind: ", shown(text))
     console.print()
-    _show_sides(console, found)
+    if found.several is None:
+        _show_sides(console, found)
+    else:
+        show_side_by_side(console, found)
     if full:
         _show_everything(console, found)
-    for note in [*found.notes, *([] if found.trust is None else found.trust.notes)]:
+    weighed = [group.trust for group in found.left_out_groups if group.trust is not None]
+    for note in dict.fromkeys([*found.notes, *(note for one in weighed for note in one.notes)]):
         _say(console, "\nNote: ", shown(note))
     if not full:
         _say(console, "", "All tables: --full, or the report.")
@@ -69,9 +74,14 @@ def _show_everything(console: Console, found: Audit) -> None:
     """Findings, and the tables behind the answer."""
     answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
     _show(console, "\nFindings", ("code", "question", "answer"), answers)
-    if found.trust is not None and found.trust.parts is not None:
-        _show_parts(console, found.trust.parts)
-    _show_told(console, found.explanation)
+    for group in found.left_out_groups:
+        if not group.alone:
+            _say(console, f"\nLeft-out group {group.label}. ", shown(group.answer.who))
+            asked = [(finding.code, finding.title, finding.status) for finding in group.findings]
+            _show(console, "", ("code", "question", "answer"), asked)
+        if group.trust is not None and group.trust.parts is not None:
+            _show_parts(console, group.trust.parts)
+        _show_told(console, group.explanation)
     if found.named is not None:
         _show_named(console, found.named, SIX)
     if found.known is not None:

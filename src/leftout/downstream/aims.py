@@ -143,18 +143,22 @@ def _check_classes(aim: Aim, folds: int) -> None:
 class Sides:
     """The groups that are compared: which one is asked about first, and each row's place.
 
-    Every group is compared with all other rows; of two groups these are the other one.
+    Every group is compared with all other rows; of two groups these are the other one. Or each is
+    compared with the group ``beside``.
     """
 
     names: tuple[str, ...]
     place: NDArray[np.intp]
     first: int
+    beside: int | None = None
 
     @property
     def rests(self) -> tuple[str, ...]:
         """What all rows that are not in a group are called, for each group."""
         if len(self.names) == 2:
             return self.names[::-1]
+        if self.beside is not None:
+            return (self.names[self.beside],) * len(self.names)
         return (OTHERS,) * len(self.names)
 
 
@@ -178,6 +182,17 @@ def sides_of(groups: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[n
     if marked:
         return (GROUP, REST), 1 - place, True
     return tuple(shortened(unambiguous(name)) for name in found.tolist()), place, False
+
+
+def numbered(labels: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp], bool]:
+    """:func:`sides_of` left-out groups that are numbered from 1; 0 is the rest."""
+    found, place = check_groups(labels, n_rows)
+    if found.dtype.kind not in "iu" or found.tolist() != list(range(len(found))) or len(found) < 3:
+        raise Refusal(
+            f"{asking('rest', 0)} goes with labels 0 for the rest and 1, 2 and so on for several "
+            f"left-out groups; found {counted(len(found), 'label')}. Give a search's labels_."
+        )
+    return (REST, *(f"{GROUP} {label}" for label in found[1:])), place, False
 
 
 def check_sides(
@@ -206,4 +221,6 @@ def side_called(name: str) -> str:
     """A side in a sentence."""
     if name in (GROUP, REST):
         return f"the {name}"
+    if name.startswith(f"{GROUP} "):
+        return name
     return name if name == OTHERS else f"group {name}"

@@ -14,7 +14,16 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_count, check_whole, generator, is_int
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
-from leftout.downstream.aims import GROUP, REST, VARIANTS, Sides, aim_of, check_sides, sides_of
+from leftout.downstream.aims import (
+    GROUP,
+    REST,
+    VARIANTS,
+    Sides,
+    aim_of,
+    check_sides,
+    numbered,
+    sides_of,
+)
 from leftout.downstream.measures import Mask, drawn, interval, lines, members
 from leftout.downstream.models import models_of
 from leftout.downstream.others import OtherCost, beside, check_also
@@ -47,6 +56,7 @@ def harm(
     repeats: int = 3,
     by_dimension: bool = False,
     also: Mapping[str, ArrayLike] | None = None,
+    rest: int | None = None,
     bootstrap: int = 999,
     max_rows: int | None = _ROWS,
     random_state: Any = 0,
@@ -90,6 +100,9 @@ def harm(
     also : mapping of names to masks of shape (m,), optional
         More groups, each beside all other rows: what the shared PCA costs them follows from the
         same predictions of the leading model. (Fair PCA is that of ``groups``.)
+    rest : 0 or None, default=None
+        With 0, ``groups`` are a search's labels: every left-out group from 1 is compared with the
+        rest, not with all other rows. :meth:`Harm.of` tells of each.
     bootstrap : int, default=999
         Draws of rows, within each group, for the intervals.
     max_rows : int or None, default=10000
@@ -117,11 +130,11 @@ def harm(
     >>> found.costs_more, found.gives_back
     (True, True)
     """
-    _check(folds, repeats, bootstrap, max_rows, groups, search)
+    _check(folds, repeats, bootstrap, max_rows, groups, search, rest)
     rng = generator(random_state)
     steps = Steps(folds * (repeats + by_dimension), progress)
     task, sides, chosen, counts = _posed(
-        X, y, groups, n_components, search, encoder, positive, models, folds, max_rows, rng
+        X, y, groups, n_components, search, encoder, positive, models, folds, max_rows, rest, rng
     )
     more = {name: mask[chosen] for name, mask in check_also(also, sum(counts)).items()}
     with one_thread():
@@ -155,8 +168,13 @@ def harm(
 
 
 def _check(
-    folds: Any, repeats: Any, bootstrap: Any, max_rows: Any, groups: Any, search: Any
+    folds: Any, repeats: Any, bootstrap: Any, max_rows: Any, groups: Any, search: Any, rest: Any
 ) -> None:
+    if rest is not None and (rest != 0 or groups is None):
+        raise Refusal(
+            f"{asking('rest', rest)} is not available; give 0, with a search's labels as "
+            f"{asking('groups')}, or None."
+        )
     if not (is_int(folds) and folds >= 2):
         raise Refusal(f"{asking('folds', folds)} is not a number of folds; give an int from 2.")
     check_count("repeats", repeats)
@@ -173,7 +191,7 @@ def _check(
 
 def _posed(
     X: Any, y: Any, groups: Any, n_components: Any, search: Any, encoder: Any, positive: Any,
-    models: Any, folds: int, max_rows: int | None, rng: np.random.Generator,
+    models: Any, folds: int, max_rows: int | None, rest: int | None, rng: np.random.Generator,
 ) -> tuple[Task, Sides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
     """Everything checked, rows chosen, and the number of components and the group settled."""
     table = check_matrix(X) if encoder is None else X
@@ -181,7 +199,7 @@ def _posed(
     names: tuple[str, ...] = (GROUP, REST)
     place, marked = np.zeros(n, dtype=np.intp), True
     if groups is not None:
-        names, place, marked = sides_of(groups, n)
+        names, place, marked = (sides_of if rest is None else numbered)(groups, n)
     aim, known = aim_of(y, positive, folds)
     if len(known) != n:
         raise Refusal(
@@ -204,7 +222,10 @@ def _posed(
     whole = table if encoder is None else _encoded(encoder, table, given)
     n_groups = len(names) if groups is not None else 1
     told = measure(whole, place, n_groups, n_components, "excess", "global")
-    first = 0 if marked else int(told.losses().argmax())
+    losses = told.losses()
+    if rest is not None:
+        losses[rest] = -np.inf
+    first = 0 if marked else int(losses.argmax())
     task = Task(
         table,
         given,
@@ -216,7 +237,7 @@ def _posed(
         search,
     )
     counts = len(chosen), missing, set_aside
-    return task, Sides(names, place, first), chosen, counts
+    return task, Sides(names, place, first, rest), chosen, counts
 
 
 def _encoded(encoder: Any, table: Any, y: Any) -> Array:
@@ -238,7 +259,7 @@ class _Drawn:
         """Measures of every group, and of the rest of the first one."""
         k = len(sides.names)
         told = list(enumerate(sides.names))
-        told += [(k + sides.first, sides.rests[sides.first])] * (k > 2)
+        told += [(k + sides.first, sides.rests[sides.first])] * (k > 2 and sides.beside is None)
         told.sort(key=lambda side: side[0] != sides.first)
         return [
             Figure(model, name, variant, float(self.rows[side]), {
@@ -253,17 +274,23 @@ class _Drawn:
     def costs(self, models: list[str], sides: Sides) -> list[Cost]:
         """Differences between kinds of features, for the first group, or for each of several."""
         k = len(sides.names)
-        groups = sorted(range(k), key=lambda group: group != sides.first)
+        groups = sorted(set(range(k)) - {sides.beside}, key=lambda group: group != sides.first)
         return [
-            Cost(model, sides.names[group], name, *self._differences(self.measures[name], m, group))
+            Cost(
+                model, sides.names[group], name,
+                *self._differences(self.measures[name], m, group, sides.beside),
+            )
             for m, model in enumerate(models)
             for group in (groups if k > 2 else groups[:1])
             for name in COMPARED
             if name in self.measures
-        ]
+        ]  # fmt: skip
 
-    def _differences(self, drawn: Array, model: int, group: int) -> list[Interval]:
+    def _differences(
+        self, drawn: Array, model: int, group: int, beside: int | None
+    ) -> list[Interval]:
         rest = 1 - group if drawn.shape[-1] == 2 else drawn.shape[-1] // 2 + group
+        rest = rest if beside is None else beside
         few = min(self.rows[group], self.rows[rest])
         found = []
         for less in (0, 2):  # all columns, and Fair PCA, below the shared PCA

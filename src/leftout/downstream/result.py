@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,10 @@ class Harm(Shown, Told):
     costs: list[Cost]
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
+
+    def of(self, group: str) -> Harm:
+        """The same, told of another of its groups."""
+        return replace(self, group=group, others=[])
 
     def cost(
         self, measure: str = "error", model: str | None = None, side: str | None = None

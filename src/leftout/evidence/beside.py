@@ -129,7 +129,7 @@ class Beside:
             residual=float(np.mean([one.residual for one in found]) / table.residual),
             ranks_miss=table.closer.rank_correlation
             - float(np.mean([one.rank_correlation for one in close])),
-            by_feature=_mean_split([one.by_feature for one in close], float(values.mean())),
+            by_feature=mean_split([one.by_feature for one in close], float(values.mean())),
         )
 
     def _drawn(self, law: Surrogate, rng: np.random.Generator, closely: bool) -> Found:
@@ -153,7 +153,7 @@ class Beside:
         return Found(disparity, residual, closer)
 
 
-def _mean_split(splits: list[Array | None], mean: float) -> Array | None:
+def mean_split(splits: list[Array | None], mean: float) -> Array | None:
     """Splits of the first tables on average, in proportion to the mean of all tables."""
     known = [split for split in splits if split is not None]
     if not known:

@@ -20,6 +20,7 @@ also searched for a core of half the size, and the larger overlap counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from leftout.checks import Refusal, check_count
-from leftout.core.distinct import Distinct, IntArray
+from leftout.core.distinct import IntArray
 from leftout.core.interval import LEVEL as CONFIDENCE
 from leftout.core.interval import Interval
 from leftout.core.losses import Array
@@ -174,6 +175,11 @@ def judge(task: Task, group_size: int, splits: int, steps: Steps) -> HeldOut:
             f"Half of the rows, {half}, have too few dimensions for {task.n_components} "
             "components. Use fewer components, or more rows."
         )
+    return summed_up(task, size, judged)
+
+
+def summed_up(task: Task, size: int, judged: Sequence[Split]) -> HeldOut:
+    """What all splits say together."""
     gaps = np.array([each.gaps for each in judged])
     rows = _witnesses(task)
     influence = np.mean([each.influence for each in judged], axis=0)
@@ -190,7 +196,7 @@ def judge(task: Task, group_size: int, splits: int, steps: Steps) -> HeldOut:
     )
 
 
-class _Split(NamedTuple):
+class Split(NamedTuple):
     """What the halves of one split say."""
 
     gaps: tuple[float, float]
@@ -198,10 +204,10 @@ class _Split(NamedTuple):
     overlaps: tuple[float, float]
 
 
-def _one_split(task: Task, group_size: int, rng: np.random.Generator) -> _Split | None:
+def _one_split(task: Task, group_size: int, rng: np.random.Generator) -> Split | None:
     """Both halves, searched apart, each judged on the other; None if one has too few dimensions."""
     X, m = task.X, len(task.X)
-    halves = _halves(m, task.repeats.copies if task.repeats is not None else None, rng)
+    halves = halves_of(task, rng)
     core = min(group_size, max(group_size // 2, 2 * (task.n_components + 1)))
     gaps: list[float] = []
     named: dict[int, list[NDArray[np.bool_]]] = {group_size: [], core: []}
@@ -221,18 +227,28 @@ def _one_split(task: Task, group_size: int, rng: np.random.Generator) -> _Split 
                 gaps.append(gap)
                 influence[judged] += each / 2.0
     overlaps = [float(np.sum(a & b) / np.sum(a | b)) for a, b in named.values()]
-    return _Split((gaps[0], gaps[1]), influence, (overlaps[0], overlaps[-1]))
+    return Split((gaps[0], gaps[1]), influence, (overlaps[0], overlaps[-1]))
 
 
 def gap_of(learned: Learned, losses: Array) -> tuple[float, Array]:
     """The gap on some rows, and what each row adds to it beyond the mean of its side."""
     group = learned.left_out(losses)
-    influence = np.zeros(losses.shape[1])
-    if group.all() or not group.any():  # nobody of the group, or nobody else: no gap
+    return gap_between((losses[1], group), (losses[0], ~group))
+
+
+def gap_between(
+    group: tuple[Array, NDArray[np.bool_]], rest: tuple[Array, NDArray[np.bool_]]
+) -> tuple[float, Array]:
+    """The mean of what rows lose on one side less that on the other, and what each adds to it.
+
+    Of either side, what all rows would lose there, and which rows are on it.
+    """
+    influence = np.zeros(len(group[1]))
+    if not group[1].any() or not rest[1].any():  # nobody of the group, or nobody else: no gap
         return 0.0, influence
     means = []
-    for side, rows, sign in ((1, group, 1.0), (0, ~group, -1.0)):
-        values, n = losses[side, rows], int(rows.sum())
+    for (losses, rows), sign in ((group, 1.0), (rest, -1.0)):
+        values, n = losses[rows], int(rows.sum())
         means.append(float(values.mean()))
         # one degree of freedom goes into the mean
         spread = np.sqrt(n / (n - 1)) if n > 1 else 1.0
@@ -240,8 +256,9 @@ def gap_of(learned: Learned, losses: Array) -> tuple[float, Array]:
     return means[0] - means[1], influence
 
 
-def _halves(m: int, rows: Distinct | None, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def halves_of(task: Task, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Two halves of the rows; those of a table whose rows are copies keep equal rows together."""
+    m, rows = len(task.X), None if task.repeats is None else task.repeats.copies
     if rows is not None:
         return split(rows, rng)
     order = rng.permutation(m)

@@ -117,14 +117,18 @@ def _one_part(
     task: Task, everyone: Array, size: int, rng: np.random.Generator
 ) -> NDArray[np.bool_] | None:
     """Which of all rows the group is that some of them tell of."""
-    X, copies = task.X, None if task.repeats is None else task.repeats.copies
-    if copies is None:
-        rows = np.sort(rng.choice(len(X), round(SHARE * len(X)), replace=False))
-    else:  # equal rows stay together
-        kept = rng.random(copies.n_distinct) < SHARE
-        rows = np.flatnonzero(kept[copies.place])
+    rows = part_of(task, rng)
     try:
-        learned = learn(task, X[rows], max(1, round(size * len(rows) / len(everyone))), rng)
+        learned = learn(task, task.X[rows], max(1, round(size * len(rows) / len(everyone))), rng)
     except Refusal:
         return None
     return learned.highest(learned.row_losses(everyone), size)
+
+
+def part_of(task: Task, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Some of the rows, drawn at random; equal ones stay together where rows are copies."""
+    copies = None if task.repeats is None else task.repeats.copies
+    if copies is None:
+        return np.sort(rng.choice(len(task.X), round(SHARE * len(task.X)), replace=False))
+    kept = rng.random(copies.n_distinct) < SHARE
+    return np.flatnonzero(kept[copies.place])

@@ -213,7 +213,7 @@ def compare(
         labels=labels,
         disparities=disparities,
         jaccard=J,
-        groups=_distinct(labels, disparities),
+        groups=distinct(labels, disparities),
     )
     if found[0].sweeps is None:
         return result
@@ -252,7 +252,7 @@ def _ratio(part: Array, whole: Array) -> Array:
     return np.where(whole > 0.0, part, 1.0) / np.where(whole > 0.0, whole, 1.0)
 
 
-def _distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup]:
+def distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup]:
     """Cluster the runs by average linkage; a cluster's best run stands for it.
 
     Here it matters who is left out: a group and its complement are distinct.

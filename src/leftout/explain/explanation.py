@@ -24,6 +24,7 @@ from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.fitted import fitted_on
 from leftout.search.known import measured
+from leftout.search.one_of import NEITHER
 from leftout.search.outcome import Outcome, outcomes, without_outcome
 from leftout.tables.columns import Column, names_of
 from leftout.wording import listed, number, unambiguous
@@ -237,6 +238,7 @@ def group(
     what_if: int = 5,
     shuffles: int = 3,
     rows: int = 0,
+    label: int | None = None,
     progress: Report | bool | None = None,
 ) -> Explanation:
     """Explain who the left-out group is.
@@ -274,6 +276,10 @@ def group(
     rows : int, default=0
         Actual rows to show of either side, by their position, without columns that are dropped or
         kept out and without the target. A row may be a person.
+    label : int or None
+        Which of several left-out groups, from 1. Losses, columns, outcome and typical values stand
+        beside those of the rest, the rows of no left-out group; a sentence and rules must tell the
+        group from all other rows. Nothing is searched again.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
 
@@ -294,15 +300,17 @@ def group(
     """
     for name, value in (("what_if", what_if), ("shuffles", shuffles), ("rows", rows)):
         check_whole(name, value)
-    partition, matrix = fitted_on(found, X)
+    partition, matrix = fitted_on(found, X, label)
     stability = getattr(found, "stability", None)
     left_out = partition.left_out_.mask
+    beside = np.flatnonzero(partition.labels_ != NEITHER)
+    alone = len(beside) == len(left_out)
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     if runs is None:
-        runs = partition.labels_ if stability is None else stability.labels
-    encoded = encoded_places(X, raw, target_encoded, positive)
+        runs = left_out if stability is None else stability.labels
+    encoded = encoded_places(X, raw, target_encoded, positive) if alone else {}
     features = names_of(X)
-    n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 else 0
+    n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + len(ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
 
     steps.tell("features")
@@ -310,7 +318,7 @@ def group(
     # where eigenvalues tie, the components are those of the finding
     known = measured(matrix, partition.labels_, partition.n_components_, **rule)
     about, moments, _ = known.in_columns()
-    losses = split_losses(about, moments, partition.components_)
+    losses = split_losses(about, moments, partition.components_)[-2:]  # those of neither come first
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
@@ -320,7 +328,10 @@ def group(
             f"found it was {number(partition.disparity_, digits=4)}. Pass the table that it was "
             "found in."
         )
-    scores = feature_scores(matrix, runs, partition.n_components_, centering=partition.centering)
+    scores = feature_scores(
+        matrix, runs, partition.n_components_, centering=partition.centering,
+        beside=partition.labels_ != NEITHER,
+    )  # fmt: skip
     steps.tell("rules", 1)
     telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
@@ -329,11 +340,15 @@ def group(
     varies = any(column.codes().max() > 0 for column in telling)
     sentence = describe(raw.described, left_out) if varies else None
     steps.tell("alignment", 1)
-    alignment = align(raw.columns, left_out, sensitive=raw.hidden)
-    by_name = {column.name: column for column in raw.columns}
+    columns, aim, group = raw.columns, raw.target, left_out
+    if not alone:
+        columns, group = [column.take(beside) for column in columns], left_out[beside]
+        aim = None if aim is None else aim.take(beside)
+    alignment = align(columns, group, sensitive=raw.hidden)
+    by_name = {column.name: column for column in columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
-    outcome = [] if raw.target is None else outcomes(raw.target, left_out, positive)
-    lacking = None if raw.target is None else without_outcome(raw.target, left_out, positive)
+    outcome = [] if aim is None else outcomes(aim, group, positive)
+    lacking = None if aim is None else without_outcome(aim, group, positive)
     steps.tell("outcome", 1)
     others = []
     if encoded and raw.target is not None:
@@ -353,7 +368,7 @@ def group(
         outcome=outcome,
         other_outcomes=others,
         no_outcome=lacking,
-        typical=typical_values([by_name[name] for name in order], left_out),
+        typical=typical_values([by_name[name] for name in order], group),
         what_if=search_without(partition, matrix, raw.sources, leading, shuffles, steps),
         rows=example_rows(partition, X, raw.described, rows=rows) if rows else None,
         notes=_notes(raw, encoded, len(telling)),

@@ -122,8 +122,9 @@ def example_rows(
     columns = columns_of(X if table is None else table)
     check_rows(table, X, len(columns[0]))
     group, scores = partition.left_out_.mask, partition.score_samples(X)
-    distance = np.sum((matrix - matrix[~group].mean(axis=0)) ** 2, axis=1)
-    sides = ("left_out", np.flatnonzero(group), -scores), ("rest", np.flatnonzero(~group), distance)
+    rest = partition.labels_ == 0
+    distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
+    sides = ("left_out", np.flatnonzero(group), -scores), ("rest", np.flatnonzero(rest), distance)
     return {
         name: [
             {"row": int(row), "values": {c.name: _cell(c, int(row)) for c in columns}}

@@ -20,6 +20,7 @@ from leftout.plots.costs import harm as harm
 from leftout.plots.costs import harm_by_dimension as harm_by_dimension
 from leftout.plots.losing import parts as parts
 from leftout.plots.losing import people as people
+from leftout.plots.losing import sides as sides
 from leftout.search.fitted import fitted_on
 from leftout.wording import number
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from leftout.evidence.parts import CALLED as PARTS
 from leftout.evidence.parts import Parts
-from leftout.plots.axes import GREY, LEFT_OUT, QUIET, REST, axis, read
+from leftout.plots.axes import GREY, LEFT_OUT, QUIET, REST, axis, named, read
 from leftout.search.fitted import fitted_on
 from leftout.wording import number
 
@@ -52,6 +52,34 @@ def _drawn(places: Any, most: int) -> Any:
     if len(places) <= most:
         return places
     return places[np.linspace(0, len(places) - 1, most).astype(int)]
+
+
+def sides(found: Any, ax: Axes | None = None) -> Axes:
+    """What the shared PCA keeps of each side's variance, and what its own would: joined points.
+
+    Left-out groups come first, in their order; the rest is last.
+    """
+    ax = axis(ax)
+    order = [*range(1, found.n_groups_), 0]
+    names = [f"left-out group {label}, {found.sizes_[label]:,} rows" for label in order[:-1]]
+    kept, own = (
+        100.0 * np.asarray(shares)[order] for shares in (found.retained_, found.retained_own_)
+    )
+    last = len(order) - 1
+    for place, (low, high) in enumerate(zip(kept, own, strict=True)):
+        ax.plot([low, high], [place, place], color=REST if place == last else LEFT_OUT, lw=1.2)
+    for chosen, color in ((slice(0, last), LEFT_OUT), (slice(last, None), REST)):
+        places, label = np.arange(len(order))[chosen], color == LEFT_OUT
+        ax.plot(kept[chosen], places, "o", color=color, label="shared PCA" if label else None)
+        ax.plot(
+            own[chosen], places, "o", color=color, mfc="none", label="its own" if label else None
+        )
+    named(ax, [*names, f"rest, {found.sizes_[0]:,} rows"], lines=2)
+    ax.set_xlim(right=103.0)
+    ax.set_xlabel("variance that is kept, %")
+    ax.set_title("What is kept of each group")
+    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.14), ncols=2)
+    return ax
 
 
 def parts(found: Parts, ax: Axes | None = None) -> Axes:

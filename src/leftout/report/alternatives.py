@@ -27,6 +27,20 @@ def _people(data: Data) -> str:
     )
 
 
+def _sides(data: Data) -> str:
+    each = [
+        f"left-out group {group['label']} {100 * group['retained']:.0f} % and "
+        f"{100 * group['retained_own']:.0f} %"
+        for group in data["groups"]
+    ]
+    kept, own = data["partition"]["retained"][0], data["partition"]["retained_own"][0]
+    each.append(f"the rest {100 * kept:.0f} % and {100 * own:.0f} %")
+    return (
+        "Pairs of points: share of each side's variance that the shared PCA keeps, and that its "
+        f"own would: {listed(each)}."
+    )
+
+
 def _profile(data: Data) -> str:
     lines = data["profile"]
     text = (
@@ -78,7 +92,8 @@ def _mitigation(data: Data) -> str:
         f"{line['n_components']}"
         for line in (lines[0], here, lines[-1])
     ]
-    return f"Lines: the larger of the two losses by the number of components: {listed(each)}."
+    larger = "larger of the two" if len(here["losses_before"]) == 2 else "largest of the"
+    return f"Lines: the {larger} losses by the number of components: {listed(each)}."
 
 
 def _known(data: Data) -> str:
@@ -112,6 +127,7 @@ def _error(value: float, found: Data) -> str:
 
 
 ALTERNATIVES: dict[str, Callable[[Data], str]] = {
+    "sides": _sides,
     "people": _people,
     "scree": _scree,
     "profile": _profile,

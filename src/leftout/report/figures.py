@@ -37,8 +37,8 @@ _STYLE: Any = {
     "savefig.facecolor": "none",
 }
 _SIZE = (5.6, 3.7)
-# Figures with many long names are taller.
-_TALL = {"known": (5.6, 5.2)}
+# Figures with many long names are taller, one with few lines is lower.
+_SIZES = {"known": (5.6, 5.2), "sides": (5.6, 2.6)}
 # Matplotlib's style is the process's: one figure at a time.
 _DRAWING = Lock()
 _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -46,7 +46,7 @@ _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
     """One figure, with a text for those who do not see it."""
-    svg = _svg(draw, _STYLE, _TALL.get(name, _SIZE))
+    svg = _svg(draw, _STYLE, _SIZES.get(name, _SIZE))
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = _apart(svg, name)

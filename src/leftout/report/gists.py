@@ -66,15 +66,18 @@ def _rules(data: Data) -> str:
 
 
 def _harm(data: Data) -> str:
-    if data["harm"] is not None:
+    if data["harm"] is not None and len(data["groups"]) == 1:
         return str(data["harm"]["told_brief"])
+    if data["harm"] is not None:
+        return "What components cost each group, and what Fair PCA gives back"
     return "How far the prediction that is there errs on either side"
 
 
 def _mitigation(data: Data) -> str:
     found = data["mitigation"]
     before, after = (max(found[key]) for key in ("losses_before", "losses_after"))
-    return f"The larger loss goes from {number(before)} to {number(after)}"
+    larger = "largest" if len(data["groups"]) > 1 else "larger"
+    return f"The {larger} loss goes from {number(before)} to {number(after)}"
 
 
 def _typical(data: Data) -> str:
@@ -121,14 +124,27 @@ GISTS: dict[str, Callable[[Data], str]] = {
     "settings": _settings,
     "glossary": _glossary,
 }
+# Those that all groups share, where there are several.
+_SHARED = (
+    "findings", "names", "known", "harm", "mitigation", "columns", "settings", "glossary",
+)  # fmt: skip
 # Sections that are there only if something else is.
 _NEED = {"names": "named_search", "known": "known_search"}
 
 
 def gists(data: Data) -> dict[str, str]:
     """One line for each section."""
+    if len(data["groups"]) > 1:
+        shared = [name for name in _SHARED if data[_NEED.get(name, "findings")] is not None]
+        each = {f"group-{group['label']}": _group(group) for group in data["groups"]}
+        return {name: GISTS[name](data) for name in shared} | each
     there = (name for name in GISTS if data[_NEED.get(name, "findings")] is not None)
     return {name: GISTS[name](data) for name in there}
+
+
+def _group(group: Data) -> str:
+    verdict = f"; {group['verdict_name']}" if group["verdict_name"] else ""
+    return f"{counted(group['rows'], 'row')}{verdict}: {group['answer']['who']}"
 
 
 def carriers(parts: Data | None) -> dict[str, list[str]]:

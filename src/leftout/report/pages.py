@@ -17,6 +17,7 @@ from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
 from leftout.report.gists import by_column, carriers, gists
+from leftout.report.told_groups import told_groups
 from leftout.wording import ROUNDING, counted, listed, number, shown
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -25,11 +26,13 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
     """The report: one HTML page with all that it needs."""
-    images = {
-        name: drawn(name, draw, ALTERNATIVES[name](data))
-        for name, draw in figures.items()
-        if name in ALTERNATIVES
-    }
+    several = told_groups(data) if len(data["groups"]) > 1 else []
+    by_mark = {"": data, **{each["mark"]: each for each in several}}
+    images = {}
+    for name, draw in figures.items():
+        what, dash, label = name.partition("-")
+        if what in ALTERNATIVES:
+            images[name] = drawn(name, draw, ALTERNATIVES[what](by_mark[dash + label]))
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
         "gists": gists(data),
@@ -37,8 +40,10 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
         "carriers": carriers(data["parts"]),
         "by_column": by_column(data["parts"]),
         "verdicts": VERDICTS,
+        "mark": "",
+        "told_groups": several,
     }
-    return _rendered("page.html", {**data, **more}, images)
+    return _rendered("several.html" if several else "page.html", {**data, **more}, images)
 
 
 def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from leftout.asking import asking
 from leftout.auditing import run as memory_run
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
+from leftout.checks import Refusal
 from leftout.running import Report
 from leftout.scale.tables import Parts, in_parts
 from leftout.search.sizes import TENTH
@@ -31,8 +33,8 @@ def audit(
     encoding: str = "free",
     n_components: int | float = 0.8,
     min_group_size: int | float | None = None,
-    group_size: int | float | str | None = TENTH,
-    n_groups: int = 2,
+    group_size: int | float | str | Sequence[int | float] | None = TENTH,
+    n_groups: int | str = 2,
     runs: int = 30,
     chance: int = 99,
     quick: bool = False,
@@ -79,9 +81,13 @@ def audit(
     group_size : int, float, "evidence" or None, default=0.1
         Size of the left-out group: a number or a share of the rows, the smallest size with about as
         much evidence as any, or (None) whatever the search likes best, as a rule the smallest
-        allowed. The default is the worst-represented tenth.
-    n_groups : int, default=2
-        Only 2 for now.
+        allowed. The default is the worst-represented tenth. Of several groups, one size for all of
+        them or a list.
+    n_groups : int or "auto", default=2
+        Sides to find, the rest among them: 2 for one left-out group, 3 for two, up to 10.
+        ``"auto"``: as many as go beyond comparison tables, at most six left-out groups, sized by
+        the evidence; where there is none, the worst-represented tenth is told of all the same.
+        Each group is then compared with the rest: the rows of no left-out group.
     runs, chance : int
         Searches from other starts, and comparison tables of each kind that decide if nothing is
         clear before.
@@ -162,6 +168,12 @@ def run(
         parts = in_parts(table, engine, memory)
     if parts is None or parts.whole:
         return memory_run.run(table if parts is None else parts.read(), settings, **how)
+    if settings.n_groups != 2:
+        raise Refusal(
+            f"{asking('n_groups', settings.n_groups)} was given, but a table that is passed over "
+            f"in parts is searched for one left-out group. Use {asking('n_groups', 2)}, a sample "
+            f"of the table's rows, or {asking('engine', 'memory')} where it fits."
+        )
     from leftout.scale.work import run_in_parts
 
     with ExitStack() as own:

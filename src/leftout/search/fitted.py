@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.core.losses import Array
+from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
 from leftout.solvers import Solver, takes_sizes
 from leftout.tables.matrix import check_matrix
@@ -24,13 +25,17 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     if estimator.n_groups != 2:
         raise Refusal(
             f"{asking('n_groups', estimator.n_groups)} was asked for, but one left-out group is "
-            f"weighed at a time. Use {asking('n_groups', 2)}; leftout.how_many counts groups."
+            f"weighed at a time. Use {asking('n_groups', 2)}; leftout.trust_each weighs several, "
+            "and leftout.how_many counts them."
         )
     return estimator.check_names(), check_matrix(X)
 
 
-def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
-    """A fitted estimator (or the one that a ``Trust`` holds) and the matrix it was fitted on."""
+def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparityPartition, Array]:
+    """A fitted estimator (or the one that a ``Trust`` holds) and the matrix it was fitted on.
+
+    ``label``: which of several left-out groups is asked about.
+    """
     held = getattr(found, "partition", None)
     found = held if isinstance(held, MaxDisparityPartition) else found
     if not isinstance(found, MaxDisparityPartition):
@@ -39,10 +44,12 @@ def fitted_on(found: Any, X: Any) -> tuple[MaxDisparityPartition, Array]:
             "returns) is needed; give the finding first, then the table."
         )
     check_is_fitted(found)
+    if label is not None:
+        found = one_of(found, label)
     if found.n_groups_ != 2:
         raise Refusal(
             f"Found {counted(found.n_groups_ - 1, 'left-out group')}, but one is told of at a time."
-            f" Use {asking('n_groups', 2)}; functions that take labels take labels_ == 1 and so on."
+            " explain.group takes label=1 and so on; functions that take labels take labels_ == 1."
         )
     matrix = check_matrix(X)
     if matrix.shape != (len(found.labels_), found.n_features_in_):

@@ -95,7 +95,8 @@ class Alternating:
         ``problem.group_size`` is not looked at.
         """
         if problem.X.size > LARGE:
-            return profile_passes(Whole.of(problem), sizes, means, self.n_starts)
+            starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
+            return profile_passes(Whole.of(problem), sizes, means, starts)
         found: list[Found] = []
         narrow = problem.narrow()
         for size in sizes:

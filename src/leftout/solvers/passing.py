@@ -294,8 +294,8 @@ def _promise(part: Problem, size: int, own: Array) -> float:
 def search_passes(whole: Whole, means: Means, n_starts: int | None = None) -> SearchResult:
     """The left-out group of a large table; of ``whole.group_size`` rows, if that is given.
 
-    It stops at a ``"local optimum"``, when a pass brings a ``"gain"`` that is too small to go on
-    for, or after ``"max_passes"``.
+    ``n_starts``: climbs of all lines together. It stops at a ``"local optimum"``, when a pass
+    brings a ``"gain"`` that is too small to go on for, or after ``"max_passes"``.
     """
     with one_thread():
         search = _search(whole, means, n_starts)
@@ -318,8 +318,10 @@ def profile_passes(
 
 
 def _search(whole: Whole, means: Means, n_starts: int | None) -> _Search:
-    climbs = _CLIMBS if n_starts is None else max(1, n_starts // _LINES)
-    return _Search(whole, Samples(whole, means.rng), means, climbs)
+    search = _Search(whole, Samples(whole, means.rng), means, _CLIMBS)
+    if n_starts is None:
+        return search
+    return replace(search, climbs=max(1, n_starts // (_LINES * search.effort)))
 
 
 def _result(whole: Whole, way: Way) -> SearchResult:

@@ -1,0 +1,142 @@
+"""One left-out group of an audit: what was found out about it, beside the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.auditing.answer import Answer
+from leftout.auditing.findings import Finding
+from leftout.core.losses import Array
+from leftout.downstream.comparing import Compared
+from leftout.downstream.result import Harm
+from leftout.evidence.counting import HowMany
+from leftout.evidence.trusting import Trust
+from leftout.explain import Explanation
+from leftout.files import plain
+from leftout.search.left_out import LeftOut
+from leftout.search.partition import MaxDisparityPartition
+
+# What audit.json tells of the evidence for a group.
+_EVIDENCE = (
+    "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict", "verdict_name", "verdict_says",
+    "cross_fitted", "membership",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupAudit:
+    """A left-out group, and all that an audit says of it.
+
+    Attributes
+    ----------
+    label : int
+        Its number, from 1; groups are numbered by falling loss.
+    alone : bool
+        Whether it is the only one: then it is called "left out", without a number.
+    partition : MaxDisparityPartition
+        The group beside the rest, the rows of no left-out group; ``labels_`` is -1 in others.
+    explanation : Explanation
+    answer : Answer
+        What it says, a line for each question.
+    trust : Trust or None
+    harm : Harm or None
+        What PCA costs it, beside the rest.
+    prediction : leftout.downstream.comparing.Compared or None
+    findings : list of Finding
+        The questions that are asked of every group.
+    """
+
+    label: int
+    alone: bool
+    partition: MaxDisparityPartition
+    explanation: Explanation
+    answer: Answer
+    trust: Trust | None
+    harm: Harm | None
+    prediction: Compared | None
+    findings: list[Finding]
+
+    @property
+    def name(self) -> str:
+        """What it is called in groups.csv."""
+        return "left out" if self.alone else f"left out {self.label}"
+
+    @property
+    def left_out(self) -> LeftOut:
+        return self.partition.left_out_
+
+    def weighed(self, trust: Trust | None) -> GroupAudit:
+        return replace(self, trust=trust)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; details are where there are several groups, of one the whole audit tells."""
+        group, told = self.left_out, self.explanation
+        evidence = {} if self.trust is None else self.trust.to_dict()
+        return plain({
+            "label": self.label,
+            "name": self.name,
+            "rows": group.size,
+            "share": group.share,
+            "loss": group.losses.group,
+            "rest_loss": group.losses.rest,
+            "disparity": group.disparity,
+            "bound": group.bound,
+            "retained": group.retained.group,
+            "retained_own": group.retained_own.group,
+            "answer": {**self.answer.to_dict(), "lines": self.answer.lines},
+            "sentence": None if told.sentence is None else told.sentence.text,
+            "outcome": told.outcome[0] if told.outcome else None,
+            **{key: evidence.get(key) for key in _EVIDENCE},
+            "parts": evidence.get("parts"),
+            "details": None if self.alone else self._details(evidence),
+        })  # fmt: skip
+
+    def _details(self, evidence: dict[str, Any]) -> dict[str, Any]:
+        keys = ("chance", "held_out", "stability", "notes")
+        return {
+            "explanation": self.explanation.to_dict(),
+            **{key: evidence.get(key) for key in keys},
+            "harm": None
+            if self.harm is None
+            else {
+                "group": self.harm.group,
+                "cost": self.harm.cost(),
+                "told": [self.harm.told_cost, self.harm.told_return],
+                "told_brief": self.harm.told_brief,
+            },
+            "prediction": self.prediction,
+            "findings": self.findings,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several:
+    """Several left-out groups: each of them, how they were counted, and how sized."""
+
+    groups: list[GroupAudit]
+    counted: HowMany | None
+    chosen: str
+
+
+def rows_of_several(groups: Sequence[GroupAudit], scores: Array) -> dict[str, NDArray[Any]]:
+    """Of each row: its group, how far it leans to each, and where evidence was gathered how sure.
+
+    ``scores`` has a column for each group.
+    """
+    found: dict[str, NDArray[Any]] = {"group": np.full(len(scores), "rest", dtype=object)}
+    for each, score in zip(groups, scores.T, strict=True):
+        found["group"][each.left_out.mask] = each.name
+        found[f"score_{each.label}"] = score
+    belongs = [each.trust.membership for each in groups if each.trust is not None]
+    sure = [one for one in belongs if one is not None]
+    if len(sure) == len(groups):
+        found["belongs"] = np.full(len(scores), "rest", dtype=object)
+        for each, one in zip(groups, sure, strict=True):
+            found["belongs"][one.group] = one.named()[one.group]
+            found[f"membership_{each.label}"] = one.shares
+    return found

@@ -1,0 +1,133 @@
+"""The answer where several groups are left out: one clause for each of them on every line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leftout.auditing.answer import Answer, minded
+from leftout.auditing.findings import Finding
+from leftout.auditing.one_group import GroupAudit
+from leftout.downstream.aims import VARIANTS
+from leftout.downstream.result import Harm
+from leftout.fair.mitigation import Mitigation
+from leftout.search.left_out import LeftOut, told_points
+from leftout.wording import counted, listed, number, unambiguous
+
+
+def several_answer(
+    groups: Sequence[GroupAudit],
+    sampled: bool,
+    mended: Mitigation,
+    harm: Harm | None,
+    findings: Sequence[Finding],
+) -> Answer:
+    """Put together what was found of each group."""
+    return Answer(
+        fact=several_headline([each.left_out for each in groups], sampled),
+        who=" ".join(f"Group {each.label}: {each.answer.who}" for each in groups),
+        why=_why(groups),
+        returns=_returns(groups),
+        cost=_cost(groups, mended, harm),
+        mind=minded(findings),
+    )
+
+
+def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
+    """What is lost by each group, and by the rest, in one sentence."""
+    first = groups[0]
+    of_rows = f"{first.n_rows:,} {'sampled ' * sampled}rows"
+    sizes = [f"{group.size:,}" for group in groups]
+    rows = f"of {listed(sizes)} of {of_rows}"
+    if len(set(sizes)) == 1:
+        rows = f"of {sizes[0]} of {of_rows} each"
+    *points, rest = [
+        told_points(max(share, 0.0))
+        for share in [*(group.points.group for group in groups), first.points.rest]
+    ]
+    lost = listed([each.split()[0] for each in points])
+    return (
+        f"By sharing one PCA, {counted(len(groups), 'left-out group')} {rows} lose {lost} points "
+        f"of their variance, the rest {rest.split()[0]}."
+    )
+
+
+def clause(group: GroupAudit) -> str:
+    """A group in a few words: its rows, what it loses, who it is."""
+    lost = told_points(max(group.left_out.points.group, 0.0))
+    return f"{group.left_out.size:,} rows, {lost} lost: {group.answer.who}"
+
+
+def _why(groups: Sequence[GroupAudit]) -> str:
+    if any(each.trust is None for each in groups):
+        return "What explains the losses was not looked at."
+    return f"{_capital('; '.join(_verdict(each) for each in groups))}."
+
+
+def _verdict(group: GroupAudit) -> str:
+    assert group.trust is not None
+    name = group.trust.verdict_name or "not tested"
+    if group.trust.verdict == "C" and group.trust.parts is not None:
+        columns = [unambiguous(column) for column in group.trust.parts.unusual]
+        name += f" of {listed(columns)}" if columns else ""
+    return f"group {group.label}: {name}"
+
+
+def _returns(groups: Sequence[GroupAudit]) -> str:
+    evidence = [each.trust for each in groups]
+    gaps = [None if one is None or one.held_out is None else one.held_out.gap for one in evidence]
+    said = []
+    each = [
+        f"group {group.label} {'loses ' * (group is groups[0])}{number(gap.value, digits=2)} "
+        f"({number(gap.low, gap.value, 2)} to {number(gap.high, gap.value, 2)})"
+        for group, gap in zip(groups, gaps, strict=True)
+        if gap is not None
+    ]
+    if each:
+        said.append(f"On rows not searched, {listed(each)} more than the rest.")
+    sure = [
+        f"{one.membership.n_members:,} of group {group.label}"
+        for group, one in zip(groups, evidence, strict=True)
+        if one is not None and one.membership is not None
+    ]
+    if sure:
+        said.append(f"Sure to belong: {listed(sure)}.")
+    return " ".join(said) or "Whether they come back was not looked at."
+
+
+def _cost(groups: Sequence[GroupAudit], mended: Mitigation, harm: Harm | None) -> str:
+    said = [
+        f"Group {each.label}: {each.explanation.outcome[0].brief}."
+        for each in groups
+        if each.explanation.outcome
+    ]
+    if harm is not None:
+        return " ".join([*said, told_errors(groups, harm)])
+    before, after = mended.here.losses_before, mended.here.losses_after
+    said.append(
+        f"Fair PCA with as many components brings the groups' losses from "
+        f"{listed([number(loss) for loss in before[1:]])} to "
+        f"{listed([number(loss) for loss in after[1:]])}, the rest's from {number(before[0])} to "
+        f"{number(after[0])}."
+    )
+    return " ".join(said)
+
+
+def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:
+    """What models get wrong for each group and the rest, from each kind of features."""
+    unit, err = ("", "err by") if harm.kind == "number" else (" %", "mispredict")
+    sides = [*(each.harm.group for each in groups if each.harm is not None), harm.rest]
+
+    def errors(variant: str) -> str:
+        found = (harm.figure(harm.at(side, variant).value) for side in sides)
+        *each, rest = (text.removesuffix(unit) for text in found)
+        return f"{listed(each)}{unit} (rest {rest})"
+
+    everything, shared, fair = (errors(variant) for variant in VARIANTS)
+    return (
+        f"{counted(harm.n_components, 'component')} {err} {shared}, all columns {everything}, Fair "
+        f"PCA {fair}."
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,202 @@
+"""An audit of two left-out groups with known numbers, no two alike.
+
+What belongs to the first group ends in 7, to the second in 9, to the rest in 3, as far as sums
+allow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import known
+from leftout.auditing.answer import answer_of
+from leftout.auditing.groups import group_findings
+from leftout.auditing.one_group import GroupAudit, Several
+from leftout.auditing.prediction import Judged
+from leftout.auditing.reading import table_findings
+from leftout.auditing.result import Audit
+from leftout.auditing.several_findings import count_finding, mended_finding, one_groups_findings
+from leftout.core.interval import Interval
+from leftout.downstream.aims import VARIANTS
+from leftout.downstream.result import Figure
+from leftout.evidence.counting import HowMany, Peeled
+from leftout.search.one_of import one_of
+from leftout.tables.conditions import Condition
+
+SIZES = np.array([7_934, 1_267, 809])
+ERRORS = {
+    "left-out group 1": (0.117, 0.237, 0.157),
+    "left-out group 2": (0.109, 0.189, 0.129),
+    "rest": (0.093, 0.103, 0.113),
+}
+
+
+class Joint(known.Found):
+    """A search for two groups that has ended; a view of one of them has a bound of its own."""
+
+    @property
+    def bound_(self):
+        return vars(self).get("_bound", np.array([0.717, 0.529]))
+
+
+def partition():
+    found = Joint(3, n_groups=3)
+    settled = {
+        "labels_": np.repeat([0, 1, 2], SIZES),
+        "n_groups_": 3,
+        "sizes_": SIZES,
+        "losses_": np.array([0.043, 0.627, 0.409]),
+        "disparities_": np.array([0.584, 0.366]),
+        "disparity_": 0.475,
+        "retained_": np.array([0.83, 0.27, 0.49]),
+        "retained_own_": np.array([0.93, 0.67, 0.79]),
+        "n_components_": 3,
+        "n_features_in_": 17,
+        "explained_variance_ratio_": np.array([0.41, 0.22, 0.12]),
+        "group_components_": np.zeros((3, 3, 17)),
+        "mean_": np.zeros(17),
+        "components_": np.eye(3, 17),
+        "offset_": np.array([0.5, 0.25]),
+        "history_": None,
+        "stopped_": "local optimum",
+    }
+    for name, value in settled.items():
+        setattr(found, name, value)
+    return found
+
+
+def harm():
+    """What components cost both groups beside the rest."""
+    found = known.harm(others=[])
+    figures = []
+    for side, errors in ERRORS.items():
+        usual = "rest" if side == "rest" else "left-out group"
+        for place, variant in enumerate(VARIANTS):
+            told = known.measures(usual, place) | {"error": known.around(errors[place])}
+            figures.append(Figure("logistic", side, variant, 1_000.0, told))
+    second = replace(
+        found.costs[0],
+        cost=Interval(0.08, 0.059, 0.099),
+        extra_cost=Interval(0.07, 0.049, 0.089),
+        fair_return=Interval(0.06, 0.039, 0.079),
+    )
+    costs = [found.costs[0], second]
+    names = list(ERRORS)[:2]
+    return replace(
+        found, group=names[0], rest="rest", figures=figures,
+        sizes=dict(zip(ERRORS, (1_247, 799, 7_914), strict=True)),
+        costs=[replace(cost, side=name) for cost, name in zip(costs, names, strict=True)],
+    )  # fmt: skip
+
+
+def mitigation():
+    here = known.dimension(
+        before=(0.043, 0.627, 0.409), after=(0.253, 0.257, 0.249), kept=(0.75, 0.713)
+    )
+    names = np.array(["rest", "the left-out group 1", "the left-out group 2"])
+    fair = known.fair(
+        groups_=names, sizes_=SIZES, group_weights_=np.array([0.3, 0.4, 0.3]),
+        baseline_retained_=np.array([0.833, 0.277, 0.499]),
+        retained_=np.array([0.703, 0.607, 0.709]),
+    )  # fmt: skip
+    return known.mitigation(fair=fair, here=here, by_dimension=[here])
+
+
+def explanations():
+    first = known.explanation()
+    heat = Condition("heat", "=", "heat = oil", value="oil")
+    sizes = {"size": 809, "n_rows": int(SIZES.sum())}
+    told = known.sentence(
+        conditions=(heat,), joined=(), covered=729, count=649, shorter=(), **sizes
+    )
+    second = known.explanation(
+        sentence=told,
+        outcome=[
+            known.outcome(
+                (-0.14, -0.19, -0.09), left_out=Interval(0.589, 0.549, 0.629), difference=-0.29
+            )
+        ],
+        other_outcomes=[],
+        alignment=known.alignment()[1:3],
+        losses_by_feature=known.by_feature() * 0.9,
+        disparity_by_feature=(known.by_feature()[1] - known.by_feature()[0]) * 0.9,
+    )
+    return first, second
+
+
+def membership(label, sure):
+    group = np.repeat([0, 1, 2], SIZES) == label
+    shares = np.where(group, 0.6875, 0.0625)
+    shares[np.flatnonzero(group)[:sure]] = 0.9375
+    return replace(known.membership(), shares=shares, group=group)
+
+
+def trusts(found):
+    first = known.trust(
+        partition=one_of(found, 1), group_size=617, chosen="given", p_drawn_in=None,
+        membership=membership(1, 747), parts=known.parts((0.207, 0.143, 0.234)),
+    )  # fmt: skip
+    second = known.trust(
+        partition=one_of(found, 2), group_size=617, chosen="given", p_value=0.219, p_cloud=0.039,
+        p_drawn_in=None, held_out=known.held_out(0.289), membership=membership(2, 419),
+        parts=known.parts((0.109, 0.219, 0.038), 0.039, 0.219), notes=[],
+    )  # fmt: skip
+    return first, second
+
+
+def counted():
+    looked = [
+        Peeled(size=1_267, disparity=0.597, chance=0.317, p_value=0.017, tables=39),
+        Peeled(size=809, disparity=0.399, chance=0.219, p_value=0.029, tables=39),
+        Peeled(size=303, disparity=0.203, chance=0.193, p_value=0.43, tables=9),
+    ]
+    return HowMany(looked=looked, kind="copula")
+
+
+def audit(swapped=False):
+    """Both groups; ``swapped``: with what is told of each of them the other way round."""
+    found, paid, mended = partition(), harm(), mitigation()
+    read = {"intake": known.intake(), "other_reading": None, "repeats": known.repeats()}
+    told, weighed = explanations(), trusts(found)
+    if swapped:
+        told, weighed = told[::-1], weighed[::-1]
+    groups = []
+    for label in (1, 2):
+        view, cost = one_of(found, label), paid.of(f"left-out group {label}")
+        group = found.left_out_groups_[label - 1]
+        answer = answer_of(
+            group, group.mask, True, told[label - 1], mended, weighed[label - 1], None, cost, [],
+            label,
+        )  # fmt: skip
+        one = GroupAudit(
+            label=label, alone=False, partition=view, explanation=told[label - 1], answer=answer,
+            trust=weighed[label - 1], harm=cost, prediction=None, findings=[],
+        )  # fmt: skip
+        groups.append(
+            replace(one, findings=one_groups_findings(one, read["intake"], "", Judged(), ""))
+        )
+    whole = known.audit(harm=paid, prediction=None)
+    scores = np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())])
+    names = {name: getattr(whole, name) for name in vars(whole) if name != "answer"}
+    return Audit(
+        **names
+        | read
+        | {
+            "partition": found,
+            "mitigation": mended,
+            "explanation": told[0],
+            "trust": weighed[0],
+            "comparison": [],
+            "returns": None,
+            "scores": scores,
+            "several": Several(groups=groups, counted=counted(), chosen="given"),
+            "findings": [
+                count_finding(groups, counted(), ""),
+                mended_finding(mended),
+                *group_findings(whole.named, whole.known, read["intake"], ""),
+                *table_findings(*read.values()),
+            ],
+        }
+    )
