@@ -31,7 +31,7 @@ LONGEST = 3600
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
     given = parser.parse_args()
