@@ -68,7 +68,12 @@ def ask(tool: str, folder: Path) -> dict[str, Any]:
     command = [python, str(ASK), tool, str(folder), str(answers)]
     try:
         done = subprocess.run(
-            command, env=os.environ | threads, capture_output=True, text=True, timeout=LONGEST
+            command,
+            env=os.environ | threads,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            start_new_session=True,  # each its own share of a busy machine
         )
     except subprocess.TimeoutExpired:
         return {"skipped": f"no answer within {LONGEST} s"}
