@@ -31,7 +31,7 @@ LONGEST = 3600
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
     given = parser.parse_args()
@@ -68,7 +68,12 @@ def ask(tool: str, folder: Path) -> dict[str, Any]:
     command = [python, str(ASK), tool, str(folder), str(answers)]
     try:
         done = subprocess.run(
-            command, env=os.environ | threads, capture_output=True, text=True, timeout=LONGEST
+            command,
+            env=os.environ | threads,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            start_new_session=True,  # each its own share of a busy machine
         )
     except subprocess.TimeoutExpired:
         return {"skipped": f"no answer within {LONGEST} s"}

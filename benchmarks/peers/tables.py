@@ -1,6 +1,6 @@
 """The tables that every tool gets, as plain arrays: not every tool's environment has pandas.
 
-Four kinds. *Hidden*: 12 columns of numbers; a tenth of the rows varies along directions of its own,
+Four kinds. *Hidden*: 8 columns of numbers; a tenth of the rows varies along directions of its own,
 and nothing but that sets them apart. *Named*: what PCA sees is the same, but six columns of what
 people know stand beside it, and two of them name the group exactly. And both without a group.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from leftout import datasets
 
-ROWS, FEATURES, COMPONENTS, GROUP = 1000, 12, 3, 100
+ROWS, FEATURES, COMPONENTS, GROUP = 1000, 8, 2, 100
 KINDS = ("hidden", "hidden, none planted", "named", "named, none planted")
 # What people know, and the values: the group is town B's self-employed.
 KNOWN = {"town": 5, "work": 2, "age": 6, "home": 3, "language": 4, "phone": 2}

@@ -22,9 +22,13 @@ def jaccard(found: np.ndarray, planted: np.ndarray) -> float:
     return float((found & planted).sum() / max((found | planted).sum(), 1))
 
 
-def asked(module, path: Path) -> dict:
+def read(path: Path) -> dict:
     with np.load(path) as file:
-        table = dict(file.items())
+        return dict(file.items())
+
+
+def asked(module, path: Path) -> dict:
+    table = read(path)
     began = time.process_time()
     answer = module.answer(table)
     seconds = time.process_time() - began
@@ -47,9 +51,10 @@ def main(tool: str, tables: str, answers: str) -> None:
     warnings.simplefilter("ignore")
     module = import_module(f"by_{tool}")
     paths = sorted(Path(tables).glob("*.npz"))
-    # What compiles or loads at first use is not counted.
+    # What compiles or loads at first use is not counted: a few rows first.
     for kind in ("hidden-0", "named-0"):
-        asked(module, Path(tables) / f"{kind}.npz")
+        few = read(Path(tables) / f"{kind}.npz")
+        module.answer({name: cells[:300] for name, cells in few.items()})
     result = {
         "versions": {name: version(name) for name in module.PACKAGES},
         "answers": [asked(module, path) for path in paths],

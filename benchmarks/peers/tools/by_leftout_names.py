@@ -14,6 +14,6 @@ def answer(table):
     if "known" not in table:
         return None
     columns = pd.DataFrame(table["known"], columns=table["names"])
-    found = known_groups(table["X"], columns, n_components=3, permutations=199, n_jobs=1)
+    found = known_groups(table["X"], columns, n_components=2, permutations=99, n_jobs=1)
     first = found.ranked[0]
     return first.mask, bool(found.left_out), first.text
