@@ -19,12 +19,13 @@ compiling_once.share()
 settings.register_profile(
     "leftout",
     deadline=None,  # tests do not time
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
 )
 # for runs of the same tests on many kernels
 settings.register_profile("kernels", settings.get_profile("leftout"), max_examples=25)
+settings.register_profile("thorough", settings.get_profile("leftout"), max_examples=500)
 settings.load_profile("leftout")
 
 

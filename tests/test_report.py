@@ -297,56 +297,36 @@ def test_killed_while_it_writes(tmp_path):
             assert len(content) == 300_000 and len(set(content)) == 1
 
 
-# Audits in a copy of this process for each line read, which is when to kill it; the first is
-# awaited, so that everything has been imported and compiled by then.
-AUDITS = """
-import os, signal, sys, time
-from leftout.cli import main
-command = ["audit", "t.csv", "--size", "20", "--chance", "1", "--runs", "2", "--quiet"]
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
-main(command, standalone_mode=False)
-for line in sys.stdin:
-    began = time.perf_counter()
-    copy = os.fork()
-    if not copy:
-        main(command)
-    while (over := os.waitpid(copy, os.WNOHANG))[0] == 0:
-        if time.perf_counter() - began > float(line):
-            os.kill(copy, signal.SIGKILL)
-            over = os.waitpid(copy, 0)
-            break
-        time.sleep(0.001)
-    print(over[1], time.perf_counter() - began, file=answers, flush=True)
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
-def test_killed_at_ten_moments(tmp_path):
+def test_killed_at_five_moments(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.standard_normal((80, 4)), columns=list("abcd"))
     table.to_csv(tmp_path / "t.csv", index=False)
+    command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20", "--chance", "1",
+               "--runs", "2", "--quiet"]  # fmt: skip
     folder = tmp_path / "leftout-t"
     whole = {"report.html": "</html>\n", "audit.json": "}\n", "groups.csv": "\n"}
-    with subprocess.Popen(
-        [sys.executable, "-c", AUDITS], cwd=tmp_path, text=True, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as auditing:  # fmt: skip
 
-        def run(limit):
-            print(limit, file=auditing.stdin, flush=True)
-            code, seconds = map(float, auditing.stdout.readline().split())
-            return code, seconds
+    def run(limit):
+        began = time.perf_counter()
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        try:
+            running.wait(limit)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+        return running.returncode, time.perf_counter() - began
 
-        code, seconds = run(300)
-        assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
-        shutil.rmtree(folder)
-        for moment in np.sort(rng.uniform(0.3, 1.0, 10)):
-            run(moment * seconds)
-            if folder.exists():
-                for path in folder.iterdir():
-                    assert path.name in whole and path.read_text().endswith(whole[path.name])
-        code, _ = run(300)
-        assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
+    run(300)  # compiles, in a fresh clone
+    code, seconds = run(300)
+    assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
+    shutil.rmtree(folder)
+    for moment in np.linspace(0.5, 1.0, 5):
+        run(moment * seconds)
+        if folder.exists():
+            for path in folder.iterdir():
+                assert path.name in whole and path.read_text().endswith(whole[path.name])
+    code, _ = run(300)
+    assert code == 0 and {path.name for path in folder.iterdir()} == set(whole)
     write_together({folder / "groups.csv": "again\n"})
     assert (folder / "groups.csv").read_text() == "again\n"
