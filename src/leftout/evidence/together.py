@@ -1,8 +1,9 @@
 """Several groups at once, searched many times: in comparison tables, halves and parts of a table.
 
 Every search is the same: groups of the sizes found are peeled off, the larger first, refined
-together, and each searched anew among the rows that the others leave. So the ``j``-th group is held to what the ``j``-th group of comparison tables loses: of
-equal sizes, the one with the largest loss first.
+together, and each searched anew among the rows that the others leave. So the ``j``-th group is held
+to what the ``j``-th group of comparison tables loses: of equal sizes, the one with the largest loss
+first.
 """
 
 from __future__ import annotations
