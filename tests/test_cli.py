@@ -215,6 +215,8 @@ ASKED = [
     ("--size 25%", {"group_size": 0.25}),
     ("--min-size 12 --size 0.25", {"min_group_size": 12, "group_size": 0.25}),
     ("--groups 3", {"n_groups": 3}),
+    ("--groups auto", {"n_groups": "auto"}),
+    ("--groups 3 --size 30,5%", {"n_groups": 3, "group_size": [30, 0.05]}),
     ("--runs 7", {"runs": 7}),
     ("--chance 8", {"chance": 8}),
     ("--sample 60", {"sample": 60}),
@@ -238,7 +240,7 @@ def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, aske
     assert (source.name, jobs) == ("t.csv", 3)
 
 
-@pytest.mark.parametrize(("words", "asked"), [*ASKED[16:18], *ASKED[20:22], *ASKED[24:]])
+@pytest.mark.parametrize(("words", "asked"), [*ASKED[16:18], *ASKED[22:24], *ASKED[26:]])
 def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, words, asked):
     given = caught(monkeypatch, "leftout.auditing.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2

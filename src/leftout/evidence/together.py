@@ -1,8 +1,9 @@
 """Several groups at once, searched many times: in comparison tables, halves and parts of a table.
 
-Every search is the same: groups of the sizes found are peeled off, the larger first, and refined
-together. So the ``j``-th group is held to what the ``j``-th group of comparison tables loses: of
-equal sizes, the one with the largest loss first.
+Every search is the same: groups of the sizes found are peeled off, the larger first, refined
+together, and each searched anew among the rows that the others leave. So the ``j``-th group is held
+to what the ``j``-th group of comparison tables loses: of equal sizes, the one with the largest loss
+first.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from leftout.search.pose import Posed
 from leftout.solvers import Means, Solver
 from leftout.solvers.joint import refine
 from leftout.solvers.peeling import peel
+from leftout.solvers.several import anew
 
 
 def search_groups(
@@ -39,8 +41,10 @@ def search_groups(
     """Groups of these sizes; those of equal size by falling loss."""
     smallest = max(1, min(*sizes, len(problem.X) - sum(sizes)))
     problem = replace(problem, min_size=smallest, group_size=None)
-    labels = peel(quick(solver), problem, len(sizes), sizes, Means(rng=rng))
+    means = Means(rng=rng)
+    labels = peel(quick(solver), problem, len(sizes), sizes, means)
     found = refine(problem, Sides.of(problem, labels, len(sizes) + 1))
+    found = anew(solver, problem, found, sizes, means)
     order = np.arange(len(sizes) + 1)
     for size in set(sizes):
         places = 1 + np.flatnonzero(np.asarray(sizes) == size)
@@ -67,13 +71,35 @@ def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> La
     >>> matched(np.array([1, 1, 2, 2, 0], np.int8), np.array([2, 2, 1, 0, 0]), 2).tolist()
     [2, 2, 1, 1, 0]
     """
+    return _called(labels, reference, n_groups)[labels]
+
+
+def _called(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> Labels:
+    """What each side is called, by the rows that it shares; the rest is the rest."""
     similar = np.zeros((n_groups, n_groups))
     for a in range(n_groups):
         for b in range(n_groups):
             mine, theirs = labels == a + 1, reference == b + 1
             similar[a, b] = np.sum(mine & theirs) / max(1, int(np.sum(mine | theirs)))
     _, place = linear_sum_assignment(similar, maximize=True)
-    return np.concatenate([[0], 1 + place]).astype(np.int8)[labels]
+    return np.concatenate([[0], 1 + place]).astype(np.int8)
+
+
+def as_in(
+    problem: Problem, found: Sides, reference: NDArray[np.integer], sizes: Sequence[int]
+) -> Sides:
+    """Groups in the order of those of ``reference`` that they share most rows with, and as large.
+
+    Where sizes differ, a search of fewer rows may well find the larger group's directions in a
+    group of the smaller size, and the other way round: who a group is, its directions say. So these
+    are kept, and rows are assigned anew.
+    """
+    order = np.argsort(_called(found.labels, reference, len(sizes)), kind="stable")
+    if (order == np.arange(len(order))).all():
+        return found
+    every = [len(found.labels) - sum(sizes), *sizes]
+    labels = assign(row_values(problem, found.own[order], every), every).labels
+    return refine(problem, Sides.of(problem, labels, len(every)))
 
 
 class LearnedGroups(NamedTuple):
@@ -102,12 +128,19 @@ class LearnedGroups(NamedTuple):
 
 
 def learn_groups(
-    task: Task, X: Array, sizes: Sequence[int], rng: np.random.Generator
+    task: Task,
+    X: Array,
+    reference: NDArray[np.integer],
+    sizes: Sequence[int],
+    rng: np.random.Generator,
 ) -> LearnedGroups:
-    """Search rows for groups of these sizes; refuses rows with too few dimensions."""
+    """Search rows for groups of these sizes, called like those of ``reference`` among them.
+
+    Refuses rows with too few dimensions.
+    """
     posed = task.pose(X)
     problem, table = posed.problem, posed.table
-    found = search_groups(task.solver, problem, sizes, rng)
+    found = as_in(problem, search_groups(task.solver, problem, sizes, rng), reference, sizes)
     every = found.sizes.tolist()
     return LearnedGroups(
         loss=problem.loss,

@@ -3,7 +3,7 @@
 Comparison tables, halves and parts of the rows are searched for all groups together
 (:mod:`leftout.evidence.together`), so that several groups cost as many searches as there are
 groups, not as many audits. What another search calls its groups is settled by the rows that they
-share with those of the table, one to one.
+share with those of the table, one to one, among the rows that it has seen.
 """
 
 from __future__ import annotations
@@ -288,6 +288,7 @@ class _Work:
     def _one_split(self, rng: np.random.Generator) -> list[Split] | None:
         """Both halves, for each group; None if one has too few dimensions."""
         X, m, groups = self.task.X, len(self.task.X), range(self.n_groups)
+        reference = self._reference
         halves = halves_of(self.task, rng)
         named: list[Labels] = []
         gaps = np.zeros((self.n_groups, 2))
@@ -295,21 +296,16 @@ class _Work:
         for turn, (searched, judged) in enumerate((halves, halves[::-1])):
             sizes = in_proportion(self.sizes, len(searched), m)
             try:
-                learned = learn_groups(self.task, X[searched], sizes, rng)
+                learned = learn_groups(self.task, X[searched], reference[searched], sizes, rng)
             except Refusal:
                 return None
             losses = learned.row_losses(X)
-            own = learned.sized(losses, self.sizes)
-            same = matched(own, self._reference, self.n_groups)
-            named.append(same)
-            called = np.zeros(self.n_groups + 1, dtype=np.intp)  # which of its sides each group is
-            called[same] = own
+            named.append(learned.sized(losses, self.sizes))
             placed = learned.placed(losses[:, judged])
             rest = losses[0, judged], placed == 0
             for group in groups:
-                side = called[group + 1]
-                gap, each = gap_between((losses[side, judged], placed == side), rest)
-                gaps[group, turn] = gap
+                side = losses[group + 1, judged], placed == group + 1
+                gaps[group, turn], each = gap_between(side, rest)
                 influence[group, judged] += each / 2.0
         overlaps = [_jaccard(named[0] == group + 1, named[1] == group + 1) for group in groups]
         return [
@@ -346,11 +342,10 @@ class _Work:
         rows, m = part_of(self.task, rng), len(self.task.X)
         sizes = in_proportion(self.sizes, len(rows), m)
         try:
-            learned = learn_groups(self.task, self.task.X[rows], sizes, rng)
+            learned = learn_groups(self.task, self.task.X[rows], self._reference[rows], sizes, rng)
         except Refusal:
             return None
-        labels = learned.sized(learned.row_losses(self.everyone), self.found.sizes_[1:].tolist())
-        return matched(labels, self.found.labels_, self.n_groups)
+        return learned.sized(learned.row_losses(self.everyone), self.found.sizes_[1:].tolist())
 
     def runs(self, rngs: list[np.random.Generator], steps: Steps) -> list[Stability]:
         """Searches from other starts."""

@@ -78,7 +78,7 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_xlim(right=103.0)
     ax.set_xlabel("variance that is kept, %")
     ax.set_title("What is kept of each group")
-    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.14), ncols=2)
+    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.26), ncols=2)
     return ax
 
 

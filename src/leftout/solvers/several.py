@@ -82,7 +82,7 @@ class _Search:
         trail = [self._measured(peeled)]
         trail.append(refine(self.problem, trail[0]))
         self.means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
-        trail.append(self._anew(trail[-1]))
+        trail.append(anew(self.solver, self.problem, trail[-1], self.sizes, self.means))
         best, done = exchanged(self.problem, trail[-1], self.sizes is None)
         for start in self._random(best):
             end, settled = exchanged(self.problem, refine(self.problem, start), self.sizes is None)
@@ -103,24 +103,6 @@ class _Search:
             return solver
         return replace(solver, n_starts=max(affordable(lay_out(self.problem.narrow())) // _PART, 1))
 
-    def _anew(self, best: Sides) -> Sides:
-        """Each group searched anew, among the rows that the others leave, while that helps."""
-        if not isinstance(self.solver, Alternating):
-            return best
-        few = replace(self.solver, n_starts=_STARTS)
-        for _ in range(_ANEW):
-            before = best.value
-            for group in range(1, self.n_groups + 1):
-                labels = searched_anew(
-                    few, self.problem, best.labels, group, self.sizes, self.means
-                )
-                if not np.array_equal(labels, best.labels):
-                    other = refine(self.problem, self._measured(labels))
-                    best = max(best, other, key=lambda found: found.value)
-            if best.value <= before:
-                break
-        return best
-
     def _random(self, best: Sides) -> list[Sides]:
         """Random partitions of a tiny table, of the sizes found; half of others where free."""
         m, least = len(self.problem.X), self.problem.min_size
@@ -135,6 +117,25 @@ class _Search:
                 labels = np.concatenate([labels, more]).astype(np.int8)
             starts.append(self._measured(self.means.rng.permutation(labels)))
         return starts
+
+
+def anew(
+    solver: Solver, problem: Problem, best: Sides, sizes: Sequence[int] | None, means: Means
+) -> Sides:
+    """Each group searched anew, among the rows that the others leave, while that helps."""
+    if not isinstance(solver, Alternating):
+        return best
+    few, n_sides = replace(solver, n_starts=_STARTS), len(best.losses)
+    for _ in range(_ANEW):
+        before = best.value
+        for group in range(1, n_sides):
+            labels = searched_anew(few, problem, best.labels, group, sizes, means)
+            if not np.array_equal(labels, best.labels):
+                other = refine(problem, Sides.of(problem, labels, n_sides))
+                best = max(best, other, key=lambda found: found.value)
+        if best.value <= before:
+            break
+    return best
 
 
 def _result(trail: list[Sides], stopped: str) -> SearchResult:

@@ -1,0 +1,199 @@
+"""Audits of several left-out groups: planned, put together, and refused where they must be."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from jsonschema import Draft202012Validator
+
+import leftout
+from leftout import Refusal, datasets
+from leftout.asking import asked_by
+from leftout.auditing import several_steps
+from leftout.auditing.finding import Sized
+from leftout.auditing.settings import Settings
+from leftout.cli.common import as_option
+from leftout.cli.options import group_sizes, sides
+from leftout.evidence.counting import HowMany, Peeled
+from leftout.running import collected_notes
+
+SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
+ASKED = {"target": "paid", "n_components": 2, "n_groups": 3, "group_size": [30, 50]}
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, group = datasets.make_planted(260, 8, 2, [30, 50], random_state=0)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(X, columns=[f"score {i}" for i in range(8)])
+    table["town"] = np.array(["Ayton", "Beeley", "Corby"])[group]
+    rates = np.array([0.7, 0.2, 0.45])[group]
+    table["paid"] = np.where(rng.random(260) < rates, "yes", "no")
+    table["guess"] = np.where(rng.random(260) < 0.2 + 0.5 * (group == 2), "yes", "no")
+    return table
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    few = {"chance": 0, "runs": 0, "sensitive": ["town"], "prediction": "guess"}
+    return leftout.audit(table, positive="yes", **ASKED, **few)
+
+
+def test_each_group_is_told_beside_the_rest(found, table):
+    """Every number of the first audit.json that belongs to a group, from its definition."""
+    data = json.loads(found.json())
+    errors = [
+        f"{list(e.path)}: {e.message}" for e in Draft202012Validator(SCHEMA).iter_errors(data)
+    ]
+    assert not errors, errors[:5]
+    labels, X = found.partition.labels_, found.intake.X
+    losses = leftout.group_losses(X, labels, 2)
+    assert data["partition"]["sizes"] == np.bincount(labels).tolist()
+    assert sorted(data["partition"]["sizes"]) == [30, 50, 180]
+    np.testing.assert_allclose(data["partition"]["losses"], losses)
+    paid = (table["paid"] == "yes").to_numpy()
+    wrong = (table["guess"] != table["paid"]).to_numpy()
+    rest = labels == 0
+    for label, group in enumerate(data["groups"], start=1):
+        inside, details = labels == label, group["details"]
+        assert (group["label"], group["name"]) == (label, f"left out {label}")
+        np.testing.assert_allclose(group["loss"] - group["rest_loss"], losses[label] - losses[0])
+        outcome = group["outcome"]
+        np.testing.assert_allclose(outcome["left_out"]["value"], paid[inside].mean())
+        np.testing.assert_allclose(outcome["rest"]["value"], paid[rest].mean())
+        gap = details["prediction"]["gap"]["value"]
+        np.testing.assert_allclose(gap, wrong[inside].mean() - wrong[rest].mean())
+        assert details["harm"]["group"] == f"left-out group {label}"
+        by_feature = details["explanation"]["disparity_by_feature"]
+        np.testing.assert_allclose(
+            sum(line["disparity"] for line in by_feature), group["disparity"]
+        )
+        assert group["cross_fitted"] is not None and group["p_value"] is None
+    assert data["groups"][0]["loss"] > data["groups"][1]["loss"]
+
+
+def test_fair_pca_is_of_all_sides(found):
+    mended = found.mitigation
+    assert mended.names() == ["rest", "the left-out group 1", "the left-out group 2"]
+    np.testing.assert_allclose(mended.here.losses_before, found.partition.losses_)
+    assert mended.here.gap <= 1e-6 and "the gap to the best possible is" in found.html()
+
+
+def test_what_is_written_of_each_row(found):
+    rows = found.groups
+    called = np.array(["rest", "left out 1", "left out 2"])[found.partition.labels_]
+    assert (rows["group"] == called).all()
+    scored = found.partition.score_samples(
+        pd.DataFrame(found.intake.X, columns=found.encoder.get_feature_names_out())
+    )
+    assert (rows[["score_1", "score_2"]].to_numpy() == scored).all()
+
+
+def test_the_first_paragraph_names_each_group(found):
+    text = found.summary()
+    assert text.startswith("By sharing one PCA, 2 left-out groups of ")
+    assert "Group 1: " in text and "Group 2: " in text
+    codes = [finding.code for finding in found.findings]
+    assert codes[:2] == ["G001", "M001"] and len(codes) == len(set(codes))
+    assert found.findings[0].status == "not run"
+
+
+def work(**asked):
+    """What a plan is made from: 500 rows, and no search."""
+    settings = Settings(**asked)
+    posed = SimpleNamespace(problem=SimpleNamespace(d=3))
+    X = pd.DataFrame(np.zeros((500, 4)))
+    search = leftout.MaxDisparityPartition(3)
+    made = SimpleNamespace(settings=settings, X=X, rows=np.arange(500), posed=posed, search=search)
+    made.stages = SimpleNamespace(begin=lambda what: None)
+    return made
+
+
+PLANS = {
+    "a tenth each": ({"n_groups": 3}, [50, 50], "tenth"),
+    "half is the rest's": ({"n_groups": 9}, [31] * 8, "given"),
+    "one size for all": ({"n_groups": 4, "group_size": 40}, [40, 40, 40], "given"),
+    "a list": ({"n_groups": 3, "group_size": [40, 0.2]}, [40, 100], "given"),
+    "free": ({"n_groups": 3, "group_size": None}, None, "free"),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_how_large_groups_are(name):
+    asked, sizes, chosen = PLANS[name]
+    plan = several_steps._planned(work(**asked), None)
+    assert (plan.sizes, plan.chosen, plan.n_groups) == (sizes, chosen, asked["n_groups"] - 1)
+
+
+def counted(*sizes):
+    looked = [
+        Peeled(size=size, disparity=0.5, chance=0.3, p_value=0.025, tables=39) for size in sizes
+    ]
+    looked.append(Peeled(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9))
+    return HowMany(looked=looked, kind="copula")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size", "said"),
+    [
+        ((), None, "No number of groups goes beyond comparison tables; what follows tells of one"),
+        ((70,), Sized(70, "evidence"), "1 left-out group is more than comparison tables show"),
+    ],
+)
+def test_where_one_group_or_none_is_counted(monkeypatch, sizes, size, said):
+    """The audit is that of one group, and says why."""
+    monkeypatch.setattr(several_steps, "how_many", lambda *_, **__: counted(*sizes))
+    made, given = work(n_groups="auto"), []
+    made.audit = lambda *values: given.append(values)
+    with collected_notes() as notes:
+        several_steps.audit_groups(made, notes)
+    assert given == [(notes, None, None, size)]
+    assert any(said in note for note in notes)
+
+
+def test_groups_are_as_many_and_as_large_as_counted(monkeypatch):
+    monkeypatch.setattr(several_steps, "how_many", lambda *_, **__: counted(70, 110))
+    with collected_notes():
+        plan = several_steps._planned(work(n_groups="auto"), None)
+    assert (plan.n_groups, plan.sizes, plan.chosen) == (2, [70, 110], "evidence")
+
+
+REFUSED = {
+    "preset": ({"preset": "paper"}, "the preset 'paper' is a protocol for one left-out group"),
+    "encoding": ({"target": "paid", "encoding": "target"}, "looked at for one left-out group only"),
+    "evidence": ({"group_size": "evidence"}, "which sizes one left-out group"),
+    "many": ({"n_groups": 11}, "up to 9 left-out groups and the rest"),
+    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --chance 19 comparison"),
+    "few tables": ({"n_groups": "auto", "chance": 18}, "counts groups by --chance 19 comparison"),
+    "list": ({"n_groups": "auto", "group_size": [10, 20]}, "is a list, one size for each"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_made_for_one_group_is_refused(name):
+    asked, why = REFUSED[name]
+    with asked_by(as_option), pytest.raises(Refusal, match="--groups") as error:
+        Settings(**{"n_groups": 3} | asked).settled()
+    assert why in str(error.value)
+
+
+def test_tables_in_parts_are_searched_for_one_group(tmp_path, table):
+    for place in range(2):
+        table.to_csv(tmp_path / f"{place}.csv", index=False)
+    with pytest.raises(Refusal, match="passed over in parts is searched for one left-out group"):
+        leftout.audit(str(tmp_path / "*.csv"), engine="local", n_groups=3)
+
+
+def test_sizes_and_sides_of_the_command_line():
+    assert (sides("3"), sides(" auto "), sides("2")) == (3, "auto", 2)
+    assert group_sizes("150,20%") == [150, 0.2] and group_sizes("evidence") == "evidence"
+    for text in ("1", "x", "2.5", ""):
+        with pytest.raises(Refusal, match="neither a number of groups from 2"):
+            sides(text)
+    with pytest.raises(Refusal, match="--size x is neither"):
+        group_sizes("150,x")

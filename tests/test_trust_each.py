@@ -1,0 +1,167 @@
+"""Evidence for several groups: each beside the rest, by the slow and obvious definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leftout
+from leftout import MaxDisparityPartition, Refusal, datasets, explain, group_losses, trust_each
+from leftout.evidence.chance import Task
+from leftout.evidence.together import Together, in_proportion, matched, search_groups
+from leftout.search.one_of import NEITHER, one_of
+
+SIZES = [40, 80]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return datasets.make_planted(400, 9, 2, SIZES, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def search():
+    return MaxDisparityPartition(2, n_groups=3, group_size=SIZES, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def found(planted, search):
+    return search.fit(planted[0])
+
+
+@pytest.fixture(scope="module")
+def weighed(planted, search, found):
+    asked = {"chance": 19, "runs": 5, "splits": 3, "parts": 3}
+    return trust_each(search, planted[0], found=found, **asked)
+
+
+def test_a_view_is_the_group_beside_the_rest(planted, found):
+    """Rows of the other group are on neither side, and the rest is the rows of no group."""
+    X, _ = planted
+    losses = group_losses(X, found.labels_, 2)
+    for label, other in ((1, 2), (2, 1)):
+        view = one_of(found, label)
+        assert (view.labels_[found.labels_ == label] == 1).all()
+        assert (view.labels_[found.labels_ == other] == NEITHER).all()
+        assert (view.labels_[found.labels_ == 0] == 0).all()
+        np.testing.assert_allclose(view.losses_, losses[[0, label]])
+        assert view.sizes_.tolist() == [280, SIZES[label - 1]]
+        assert view.disparity_ == found.disparities_[label - 1]
+        assert view.left_out_.bound == found.bound_[label - 1]
+        assert (view.group_components_[1] == found.group_components_[label]).all()
+    assert one_of(found, 1).left_out_.size != one_of(found, 2).left_out_.size
+
+
+def test_of_one_group_the_view_is_the_search(planted):
+    found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(planted[0])
+    assert one_of(found, 1) is found
+
+
+@pytest.mark.parametrize("label", [0, 3, 1.0])
+def test_no_group_has_such_a_number(found, label):
+    with pytest.raises(Refusal, match="is no left-out group: found 2 left-out groups"):
+        one_of(found, label)
+
+
+def test_each_planted_group_is_a_group_of_its_own(weighed, found):
+    assert [each.verdict for each in weighed] == ["A", "A"]
+    assert [each.group_size for each in weighed] == SIZES
+    for label, each in enumerate(weighed, start=1):
+        assert each.partition.disparity_ == found.disparities_[label - 1]
+        assert (each.membership.group == (found.labels_ == label)).all()
+        np.testing.assert_allclose(each.parts.total, found.disparities_[label - 1])
+        np.testing.assert_allclose(each.parts.by_feature.sum(), found.disparities_[label - 1])
+        assert each.held_out.gap.low > 0.0 and each.held_out.splits == 3
+        assert each.stability.mean > 0.9 and len(each.stability.labels) == 5
+    first, second = (each.membership.shares for each in weighed)
+    assert first[found.labels_ == 1].mean() > 0.5 > first[found.labels_ == 2].mean()
+    assert second[found.labels_ == 2].mean() > 0.5 > second[found.labels_ == 1].mean()
+    assert (first + second <= 1.0).all()  # a search puts a row into one group
+
+
+def test_comparison_tables_are_searched_for_as_many_groups(planted):
+    """A group is held to the one of its size, of equal sizes to the one of its rank."""
+    X, _ = planted
+    task = Task.of(MaxDisparityPartition(2, random_state=0), X, sized=True)
+    law = task.law("gaussian")
+    for sizes in ([60, 60], [40, 80]):
+        rng = np.random.default_rng(5)
+        Y = law.draw(rng)
+        sides = search_groups(task.solver, task.pose(Y).problem, sizes, rng)
+        assert np.bincount(sides.labels).tolist() == [400 - sum(sizes), *sizes]
+        np.testing.assert_allclose(sides.losses, group_losses(Y, sides.labels, 2), atol=1e-9)
+        if sizes[0] == sizes[1]:
+            assert sides.losses[1] >= sides.losses[2]
+        drawn = Together(task, sizes)._drawn(law, np.random.default_rng(5), True)
+        np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
+        np.testing.assert_allclose(drawn.closer.by_feature.sum(axis=1), drawn.disparities)
+
+
+def test_groups_of_other_searches_are_matched_by_their_rows():
+    reference = np.array([1, 1, 1, 2, 2, 3, 0, 0])
+    other = np.array([3, 3, 0, 1, 1, 2, 2, 0], dtype=np.int8)
+    assert matched(other, reference, 3).tolist() == [1, 1, 0, 2, 2, 3, 3, 0]
+    assert matched(reference.astype(np.int8), reference, 3).tolist() == reference.tolist()
+
+
+def test_sizes_in_proportion_leave_a_rest():
+    assert in_proportion([40, 80], 200, 400) == [20, 40]
+    assert in_proportion([1, 1], 10, 400) == [1, 1]
+    assert sum(in_proportion([200, 199], 11, 400)) < 11
+
+
+def test_an_explanation_stands_beside_the_rest(planted, found):
+    """Losses and columns are compared with label 0, sentences with all other rows."""
+    X, group = planted
+    table = np.column_stack([X, group])
+    for label in (1, 2):
+        told = explain.group(found, X, table, label=label)
+        np.testing.assert_allclose(told.disparity_by_feature.sum(), found.disparities_[label - 1])
+        rest, mine = (group[found.labels_ == side] for side in (0, label))
+        line = next(line for line in told.alignment if line.column == "x9")
+        np.testing.assert_allclose(line.means, (mine.mean(), rest.mean()))
+        covered = (group == label).sum()
+        assert told.sentence.text == f"x9 = {label}" and told.sentence.covered == covered
+        scores = naive_scores(X, found.labels_, label)
+        np.testing.assert_allclose(told.feature_scores.left_out, scores[0])
+        np.testing.assert_allclose(told.feature_scores.rest, scores[1])
+    with pytest.raises(Refusal, match="one is told of at a time"):
+        explain.group(found, X, table)
+
+
+def naive_scores(X, labels, label):
+    rows = X - X.mean(axis=0)
+    each = []
+    for side in (label, 0):
+        values, vectors = np.linalg.eigh(rows[labels == side].T @ rows[labels == side])
+        scores = vectors[:, -2:] ** 2 @ values[-2:]
+        each.append(100.0 * scores / scores.sum())
+    return each
+
+
+def test_costs_stand_beside_the_rest(planted):
+    """The same errors as where groups and rest are compared two by two."""
+    X, group = planted
+    own = np.linalg.svd(X[group == 2])[2][0]
+    y = np.random.default_rng(0).random(400) < 1.0 / (1.0 + np.exp(-4.0 * X @ own))
+    asked = {"models": "logistic", "repeats": 1, "folds": 3, "bootstrap": 99}
+    found = leftout.harm(X, y, group, 2, rest=0, **asked)
+    assert found.rest == "rest" and [cost.side for cost in found.costs[::6]] == [
+        "left-out group 1", "left-out group 2",
+    ]  # fmt: skip
+    for label in (1, 2):
+        one = found.of(f"left-out group {label}")
+        cost = one.cost()
+        for side, mine in ((one.group, cost.cost), ("rest", cost.rest_cost)):
+            errors = [one.at(side, variant).value for variant in ("shared PCA", "all columns")]
+            np.testing.assert_allclose(mine.value, errors[0] - errors[1])
+        np.testing.assert_allclose(cost.extra_cost.value, cost.cost.value - cost.rest_cost.value)
+    with pytest.raises(Refusal, match="goes with labels 0 for the rest and 1, 2"):
+        leftout.harm(X, y, group == 1, 2, rest=0)
+    with pytest.raises(Refusal, match="give 0, with a search's labels"):
+        leftout.harm(X, y, group, 2, rest=1)
+
+
+def test_several_groups_are_weighed_by_their_own_function(planted, search):
+    with pytest.raises(Refusal, match=r"leftout\.trust_each weighs several"):
+        leftout.trust(search, planted[0])
