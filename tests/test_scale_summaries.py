@@ -21,6 +21,7 @@ from leftout.scale.planning import plan
 from leftout.scale.survey import Survey, Surveyed
 from leftout.scale.texts import Adding, Texts
 from leftout.tables.cleaning import MISSING, WAYS
+from leftout.tables.said.reading import Reading
 from leftout.tables.tallies import median
 
 
@@ -188,7 +189,7 @@ def test_passes_merged_in_any_tree_are_the_same(table):
         asked.append((function, merge))
         return in_order(function, items, merge)
 
-    plan(chunks, fold, target="y", encoding="target")
+    plan(chunks, fold, Reading(target="y", encoding="target"))
     assert {type(each) for each, _ in asked} == {Survey, GapsPass, MeansPass}
     for function, merge in asked:
         parts = [function(chunk) for chunk in chunks]

@@ -78,13 +78,12 @@ class Work:
         """Read, encode, and settle what all later steps share."""
         of_sample, of_trust = generator(settings.random_state).spawn(2)
         intake = take_in(
-            source, target=settings.target, positive=settings.positive,
-            prediction=settings.prediction, categorical=settings.categorical,
-            numeric=settings.numeric, drop=settings.drop, sensitive=settings.sensitive,
-            missing=settings.missing, dictionary=settings.dictionary, encoding=settings.encoding,
-            sample=settings.sample, smooth=settings.smooth, once=settings.preset is None,
+            source,
+            settings,
+            sample=settings.sample,
+            once=settings.preset is None,
             rng=of_sample,
-        )  # fmt: skip
+        )
         search = MaxDisparityPartition(
             settings.n_components, min_group_size=settings.min_group_size,
             n_groups=settings.n_groups, loss=settings.loss, centering=settings.centering,

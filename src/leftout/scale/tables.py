@@ -16,7 +16,8 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
 from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.scale.clusters import Dask
-from leftout.scale.csv import private_folder, stored
+from leftout.scale.csv import stored
+from leftout.scale.dask_frames import copied, is_dask
 from leftout.scale.engines import Engine, Local
 from leftout.scale.planning import rows_at
 from leftout.tables.files.fetching import TEXT, file_name, is_address
@@ -99,8 +100,8 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     limit, copies = _limit(memory), ExitStack()
     name: str | None = None
     source: Any
-    if _is_dask(table):
-        source = _stored(table, copies)
+    if is_dask(table):
+        source = copied(table, copies)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
         if is_address(source) or (
@@ -199,38 +200,6 @@ def _limit(memory: int | str | None) -> int:
         return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # another system
         return 4 * 10**9
-
-
-def _is_dask(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
-def _stored(table: Any, copies: ExitStack) -> str:
-    """A Dask collection, computed part by part and written to Parquet in a private folder, once."""
-    import pandas as pd
-
-    folder = copies.enter_context(private_folder())
-    for place, part in enumerate(_partitions(table)):
-        made = part.compute()
-        if not isinstance(made, pd.DataFrame):
-            made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
-        if len(made):
-            made.to_parquet(folder / f"part-{place:06d}.parquet", index=False)
-    return str(folder)
-
-
-def _partitions(table: Any) -> Iterator[Any]:
-    """The parts of a Dask data frame or array, whole rows each."""
-    if hasattr(table, "get_partition"):
-        yield from (table.get_partition(place) for place in range(table.npartitions))
-        return
-    if getattr(table, "ndim", None) != 2:
-        raise Refusal(
-            f"Found a Dask {type(table).__name__} where a table is needed. Pass a data frame, or "
-            "an array of two dimensions."
-        )
-    table = table.rechunk({1: -1})
-    yield from (table.blocks[place] for place in range(table.numblocks[0]))
 
 
 def opened(

@@ -140,13 +140,7 @@ class Scaled:
     ) -> Scaled:
         """Read and encode what is needed, and settle what all later steps share."""
         seed = asked.random_state if isinstance(asked.random_state, int) else 0
-        plan = planning.plan(
-            parts.chunks, passes.fold, target=asked.target, positive=asked.positive,
-            prediction=asked.prediction, categorical=asked.categorical, numeric=asked.numeric,
-            drop=asked.drop, sensitive=asked.sensitive, missing=asked.missing,
-            dictionary=asked.dictionary, encoding=asked.encoding, smooth=asked.smooth, seed=seed,
-            sample=SAMPLE,
-        )  # fmt: skip
+        plan = planning.plan(parts.chunks, passes.fold, asked, seed=seed, sample=SAMPLE)
         table = OverChunks(plan, parts.chunks, passes.fold)
         search = MaxDisparityPartition(
             asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
