@@ -119,7 +119,7 @@ ASKED = {
 }  # fmt: skip
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(
     seed=st.integers(0, 10_000),
     m=st.integers(60, 300),
@@ -176,8 +176,9 @@ def few(monkeypatch):
     monkeypatch.setattr(scale_texts, "MOST", 32)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("asked", ["plain", "parts", "means", "without"])
+@pytest.mark.parametrize(
+    ("seed", "asked"), [(0, "plain"), (1, "parts"), (2, "means"), (0, "without")]
+)
 def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     table = mixed(np.random.default_rng(seed), 1500)
     table.loc[3, "when"] = pd.Timestamp("2020-02-03 05:00")

@@ -33,6 +33,7 @@ from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
 from leftout.search.fitted import for_same_size
+from leftout.search.groups import KnownGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
 from leftout.tables.intake import Intake, take_in
@@ -72,6 +73,7 @@ class Work:
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
     part: pd.DataFrame
     stages: Stages
+    exact: Callable[[KnownGroups], KnownGroups] | None = None  # where X is a sample, on all rows
 
     @classmethod
     def on(cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages) -> Work:
@@ -211,6 +213,8 @@ class Work:
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self._wide, n_jobs, begin(_NAME)
         )
+        if known is not None and self.exact is not None:
+            known = self.exact(known)
         so_far(named=named, known=known)
         also = more_groups(named, known)
         paid = costs(found, self.intake, also, asked, n_jobs, begin(_COST))

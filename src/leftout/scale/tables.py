@@ -97,7 +97,15 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
-    limit, copies = _limit(memory), ExitStack()
+    with ExitStack() as copies:
+        parts = _in_parts(table, engine, memory, copies)
+        if parts is not None:  # copies go when nobody has the table any more
+            finalize(parts, copies.pop_all().close)
+    return parts
+
+
+def _in_parts(table: Any, engine: Any, memory: int | str | None, copies: ExitStack) -> Parts | None:
+    limit = _limit(memory)
     name: str | None = None
     source: Any
     if is_dask(table):
@@ -113,7 +121,7 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     elif isinstance(table, list | tuple) and table and _are_paths(table):
         source = [os.fspath(each) for each in table]
         if len(source) == 1:
-            return in_parts(source[0], engine, memory)
+            return _in_parts(source[0], engine, memory, copies)
         name = Path(source[0]).parent.name or None
     elif type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
         source = table
@@ -135,9 +143,7 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     chunks = copies.enter_context(stored(paths)) if kinds == {True} else listed(paths)
     files = {path: _print(path) for path in paths}
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
-    parts = Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
-    finalize(parts, copies.close)  # copies go when nobody has the table any more
-    return parts
+    return Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
 
 
 def _are_paths(table: Sequence[Any]) -> bool:

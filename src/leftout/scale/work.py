@@ -30,7 +30,7 @@ from leftout.core.ceilings import ceiling_of
 from leftout.core.components import check_components
 from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
 from leftout.core.moments import Moments, build_about_mean
-from leftout.core.passes import moments_about_mean
+from leftout.core.passes import moments_about_mean, moments_and_rows
 from leftout.core.problem import Problem
 from leftout.evidence.trusting import EVIDENCE
 from leftout.explain.scores import split_losses
@@ -39,6 +39,7 @@ from leftout.running import Report, Stages, clean_interrupts, collected_notes, n
 from leftout.scale import planning
 from leftout.scale.chunks import Chunk
 from leftout.scale.engines import Engine, Local
+from leftout.scale.known import on_all_rows
 from leftout.scale.planning import Plan
 from leftout.scale.recount import recounted
 from leftout.scale.rows import OverChunks
@@ -49,7 +50,7 @@ from leftout.search.pose import Posed
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means, SearchResult
 from leftout.solvers.passing import LARGE, search_passes
-from leftout.solvers.sampling import Whole
+from leftout.solvers.sampling import Whole, drawn
 from leftout.tables.intake import Intake
 
 # Rows that are looked at one by one.
@@ -60,7 +61,7 @@ _FEWEST = 20
 ALL_ROWS = (
     "table", "columns", "pca", "partition", "groups", "mitigation",
     "explanation.disparity_by_feature", "explanation.sentence", "explanation.outcome",
-    "explanation.alignment",
+    "explanation.alignment", "known.all_rows",
 )  # fmt: skip
 OF_SAMPLE = (
     "explanation.rules", "explanation.feature_scores", "explanation.typical",
@@ -149,7 +150,8 @@ class Scaled:
         )  # fmt: skip
         given = None if asked.group_size == EVIDENCE else asked.group_size
         search.set_params(group_size=given).check_names()
-        rule, pooled = Loss.named(asked.loss, asked.centering), moments_about_mean(table)
+        rule = Loss.named(asked.loss, asked.centering)
+        pooled = moments_of(table)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)
         explained = shared.eigenvalues / shared.eigenvalues.sum()
@@ -195,7 +197,13 @@ class Scaled:
                 "random, with sizes in proportion."
             )
         sample = self._posed(X.to_numpy(), smallest)
-        work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages)
+        exact = None
+        if len(X) < m:
+            exact = functools.partial(
+                on_all_rows, plan=self.plan, chunks=self.parts.chunks, fold=self.passes.fold,
+                pooled=self.pooled, V=self.shared.components,
+            )  # fmt: skip
+        work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages, exact)
         mended = functools.partial(self._mended, found, result)
         start = work.started(looked_at, None, mended, notes)
         assert result.sides is not None
@@ -309,6 +317,17 @@ class Scaled:
             ),
             end=lambda: None if self.passes.state is None else self.passes.state.end(),
         )
+
+
+def moments_of(table: OverChunks) -> Moments:
+    """Moments of all rows; what a search will draw is read on the way."""
+    m, n = table.n_rows, table.n_features
+    if m * n <= LARGE:
+        return moments_about_mean(table)
+    places = np.union1d(*drawn(generator(finding.FIXED), m, n))
+    pooled, rows = moments_and_rows(table, places)
+    table.hold(places, rows)
+    return pooled
 
 
 def scored(
