@@ -14,7 +14,7 @@ from leftout.scale.work import run_in_parts
 
 ASKED = {"target": "ok", "sensitive": ["sex"], "n_components": 3, "quick": True}
 # Rows of the table, and of the sample that is looked at.
-ROWS, SAMPLED = 2400, 800
+ROWS, SAMPLED = 3600, 1200
 
 
 def mixed(m, seed=0):

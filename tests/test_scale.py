@@ -241,7 +241,7 @@ def test_bad_folders_write_nothing(tmp_path):
         ({"engine": "spark"}, "is not known; it must be one of 'memory', 'local', 'dask'"),
         ({"engine": "local", "sample": 100}, "passed over in parts"),
         ({"engine": "local", "preset": "paper"}, "passed over in parts"),
-        ({"engine": "local", "group_size": 3}, "in the sample of 800"),
+        ({"engine": "local", "group_size": 3}, "in the sample of 1,200"),
         ({"engine": "local", "memory": "much"}, "not an amount of memory"),
         ({"engine": "dask"}, "no client of one is there"),
     ],
@@ -269,7 +269,7 @@ def test_a_dask_collection(local, table):
 def test_a_dask_array(table):
     da = pytest.importorskip("dask.array")
     X = table[0][[f"v{j}" for j in (0, 1, 2, 4, 5, 6, 7)]].to_numpy()
-    array = da.from_array(X, chunks=(900, 3))
+    array = da.from_array(X, chunks=(1300, 3))
     asked = {"n_components": 3, "quick": True}
     found = leftout.audit(array, engine="local", **asked)
     whole = leftout.audit(array, engine="memory", **asked)

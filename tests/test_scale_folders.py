@@ -162,6 +162,26 @@ def test_an_index_that_pandas_kept_is_a_column_if_it_has_a_name(tmp_path):
     assert listed(tmp_path / "in")[0].layout.names == ("x",)
 
 
+def test_feather_in_parts(tmp_path, folder):
+    pytest.importorskip("pyarrow.feather")
+    table = mixed(np.random.default_rng(0), 120)
+    (tmp_path / "in").mkdir()
+    for place in range(3):
+        path = tmp_path / "in" / f"{place}.feather"
+        part = table[40 * place : 40 * (place + 1)].reset_index(drop=True)
+        part.to_feather(path, chunksize=15)
+    parts = in_parts(str(tmp_path / "in"), "local")
+    assert [chunk.n_rows for chunk in parts.chunks] == [40, 40, 40]
+    X = encoded(plan(parts.chunks), parts.chunks)
+    np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
+    assert in_parts(str(path), "local").chunks[0].n_rows == 40 and in_parts(str(path)) is None
+    with pytest.raises(Refusal, match="'2.feather' is Feather, and others are Parquet"):
+        in_parts([str(folder / "a.parquet"), str(path)], "local")
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(Refusal, match="'2.feather' cannot be read as a Feather table"):
+        in_parts(str(tmp_path / "in"), "local")
+
+
 def test_a_dask_frame_is_its_parts(tmp_path, monkeypatch):
     dd = pytest.importorskip("dask.dataframe")
     table = mixed(np.random.default_rng(0), 120).drop(columns=["order"])

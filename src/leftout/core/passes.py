@@ -135,12 +135,12 @@ class Taking:
 
 def moments_about_mean(table: AllRows) -> Moments:
     """Moments of all rows about their mean, in one pass: ``build_about_mean`` for any table."""
-    return moments_and_rows(table, np.empty(0, dtype=np.intp))[0]
-
-
-def moments_and_rows(table: AllRows, places: Places) -> tuple[Moments, Array]:
-    """The same and the rows of some places, rising, in the same pass."""
     first = table.take(np.arange(min(moments.FIRST, table.n_rows)))
+    return moments_and_rows(table, first, np.empty(0, dtype=np.intp))[0]
+
+
+def moments_and_rows(table: AllRows, some: Array, places: Places) -> tuple[Moments, Array]:
+    """The same and the rows of some places, rising, in one pass; ``some`` rows are known before."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        found = table.run(Taking(Sums(moments.near_origin(first)), places))
+        found = table.run(Taking(Sums(moments.near_origin(some)), places))
         return moments.about_own_mean(found.moments), np.concatenate(found.rows)

@@ -19,6 +19,7 @@ from leftout.scale.clusters import Dask
 from leftout.scale.csv import stored
 from leftout.scale.dask_frames import copied, is_dask
 from leftout.scale.engines import Engine, Local
+from leftout.scale.feather import FEATHER, as_parquet
 from leftout.scale.planning import rows_at
 from leftout.tables.files.fetching import TEXT, file_name, is_address
 from leftout.tables.reading import Source
@@ -132,18 +133,31 @@ def _in_parts(table: Any, engine: Any, memory: int | str | None, copies: ExitSta
                 "their paths, or leave the engine out."
             )
         return None
-    paths = paths_of(source, (*STORED, *TEXT))
-    kinds = {path.lower().endswith(TEXT) for path in paths}
-    if len(kinds) > 1:
-        other = next(path for path in paths if path.lower().endswith(TEXT))
-        raise Refusal(
-            f"{shown(file_name(other))!r} is text, and others are Parquet; the parts of a table "
-            "are files of one kind. Name those of one kind."
-        )
-    chunks = copies.enter_context(stored(paths)) if kinds == {True} else listed(paths)
+    paths = paths_of(source, (*STORED, *TEXT, *FEATHER))
+    chunks = _chunks(paths, copies)
     files = {path: _print(path) for path in paths}
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
     return Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
+
+
+def _chunks(paths: list[str], copies: ExitStack) -> list[Chunk]:
+    """Chunks of files of one kind; of text and Feather, those of a private copy."""
+    kinds = [_kind(path) for path in paths]
+    if len(set(kinds)) > 1:
+        other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
+        rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
+        raise Refusal(
+            f"{shown(file_name(paths[other]))!r} is {kinds[other]}, and others are {rest}; the "
+            "parts of a table are files of one kind. Name those of one kind."
+        )
+    if kinds[0] == "text":
+        return copies.enter_context(stored(paths))
+    return listed(as_parquet(paths, copies) if kinds[0] == "Feather" else paths)
+
+
+def _kind(path: str) -> str:
+    name = path.lower()
+    return "text" if name.endswith(TEXT) else "Feather" if name.endswith(FEATHER) else "Parquet"
 
 
 def _are_paths(table: Sequence[Any]) -> bool:
@@ -162,11 +176,11 @@ def _needs_parts(path: str, engine: Any, limit: int) -> bool:
     kind = path.lower()
     if kind.endswith(TEXT):
         return engine is not None or os.path.getsize(path) * _BYTE > limit
-    if not kind.endswith((".parquet", ".pq")):
-        if engine is None:
-            return False
+    if not kind.endswith(STORED):
+        if engine is None or kind.endswith(FEATHER):
+            return engine is not None
         raise Refusal(
-            f"{asking('engine', engine)} passes over Parquet or CSV files, not over "
+            f"{asking('engine', engine)} passes over Parquet, Feather or CSV files, not over "
             f"{shown(file_name(path))!r}. Store it as Parquet, or leave the engine out."
         )
     if engine is not None:

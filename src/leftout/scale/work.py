@@ -29,8 +29,8 @@ from leftout.checks import Refusal, generator
 from leftout.core.ceilings import ceiling_of
 from leftout.core.components import check_components
 from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
-from leftout.core.moments import Moments, build_about_mean
-from leftout.core.passes import moments_about_mean, moments_and_rows
+from leftout.core.moments import FIRST, Moments, build_about_mean
+from leftout.core.passes import moments_and_rows
 from leftout.core.problem import Problem
 from leftout.evidence.trusting import EVIDENCE
 from leftout.explain.scores import split_losses
@@ -151,7 +151,8 @@ class Scaled:
         given = None if asked.group_size == EVIDENCE else asked.group_size
         search.set_params(group_size=given).check_names()
         rule = Loss.named(asked.loss, asked.centering)
-        pooled = moments_of(table)
+        intake = plan.intake(parts.name)
+        pooled = moments_of(table, intake.X)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)
         explained = shared.eigenvalues / shared.eigenvalues.sum()
@@ -160,7 +161,6 @@ class Scaled:
         if d != len(shared.components):
             shared = check_components(rule, whole, d)
         search.set_params(n_components=d, group_size=None)
-        intake = plan.intake(parts.name)
         return cls(parts, plan, table, passes, intake, search, pooled, shared, asked, stages)
 
     @property
@@ -319,14 +319,15 @@ class Scaled:
         )
 
 
-def moments_of(table: OverChunks) -> Moments:
+def moments_of(table: OverChunks, sample: Array) -> Moments:
     """Moments of all rows; what a search will draw is read on the way."""
     m, n = table.n_rows, table.n_features
-    if m * n <= LARGE:
-        return moments_about_mean(table)
-    places = np.union1d(*drawn(generator(finding.FIXED), m, n))
-    pooled, rows = moments_and_rows(table, places)
-    table.hold(places, rows)
+    places = np.empty(0, dtype=np.intp)
+    if m * n > LARGE:
+        places = np.union1d(*drawn(generator(finding.FIXED), m, n))
+    pooled, rows = moments_and_rows(table, sample[:FIRST], places)
+    if len(places):
+        table.hold(places, rows)
     return pooled
 
 
