@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 
-def table(kind, rows, columns=50):
-    rng = np.random.default_rng(0)
+def table(kind, rows, columns=50, seed=0):
+    rng = np.random.default_rng(seed)
     X = np.empty((rows, columns))
     for start in range(0, rows, 10_000):  # in pieces, so that making it leaves no trace in memory
         part = X[start : start + 10_000]
@@ -66,7 +66,7 @@ def main(kind, rows):
     print(json.dumps(result))
 
 
-def setting(kind, rows, d, size):
+def setting(kind, rows, d, size, seed=0):
     """One setting: CPU time of a search against that of a PCA fit, and the memory it takes."""
     from sklearn.decomposition import PCA
 
@@ -76,7 +76,7 @@ def setting(kind, rows, d, size):
     MaxDisparityPartition(d, group_size=size, random_state=0).fit(small)  # compile
     PCA(svd_solver="covariance_eigh").fit(small)
     del small
-    X = table(kind, rows)
+    X = table(kind, rows, seed=seed)
     before = peak()
     start = time.process_time()
     found = MaxDisparityPartition(d, group_size=size, random_state=0).fit(X)
@@ -109,4 +109,5 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:
         main(sys.argv[1], int(sys.argv[2]))
     else:
-        setting(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), as_size(sys.argv[4]))
+        seed = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+        setting(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), as_size(sys.argv[4]), seed)

@@ -21,6 +21,7 @@ from leftout.evidence.weighing import weighing_of
 from leftout.running import Steps, one_thread
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
+from leftout.tables.said.reading import Reading
 
 FILES = {
     "students": ("students_dropout.csv.gz", "Target"),
@@ -39,7 +40,7 @@ def taken_in(name):
         given, source = {"target": target}, Source.of(str(paper_data.FOLDER / file))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        intake = take_in(source, rng=np.random.default_rng(0), **given)
+        intake = take_in(source, Reading(**given), rng=np.random.default_rng(0))
     return intake.X, intake.telling
 
 

@@ -14,6 +14,7 @@ import paper_data
 from leftout.running import collected_notes
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
+from leftout.tables.said.reading import Reading
 
 # The target and the sensitive columns of each table, as its documentation has them. The faces have
 # no sensitive column: who is hidden behind sunglasses stands in.
@@ -83,7 +84,7 @@ def stored(name):
 def named(table, **options):
     """The relations that an audit would name."""
     with collected_notes():
-        found = take_in(Source.of(table), rng=np.random.default_rng(0), **options)
+        found = take_in(Source.of(table), Reading(**options), rng=np.random.default_rng(0))
     return [*found.leaks, *found.copies, *found.proxies]
 
 

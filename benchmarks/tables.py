@@ -304,9 +304,10 @@ _WHOLE = """
 import numpy as np
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
+from leftout.tables.said.reading import Reading
 def work():
-    rng = np.random.default_rng(0)
-    take_in(Source.of(path), target="income", sensitive=["sex", "race"], rng=rng)
+    reading = Reading(target="income", sensitive=["sex", "race"])
+    take_in(Source.of(path), reading, rng=np.random.default_rng(0))
 """
 
 

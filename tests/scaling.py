@@ -13,6 +13,8 @@ from leftout.scale.engines import Local, Tree, silent
 from leftout.scale.work import run_in_parts
 
 ASKED = {"target": "ok", "sensitive": ["sex"], "n_components": 3, "quick": True}
+# Rows of the table, and of the sample that is looked at.
+ROWS, SAMPLED = 3600, 1200
 
 
 def mixed(m, seed=0):
@@ -32,7 +34,7 @@ def mixed(m, seed=0):
     return table, planted
 
 
-def stored(folder, m=6000, files=3, seed=0):
+def stored(folder, m=ROWS, files=3, seed=0):
     """The table in a folder of Parquet files of two row groups each."""
     folder.mkdir()
     table, planted = mixed(m, seed)
@@ -99,4 +101,7 @@ class KillsItsWorker:
         return self.function(item)
 
 
-__all__ = ["ASKED", "KillsItsWorker", "Meddling", "Shuffled", "mixed", "run_in_parts", "said"]
+__all__ = [
+    "ASKED", "ROWS", "SAMPLED", "KillsItsWorker", "Meddling", "Shuffled", "mixed", "run_in_parts",
+    "said",
+]  # fmt: skip

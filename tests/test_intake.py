@@ -15,11 +15,14 @@ from leftout.checks import Refusal
 from leftout.running import collected_notes
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
+from leftout.tables.said.reading import Reading
 
 
-def taken(table, **options):
+def taken(table, sample=None, **options):
     with collected_notes():
-        return take_in(Source.of(table), rng=np.random.default_rng(0), **options)
+        return take_in(
+            Source.of(table), Reading(**options), sample=sample, rng=np.random.default_rng(0)
+        )
 
 
 def named(name: str) -> tuple[pd.DataFrame, str]:
@@ -182,7 +185,7 @@ def test_means_of_codes_are_doubted():
     table = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
     table["status"] = rng.choice([1, 2, 7], 80)
     with collected_notes() as notes:
-        take_in(Source.of(table), target="status", rng=np.random.default_rng(0))
+        take_in(Source.of(table), Reading(target="status"), rng=np.random.default_rng(0))
     assert any("status looks like codes, but its mean is compared" in note for note in notes)
 
 

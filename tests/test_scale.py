@@ -21,8 +21,9 @@ from leftout import MaxDisparityPartition, Refusal
 from leftout.cli import main
 from leftout.scale import work
 from leftout.scale.engines import Local
+from leftout.scale.tables import in_parts
 from leftout.solvers import alternating
-from scaling import ASKED, Meddling, Shuffled, said, stored
+from scaling import ASKED, ROWS, SAMPLED, Meddling, Shuffled, said, stored
 
 SCHEMA = json.loads((Path(leftout.__file__).parent / "report" / "schema.json").read_text())
 
@@ -33,7 +34,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "LARGE", 0)
         patch.setattr(alternating, "LARGE", 0)
-        patch.setattr(work, "SAMPLE", 2000)
+        patch.setattr(work, "SAMPLE", SAMPLED)
         yield
 
 
@@ -48,16 +49,26 @@ def table(folder):
 
 
 @pytest.fixture(scope="module")
-def local(table, folder):
-    return leftout.audit(str(folder), engine="local", **ASKED)
+def counting():
+    """The local engine, which says how often it has folded."""
+    return Meddling(0, None)
 
 
-def test_as_in_memory(local, table, folder):
-    whole = leftout.audit(str(folder / "*.parquet"), engine="memory", **ASKED)
+@pytest.fixture(scope="module")
+def local(table, folder, counting):
+    return leftout.audit(str(folder), engine=counting, **ASKED)
+
+
+@pytest.fixture(scope="module")
+def whole(table, folder):
+    return leftout.audit(str(folder / "*.parquet"), engine="memory", **ASKED)
+
+
+def test_as_in_memory(local, whole):
     assert whole.chunks is None and local.chunks.n_chunks == 6 and local.chunks.n_files == 3
     assert np.array_equal(local.partition.labels_, whole.partition.labels_)
     places = local.intake.rows
-    assert len(places) == 2000
+    assert len(places) == SAMPLED
     assert_allclose(local.intake.X, whole.intake.X[places], atol=1e-12)
     ours, theirs = local.partition, whole.partition
     for name in ("losses_", "disparity_", "retained_", "retained_own_", "mean_", "sizes_"):
@@ -86,23 +97,22 @@ def test_the_sentence_is_counted_on_all_rows(local, table):
         covered = sentence.covers(frame)
         inside = covered & (local.partition.labels_ == 1)
         assert (sentence.covered, sentence.count) == (covered.sum(), inside.sum())
-        assert (sentence.size, sentence.n_rows) == (600, 6000)
+        assert (sentence.size, sentence.n_rows) == (ROWS // 10, ROWS)
 
 
-def test_groups_of_all_rows(local, folder):
+def test_groups_of_all_rows(local, whole):
     groups = local.groups
-    assert groups["row"].tolist() == list(range(6000))
+    assert groups["row"].tolist() == list(range(ROWS))
     assert ((groups["group"] == "left out") == (local.partition.labels_ == 1)).all()
-    whole = leftout.audit(str(folder), engine="memory", **ASKED)
     assert_allclose(groups["score"], whole.scores, rtol=1e-9, atol=1e-12)
 
 
 def test_what_comes_from_all_rows_is_said(local):
     data = local.to_dict()
     validate(json.loads(local.json()), SCHEMA)
-    assert data["schema_version"] == "2.1" and data["table"]["rows"] == 6000
+    assert data["schema_version"] == "2.1" and data["table"]["rows"] == ROWS
     assert "partition" in data["scale"]["all_rows"] and "trust" in data["scale"]["sample"]
-    assert any("come from all 6,000 rows" in note for note in local.notes)
+    assert any(f"come from all {ROWS:,} rows" in note for note in local.notes)
 
 
 def test_tasks_that_finish_in_any_order(local, folder):
@@ -115,9 +125,9 @@ def test_a_list_a_dataset_and_one_file(local, folder, tmp_path, table):
     import pyarrow.dataset as ds
 
     paths = sorted(map(str, folder.iterdir()))
-    assert said(leftout.audit(paths, engine="local", **ASKED)) == said(local)
-    source = ds.dataset(str(folder), format="parquet")
-    assert said(leftout.audit(source, engine="local", **ASKED)) == said(local)
+    chunks = in_parts(str(folder), "local").chunks
+    assert in_parts(paths, "local").chunks == chunks
+    assert in_parts(ds.dataset(str(folder), format="parquet"), "local").chunks == chunks
     one = tmp_path / "one.parquet"
     table[0].to_parquet(one, index=False)
     found = leftout.audit(one, engine="local", **ASKED)
@@ -125,26 +135,42 @@ def test_a_list_a_dataset_and_one_file(local, folder, tmp_path, table):
 
 
 def test_the_engine_is_chosen_by_size(folder, table):
-    assert leftout.audit(str(folder), **ASKED).chunks is None
-    found = leftout.audit(str(folder), memory="1MB", **ASKED)
-    assert found.chunks is not None and found.chunks.engine == "local"
+    assert in_parts(str(folder)).whole and in_parts(str(folder), "memory", "1MB").whole
+    small = in_parts(str(folder), memory="1MB")
+    with small.engine(None, None, "1MB") as engine:
+        assert not small.whole and isinstance(engine, Local)
 
 
 def test_text_in_parts(local, table, tmp_path):
-    for place, rows in enumerate(np.array_split(np.arange(6000), 3)):
+    for place, rows in enumerate(np.array_split(np.arange(ROWS), 3)):
         table[0].iloc[rows].to_csv(tmp_path / f"part-{place}.csv", index=False)
     found = leftout.audit(str(tmp_path / "*.csv"), engine="local", **ASKED)
     assert np.array_equal(found.partition.labels_, local.partition.labels_)
-    assert len(found.groups) == 6000
+    assert len(found.groups) == ROWS
 
 
-def test_a_whole_audit_on_the_sample(folder, table):
-    asked = ASKED | {"quick": False, "chance": 19, "runs": 0}
-    found = leftout.audit(str(folder), engine="local", **asked)
+def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
+    frame, _ = stored(tmp_path / "data", 1200)
+    monkeypatch.setattr(work, "SAMPLE", 400)
+    # the sample is searched as small tables are: passes over it would take a hundred times longer
+    monkeypatch.setattr(alternating, "LARGE", 1 << 22)
+    asked = ASKED | {"quick": False, "chance": 9, "runs": 0}
+    found = leftout.audit(str(tmp_path / "data"), engine="local", **asked)
     validate(json.loads(found.json()), SCHEMA)
-    assert found.trust.verdict in "ABCD" and found.trust.of_rows == 2000
+    assert found.trust.verdict in "ABCD" and found.trust.of_rows == 400
     assert found.harm is not None and found.known is not None and found.named is not None
     assert "<html" in found.html()
+    X = leftout.audit(frame, **ASKED).intake.X
+    groups = {line["text"]: line for line in found.to_dict()["known"]}
+    for sex in "fm":
+        told, mask = groups[f"sex = {sex}"], (frame["sex"] == sex).to_numpy()
+        losses = leftout.group_losses(X, mask, n_components=3)
+        assert told["all_rows"]["size"] == mask.sum() and told["size"] < mask.sum()
+        assert_allclose(told["all_rows"]["loss"], losses[1], rtol=1e-9)
+        assert_allclose(told["all_rows"]["rest_loss"], losses[0], rtol=1e-9)
+        assert f"on all rows {mask.sum():,} rows lose" in str(
+            next(group for group in found.known.groups if group.text == told["text"])
+        )
 
 
 def test_the_command(folder, table, tmp_path, local):
@@ -215,7 +241,7 @@ def test_bad_folders_write_nothing(tmp_path):
         ({"engine": "spark"}, "is not known; it must be one of 'memory', 'local', 'dask'"),
         ({"engine": "local", "sample": 100}, "passed over in parts"),
         ({"engine": "local", "preset": "paper"}, "passed over in parts"),
-        ({"engine": "local", "group_size": 3}, "in the sample of 2,000"),
+        ({"engine": "local", "group_size": 3}, "in the sample of 1,200"),
         ({"engine": "local", "memory": "much"}, "not an amount of memory"),
         ({"engine": "dask"}, "no client of one is there"),
     ],
@@ -235,7 +261,7 @@ def test_a_dask_collection(local, table):
     frame = dd.from_pandas(table[0], npartitions=3)
     found = leftout.audit(frame, engine="local", **ASKED)
     assert np.array_equal(found.partition.labels_, local.partition.labels_)
-    assert len(found.groups) == 6000  # the copy is there as long as the result
+    assert len(found.groups) == ROWS  # the copy is there as long as the result
     with pytest.raises(Refusal, match=r"Dask DataFrame, whose rows .* Call .compute\(\)"):
         MaxDisparityPartition(2).fit(frame[["v0", "v1", "v2"]])
 
@@ -243,7 +269,7 @@ def test_a_dask_collection(local, table):
 def test_a_dask_array(table):
     da = pytest.importorskip("dask.array")
     X = table[0][[f"v{j}" for j in (0, 1, 2, 4, 5, 6, 7)]].to_numpy()
-    array = da.from_array(X, chunks=(2500, 3))
+    array = da.from_array(X, chunks=(1300, 3))
     asked = {"n_components": 3, "quick": True}
     found = leftout.audit(array, engine="local", **asked)
     whole = leftout.audit(array, engine="memory", **asked)
@@ -259,7 +285,7 @@ from leftout.scale import work
 from leftout.solvers import alternating
 import leftout
 work.LARGE = alternating.LARGE = 0
-work.SAMPLE = 2000
+work.SAMPLE = scaling.SAMPLED
 folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
 engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))
 found = leftout.audit(folder, engine=engine, state=state, **scaling.ASKED)
@@ -275,18 +301,16 @@ def run(*words, **more):
     )  # fmt: skip
 
 
-def test_a_killed_driver_goes_on_where_it_was(folder, table, local, tmp_path):
+def test_a_killed_driver_goes_on_where_it_was(folder, local, counting, tmp_path):
     state = tmp_path / ".unfinished"
     died = run(folder, state, 6, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
     assert died.returncode == -signal.SIGKILL
     done = sorted(path.name for path in state.iterdir())
     assert done == [*(f"000{number}.pickle" for number in range(1, 6)), "begun.json"]
-    counting = Meddling(0, None)
-    found = leftout.audit(str(folder), engine=counting, state=state, **ASKED)
+    again = Meddling(0, None)
+    found = leftout.audit(str(folder), engine=again, state=state, **ASKED)
     assert said(found) == said(local) and not state.exists()
-    fresh = Meddling(0, None)
-    leftout.audit(str(folder), engine=fresh, **ASKED)
-    assert counting.folds == fresh.folds - 5
+    assert again.folds == counting.folds - 5
 
 
 def test_more_blas_threads_change_nothing(folder, table, local):

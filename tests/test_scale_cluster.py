@@ -22,7 +22,7 @@ from leftout.scale.engines import Local, silent
 from leftout.scale.planning import plan
 from leftout.scale.rows import OverChunks
 from leftout.solvers import alternating
-from scaling import ASKED, KillsItsWorker, said, stored
+from scaling import ASKED, SAMPLED, KillsItsWorker, said, stored
 
 pytest.importorskip("distributed", reason="the extra 'scale' is not installed")
 # what distributed leaves behind when its processes are killed
@@ -39,7 +39,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "LARGE", 0)
         patch.setattr(alternating, "LARGE", 0)
-        patch.setattr(work, "SAMPLE", 2000)
+        patch.setattr(work, "SAMPLE", SAMPLED)
         paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
         patch.setenv("PYTHONPATH", paths)  # for workers, which unpickle functions of tests
         yield

@@ -94,13 +94,10 @@ def written(columns, folder, suffix=".csv", separator=",", encoding="utf-8"):
     return folder / "parts", whole
 
 
-def assert_like_memory(parts, whole, **options):
+def assert_like_memory(parts, whole):
     with stored(parts) as chunks:
-        assert_same(
-            plan(chunks, **options),
-            chunks,
-            take_in(Source.of(whole), rng=np.random.default_rng(0), **options),
-        )
+        taken = take_in(Source.of(whole), rng=np.random.default_rng(0))
+        assert_same(plan(chunks), chunks, taken)
 
 
 @pytest.fixture(autouse=True)

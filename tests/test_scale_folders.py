@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,9 @@ import pytest
 
 from leftout import Refusal
 from leftout.scale.chunks import listed, n_rows_of
-from leftout.scale.dask_frames import is_dask, written
 from leftout.scale.planning import plan
+from leftout.scale.tables import in_parts
+from leftout.tables.said.reading import Reading
 from test_scale_tables import assert_same, encoded, in_memory, mixed
 
 
@@ -116,13 +119,13 @@ def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
     lists = part(tmp_path / "l", "l.parquet", {"a": [[1]] * 30, "x": np.arange(30.0) ** 2})
     with pytest.raises(Refusal, match="The column 'a' holds lists in its cells"):
         plan(listed(lists))
-    assert plan(listed(lists), drop=["a"]).encoder.features_ == ["x"]
+    assert plan(listed(lists), reading=Reading(drop=["a"])).encoder.features_ == ["x"]
     with pytest.raises(Refusal, match="The target of a table in files is one of its columns"):
-        plan(listed(lists), target=np.arange(30))
+        plan(listed(lists), reading=Reading(target=np.arange(30)))
 
 
-def test_three_thousand_columns_are_as_in_memory(tmp_path):
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3000)))
+def test_a_thousand_columns_are_as_in_memory(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 1000)))
     table.columns = [f"x{each}" for each in table]
     part(tmp_path / "in", "a.parquet", table[:20])
     part(tmp_path / "in", "b.parquet", table[20:])
@@ -147,7 +150,7 @@ def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
     assert kinds["name"] == ("identifier", "20,000 values in 20,000 rows, without spaces")
     assert kinds["said"] == ("free text", "20,000 values in 20,000 rows, 20,000 of them once")
     with pytest.raises(Refusal, match="The column 'said' is to be read as categories"):
-        plan(listed(tmp_path / "in"), sample=100, categorical=["said"])
+        plan(listed(tmp_path / "in"), reading=Reading(categorical=["said"]), sample=100)
 
 
 def test_an_index_that_pandas_kept_is_a_column_if_it_has_a_name(tmp_path):
@@ -159,14 +162,47 @@ def test_an_index_that_pandas_kept_is_a_column_if_it_has_a_name(tmp_path):
     assert listed(tmp_path / "in")[0].layout.names == ("x",)
 
 
-def test_a_dask_frame_is_its_parts(tmp_path):
+def test_feather_in_parts(tmp_path, folder):
+    pytest.importorskip("pyarrow.feather")
+    table = mixed(np.random.default_rng(0), 120)
+    (tmp_path / "in").mkdir()
+    for place in range(3):
+        path = tmp_path / "in" / f"{place}.feather"
+        part = table[40 * place : 40 * (place + 1)].reset_index(drop=True)
+        part.to_feather(path, chunksize=15)
+    parts = in_parts(str(tmp_path / "in"), "local")
+    assert [chunk.n_rows for chunk in parts.chunks] == [40, 40, 40]
+    X = encoded(plan(parts.chunks), parts.chunks)
+    np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
+    assert in_parts(str(path), "local").chunks[0].n_rows == 40 and in_parts(str(path)) is None
+    with pytest.raises(Refusal, match="'2.feather' is Feather, and others are Parquet"):
+        in_parts([str(folder / "a.parquet"), str(path)], "local")
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(Refusal, match="'2.feather' cannot be read as a Feather table"):
+        in_parts(str(tmp_path / "in"), "local")
+
+
+def test_a_dask_frame_is_its_parts(tmp_path, monkeypatch):
     dd = pytest.importorskip("dask.dataframe")
     table = mixed(np.random.default_rng(0), 120).drop(columns=["order"])
     frame = dd.from_pandas(table, npartitions=12, sort=False)
-    assert is_dask(frame) and not is_dask(table)
-    with written(frame, tmp_path) as chunks:
-        planned = plan(chunks)
-        X = encoded(planned, chunks)
-        assert len(chunks) == 12
-    np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
+    frame = frame[frame["number"] > frame["number"].min().compute()]  # one part may be empty
+    kept = table[table["number"] > table["number"].min()]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    parts = in_parts(frame, "local")
+    planned = plan(parts.chunks)
+    X = encoded(planned, parts.chunks)
+    assert len(parts.chunks) == 12
+    np.testing.assert_allclose(X, in_memory(kept, tmp_path).X, rtol=0.0, atol=1e-12)
+    del parts
+    gc.collect()  # the copy is there as long as the table
     assert [path.name for path in tmp_path.iterdir()] == ["whole.parquet"]
+    with pytest.raises(Refusal, match="The Dask DataFrame has no rows"):
+        in_parts(frame[frame["number"] < 0.0], "local")
+    with pytest.raises(Refusal, match="Part 1 of the Dask DataFrame cannot be written .*: no good"):
+        in_parts(frame.map_partitions(_bad, meta=frame._meta), "local")
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.parquet"]
+
+
+def _bad(part):
+    raise ArithmeticError("no good")

@@ -12,15 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leftout.core.moments import merge as merge_moments
 from leftout.scale import numbers, texts
 from leftout.scale.chunks import in_order, listed
 from leftout.scale.gaps import Gaps, GapsPass
+from leftout.scale.known import GroupSums
 from leftout.scale.means import MeansPass, merged
 from leftout.scale.numbers import Counter, floats_of, keys_of
 from leftout.scale.planning import plan
 from leftout.scale.survey import Survey, Surveyed
 from leftout.scale.texts import Adding, Texts
 from leftout.tables.cleaning import MISSING, WAYS
+from leftout.tables.columns import Column
+from leftout.tables.conditions import Condition
+from leftout.tables.said.reading import Reading
 from leftout.tables.tallies import median
 
 
@@ -167,6 +172,37 @@ def test_a_median_of_counts_is_that_of_rows(pairs):
     assert median(values, counts) == pytest.approx(np.median(np.repeat(values, counts)), rel=1e-15)
 
 
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000), places)
+def test_moments_by_group_merged_are_the_whole(seed, places):
+    rng, m = np.random.default_rng(seed), 90
+    X, codes = rng.normal(size=(m, 3)), rng.integers(-1, 3, (2, m)).astype(np.int32)
+    columns = {name: Column(name, codes[i], ("a", "b", "c")) for i, name in enumerate("xy")}
+    is_ = {
+        name: [Condition(name, "=", "", value) for value in "ab"]
+        + [Condition(name, "missing", "")] for name in "xy"
+    }  # fmt: skip
+    ways = (
+        tuple((each,) for each in is_["x"]),
+        tuple((one, other) for one in is_["x"] for other in is_["y"]),
+    )
+    sums = GroupSums(None, ways, X.mean(axis=0))
+
+    def over(rows):
+        return sums.over(X[rows], {name: column.take(rows) for name, column in columns.items()})
+
+    parts = [over(part) for part in cut(np.arange(m), places)]
+    merged, whole = reduce(merge_moments, parts), over(np.arange(m))
+    for one, other in zip(merged, whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-11)
+    for place, code in enumerate((0, 1, -1)):
+        rows = X[codes[0] == code] - X.mean(axis=0)
+        assert whole.count[place] == len(rows)
+        np.testing.assert_allclose(whole.second[place], rows.T @ rows, rtol=0.0, atol=1e-11)
+    both = X[(codes[0] == 1) & (codes[1] == -1)] - X.mean(axis=0)
+    np.testing.assert_allclose(whole.total[3 + 3 + 2], both.sum(axis=0), rtol=0.0, atol=1e-11)
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     """Numbers with gaps, a category and a target, in one file of many row groups."""
@@ -188,7 +224,7 @@ def test_passes_merged_in_any_tree_are_the_same(table):
         asked.append((function, merge))
         return in_order(function, items, merge)
 
-    plan(chunks, fold, target="y", encoding="target")
+    plan(chunks, fold, Reading(target="y", encoding="target"))
     assert {type(each) for each, _ in asked} == {Survey, GapsPass, MeansPass}
     for function, merge in asked:
         parts = [function(chunk) for chunk in chunks]

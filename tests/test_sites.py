@@ -16,6 +16,7 @@ from leftout.running import collected_notes
 from leftout.scale.agreed import Agreed
 from leftout.scale.sites import CANNOT, SiteMoments, audit_sites, read_sites, take_moments
 from leftout.tables.reading import Source
+from leftout.tables.said.reading import Reading
 
 
 def people(m, seed=0):
@@ -39,7 +40,7 @@ def people(m, seed=0):
 @pytest.fixture(scope="module")
 def agreed():
     with collected_notes():
-        return Agreed.on(Source(people(900)), 20, sensitive=["sex", "age", "town"])
+        return Agreed.on(Source(people(900)), 20, Reading(sensitive=["sex", "age", "town"]))
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def _written(folder, content):
 
 def test_another_plan_is_refused_by_name(agreed, sites, tables, tmp_path):
     with collected_notes():
-        other = Agreed.on(Source(people(900, 5)), 20, sensitive=["sex"])
+        other = Agreed.on(Source(people(900, 5)), 20, Reading(sensitive=["sex"]))
         site = take_moments(other, tables[1])
     paths = [tmp_path / "one.npz", tmp_path / "two.npz"]
     for path, each in zip(paths, (sites[0], site), strict=True):

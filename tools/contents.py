@@ -40,7 +40,9 @@ SOURCES = (
     "docs/peers.md",
     "tools/dist.py",
 )
-_LEFTOVERS = re.compile(r"__pycache__|\.py[co]$|\.nb[ic]$|(^|/)\.(venv|git/|numba|peers|mypy_cache)")
+_LEFTOVERS = re.compile(
+    r"__pycache__|\.py[co]$|\.nb[ic]$|(^|/)\.(venv|git/|numba|peers|mypy_cache)"
+)
 
 
 class Wrong(Exception):

@@ -16,6 +16,7 @@ from leftout.evidence.trusting import EVIDENCE
 from leftout.search.several import AUTO, check_n_groups
 from leftout.search.sizes import TENTH
 from leftout.tables.files.fetching import bare
+from leftout.tables.said.reading import Reading
 
 # Sides that an audit tells of, the rest among them.
 MOST_SIDES = 10
@@ -24,24 +25,14 @@ _SETTLED = ("group_size", "chance")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Reading):
     """Every choice that a result depends on; threads and folders are not among them.
 
-    The first are the parameters of :func:`leftout.audit`. ``solver``, ``loss``, ``centering`` and
-    ``smooth`` (of target-encoded categories) come from a preset. ``command`` are the words of the
-    command line, where there was one.
+    How the table is read, and the other parameters of :func:`leftout.audit`. ``solver``, ``loss``,
+    ``centering`` and ``smooth`` come from a preset. ``command`` are the words of the command line,
+    where there was one.
     """
 
-    target: Any = None
-    positive: Any = None
-    prediction: Any = None
-    categorical: Iterable[Any] | None = None
-    numeric: Iterable[Any] | None = None
-    drop: Iterable[Any] | None = None
-    sensitive: Iterable[Any] | None = None
-    missing: Any = None
-    dictionary: Any = None
-    encoding: str = "free"
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
     group_size: int | float | str | Sequence[int | float] | None = TENTH
@@ -56,7 +47,6 @@ class Settings:
     solver: str = "alternating"
     loss: str = "excess"
     centering: str = "global"
-    smooth: float | str = "auto"
     command: str | None = None
 
     def settled(self) -> Settings:

@@ -31,6 +31,7 @@ from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, note, one_thread
+from leftout.search.groups import KnownGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
 from leftout.search.several import AUTO, Sides
@@ -79,19 +80,19 @@ class Work:
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
     part: pd.DataFrame
     stages: Stages
+    exact: Callable[[KnownGroups], KnownGroups] | None = None  # where X is a sample, on all rows
 
     @classmethod
     def on(cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages) -> Work:
         """Read, encode, and settle what all later steps share."""
         of_sample, of_trust = generator(settings.random_state).spawn(2)
         intake = take_in(
-            source, target=settings.target, positive=settings.positive,
-            prediction=settings.prediction, categorical=settings.categorical,
-            numeric=settings.numeric, drop=settings.drop, sensitive=settings.sensitive,
-            missing=settings.missing, dictionary=settings.dictionary, encoding=settings.encoding,
-            sample=settings.sample, smooth=settings.smooth, once=settings.preset is None,
+            source,
+            settings,
+            sample=settings.sample,
+            once=settings.preset is None,
             rng=of_sample,
-        )  # fmt: skip
+        )
         search = MaxDisparityPartition(
             settings.n_components, min_group_size=settings.min_group_size,
             n_groups=settings.n_groups, loss=settings.loss, centering=settings.centering,
@@ -221,6 +222,8 @@ class Work:
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self.wide, n_jobs, begin(NAME)
         )
+        if known is not None and self.exact is not None:
+            known = self.exact(known)
         so_far(named=named, known=known)
         also = more_groups(named, known)
         paid = costs(found, self.intake, also, asked, n_jobs, begin(COST))

@@ -73,17 +73,19 @@ def _taken_in(source: Source, given: dict[str, Any]) -> Intake:
     from leftout.checks import generator
     from leftout.cli import options
     from leftout.tables.intake import take_in
+    from leftout.tables.said.reading import Reading
 
     column, positive = options.target(given["target"], source.table)
     chosen: dict[str, Any] = {
         name: options.names(given[name], source.table, name)
         for name in ("categorical", "numeric", "drop", "sensitive")
     }
-    return take_in(
-        source, target=column, positive=positive, missing=given["missing"] or None,
-        dictionary=given["dictionary"], sample=given["sample"],
-        rng=generator(given["seed"]).spawn(1)[0], **chosen,
+    reading = Reading(
+        target=column, positive=positive, missing=given["missing"] or None,
+        dictionary=given["dictionary"], **chosen,
     )  # fmt: skip
+    rng = generator(given["seed"]).spawn(1)[0]
+    return take_in(source, reading, sample=given["sample"], rng=rng)
 
 
 def _found(

@@ -33,6 +33,7 @@ def plan(
         from leftout.running import collected_notes
         from leftout.scale.agreed import Agreed
         from leftout.tables.reading import Source
+        from leftout.tables.said.reading import Reading
 
         source = Source.of(table, sheet)
         said: dict[str, Any] = {
@@ -40,7 +41,7 @@ def plan(
         }
         said |= {"missing": missing or None, "dictionary": dictionary}
         with collected_notes() as notes:
-            agreed = Agreed.on(source, smallest, **said)
+            agreed = Agreed.on(source, smallest, Reading(**said))
         _write(out_file, agreed.json(), (*source.notes, *notes))
     groups = sum(len(each.groups) for each in agreed.attributes)
     click.echo(

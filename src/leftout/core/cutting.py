@@ -31,10 +31,12 @@ _BELOW, _ABOVE, _INSIDE = 0, 1, 2
 _IGNORED = 1e-3
 # So many values at a time are in single precision: with their products they stay in cache.
 _STEP = 1 << 17
+# Rows that are turned at a time, from columns side by side to rows.
+_TILE = 64
 # Squares below this vanish in single precision.
 _VANISHING = 1e-30
 # Rows inside a bracket come with the pass if they have at most this many values.
-_CARRIED = 1 << 21
+_CARRIED = 1 << 22
 # How many standard deviations of a sample's count a bracket goes to either side, at first.
 WIDTH = 3.0
 
@@ -81,7 +83,9 @@ class Form:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is scored again
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                _shorten(some, self.origin, short, norms)
+                # blocks that were made column by column are read that way
+                by_column = some.strides[0] < some.strides[1]
+                (_shorten_columns if by_column else _shorten)(some, self.origin, short, norms)
                 Z = np.matmul(short[: len(some)], factors, out=products[: len(some)])
                 _sides(Z, signs, norms, error, low, high, sides[start : start + step])
         return sides
@@ -101,6 +105,22 @@ def _shorten(X: Array, origin: Array, short: Single, norms: Single) -> None:
             short[i, j] = value
             norm += value * value
         norms[i] = norm
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _shorten_columns(X: Array, origin: Array, short: Single, norms: Single) -> None:
+    """The same where the cells of a column lie side by side: some rows at a time stay in cache."""
+    m, n = X.shape
+    for first in range(0, m, _TILE):
+        last = min(first + _TILE, m)
+        for j in range(n):
+            for i in range(first, last):
+                short[i, j] = np.float32(X[i, j] - origin[j])
+        for i in range(first, last):
+            norm = np.float32(0.0)
+            for j in range(n):
+                norm += short[i, j] * short[i, j]
+            norms[i] = norm
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})

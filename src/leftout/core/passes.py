@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,8 +110,37 @@ class Sums:
         return moments.merge(a, b)
 
 
+class Taken(NamedTuple):
+    """Moments, and some rows on the way."""
+
+    moments: Moments
+    rows: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Taking:
+    """The pass that takes moments, and the rows of some places, rising, in the same reading."""
+
+    sums: Sums
+    places: Places
+
+    def over(self, rows: Array, start: int) -> Taken:
+        low, high = np.searchsorted(self.places, [start, start + len(rows)])
+        some = np.ascontiguousarray(rows[self.places[low:high] - start])
+        return Taken(self.sums.over(rows, start), (some,))
+
+    def merge(self, a: Taken, b: Taken) -> Taken:
+        return Taken(self.sums.merge(a.moments, b.moments), a.rows + b.rows)
+
+
 def moments_about_mean(table: AllRows) -> Moments:
     """Moments of all rows about their mean, in one pass: ``build_about_mean`` for any table."""
     first = table.take(np.arange(min(moments.FIRST, table.n_rows)))
+    return moments_and_rows(table, first, np.empty(0, dtype=np.intp))[0]
+
+
+def moments_and_rows(table: AllRows, some: Array, places: Places) -> tuple[Moments, Array]:
+    """The same and the rows of some places, rising, in one pass; ``some`` rows are known before."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        return moments.about_own_mean(table.run(Sums(moments.near_origin(first))))
+        found = table.run(Taking(Sums(moments.near_origin(some)), places))
+        return moments.about_own_mean(found.moments), np.concatenate(found.rows)

@@ -33,6 +33,7 @@ from leftout.tables.said.declared import Declared
 from leftout.tables.said.dictionary import Dictionary
 from leftout.tables.said.entries import Entry
 from leftout.tables.said.missing import Missing
+from leftout.tables.said.reading import Reading
 from leftout.tables.said.values import Written
 from leftout.wording import shown
 
@@ -74,9 +75,9 @@ class Agreed:
     attributes: tuple[Attribute, ...]
 
     @classmethod
-    def on(cls, source: Source, smallest: int, **said: Any) -> Agreed:
-        """Learn from a table; ``said`` are options of an audit that say what columns are."""
-        intake = take_in(source, **said, rng=np.random.default_rng(0))
+    def on(cls, source: Source, smallest: int, reading: Reading) -> Agreed:
+        """Learn from a table."""
+        intake = take_in(source, reading, rng=np.random.default_rng(0))
         attributes = []
         for column in intake.hidden:
             groups = banded(column, _BANDS, smallest)

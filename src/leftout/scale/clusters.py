@@ -129,13 +129,17 @@ class Dask:
     def here(cls, memory: str | int | None = None, n_workers: int | None = None) -> Dask:
         """On a cluster of this machine's cores, started for it; its dashboard on loopback only."""
         distributed, stack = _distributed(), ExitStack()
-        cluster = stack.enter_context(
-            distributed.LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                dashboard_address="127.0.0.1:0", memory_limit=memory or "auto",
-                silence_logs="CRITICAL",
-            )
-        )  # fmt: skip
+        import dask
+
+        # nobody reads the profile that workers would take of themselves a hundred times a second
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0", memory_limit=memory or "auto",
+                    silence_logs="CRITICAL",
+                )
+            )  # fmt: skip
         return cls(stack.enter_context(distributed.Client(cluster, set_as_default=False)), stack)
 
     def close(self) -> None:

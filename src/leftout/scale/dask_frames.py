@@ -1,55 +1,63 @@
-"""A Dask DataFrame, written to Parquet once: its parts are then chunks like any other."""
+"""A Dask data frame or array, written to Parquet once: its parts are then chunks like any other."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 from leftout.checks import Refusal
-from leftout.scale.chunks import Chunk, listed
 from leftout.scale.csv import private_folder
 from leftout.tables.files.fetching import short
 
 
 def is_dask(table: Any) -> bool:
-    """Whether a table is a Dask DataFrame; asks nobody who is not there already."""
-    module = type(table).__module__.split(".")[0]
-    return module in ("dask", "dask_expr") and hasattr(table, "to_parquet")
+    """Whether a table is a Dask collection; asks nobody who is not there already."""
+    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-@contextmanager
-def written(table: Any, folder: str | os.PathLike[str] | None = None) -> Iterator[list[Chunk]]:
-    """The chunks of a Dask DataFrame, in a private copy that is gone in the end.
+def copied(table: Any, copies: ExitStack) -> str:
+    """The private folder of a Dask collection, computed part by part; gone when ``copies`` close.
 
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-    folder : path or None
-        Where the copy is written, which every worker must reach; None: where the system has
-        temporary files.
+    Parts without rows are left out. As in memory, an index is no column.
     """
-    with private_folder(folder) as place:
-        named = table.index.name is not None
+    import pandas as pd
+
+    folder, some = copies.enter_context(private_folder()), False
+    for place, part in enumerate(_partitions(table)):
         try:
-            table.to_parquet(str(place / "table"), write_index=named, write_metadata_file=False)
+            made = part.compute()
+            if not isinstance(made, pd.DataFrame):
+                made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
+            if len(made):
+                made.to_parquet(folder / f"part-{place:06d}.parquet", index=False)
+                some = True
         except MemoryError:
             raise
         except Exception as error:  # whatever its tasks raise
             raise Refusal(
-                f"The Dask DataFrame cannot be written to Parquet: {short(error)}. Compute its "
-                "columns first, or write it yourself and pass the folder."
+                f"Part {place + 1} of the {_called(table)} cannot be written to Parquet: "
+                f"{short(error)}. Compute its columns first, or write it yourself and pass the "
+                "folder."
             ) from error
-        yield listed(_with_rows(place / "table"))
+    if not some:
+        raise Refusal(f"The {_called(table)} has no rows; a table with some is needed.")
+    return str(folder)
 
 
-def _with_rows(folder: Any) -> list[str]:
-    """The files of a folder that have rows, in the order of the partitions."""
-    import pyarrow.parquet as pq
+def _partitions(table: Any) -> Iterator[Any]:
+    """The parts of a Dask data frame or array, whole rows each."""
+    if hasattr(table, "get_partition"):
+        yield from (table.get_partition(place) for place in range(table.npartitions))
+        return
+    if getattr(table, "ndim", None) != 2:
+        raise Refusal(
+            f"Found a {_called(table)} where a table is needed. Pass a data frame, or an array of "
+            "two dimensions."
+        )
+    table = table.rechunk({1: -1})
+    yield from (table.blocks[place] for place in range(table.numblocks[0]))
 
-    paths = sorted(folder.glob("*.parquet"), key=lambda path: int(path.name.split(".")[1]))
-    held = [str(path) for path in paths if pq.ParquetFile(path).metadata.num_rows]
-    if not held:
-        raise Refusal("The Dask DataFrame has no rows; a table with some is needed.")
-    return held
+
+def _called(table: Any) -> str:
+    return f"Dask {type(table).__name__}"

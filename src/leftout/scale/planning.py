@@ -7,7 +7,7 @@ comes out is a fitted encoder, and a way to read any chunk with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.asking import asking
-from leftout.checks import Refusal, check_choice
+from leftout.checks import Refusal
 from leftout.scale.chunks import Chunk, in_order, n_rows_of
 from leftout.scale.gaps import learn_by_passes
 from leftout.scale.reading import Encoding, Reader
@@ -24,11 +24,12 @@ from leftout.scale.survey import Marks, Survey, Surveyed
 from leftout.scale.texts import MOST
 from leftout.tables.columns import Column, find, found
 from leftout.tables.deciding import Decided, decide
-from leftout.tables.encoder import ENCODINGS, TableEncoder
+from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats, as_read
 from leftout.tables.intake import Intake, check_length, check_width
 from leftout.tables.judging.codes import evenly
 from leftout.tables.said.declared import Declared
+from leftout.tables.said.reading import Reading
 from leftout.wording import shortened
 
 if TYPE_CHECKING:
@@ -160,19 +161,8 @@ class Plan:
 def plan(
     chunks: Sequence[Chunk],
     fold: Fold = in_order,
+    reading: Reading = Reading(),  # noqa: B008 - it is frozen
     *,
-    target: Any = None,
-    positive: Any = None,
-    prediction: Any = None,
-    categorical: Iterable[Any] | None = None,
-    numeric: Iterable[Any] | None = None,
-    drop: Iterable[Any] | None = None,
-    sensitive: Iterable[Any] | None = None,
-    missing: Any = None,
-    dictionary: Any = None,
-    encoding: str = "free",
-    smooth: float | str = "auto",
-    once: bool = True,
     sample: int = SAMPLE,
     seed: int | None = 0,
 ) -> Plan:
@@ -183,25 +173,23 @@ def plan(
     chunks : list of Chunk
     fold : callable
         ``fold(function, chunks, merge)``: every chunk's result, merged in their order.
+    reading : Reading
     sample : int
         Rows that can be looked at together, drawn by their places with ``seed``; all if there are
         no more.
     """
-    check_choice("encoding", encoding, ENCODINGS)
     layout, n_rows = chunks[0].layout, n_rows_of(chunks)
     names = list(layout.names)
-    for what, given in (("target", target), ("prediction", prediction)):
+    for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
             raise Refusal(
                 f"The {what} of a table in files is one of its columns; {what} is "
                 f"{type(given).__name__}. Name the column."
             )
-    declared = Declared.of(
-        names, categorical=categorical, numeric=numeric, missing=missing, dictionary=dictionary
-    )
+    declared = reading.declared(names)
     check_width(len(names))
     check_length(n_rows)
-    unread = frozenset(map(str, found(names, drop, "drop")))
+    unread = frozenset(map(str, found(names, reading.drop, "drop")))
     places, spaced = drawn(n_rows, sample, seed), evenly(n_rows).astype(np.int64)
     every = np.union1d(places, spaced)
     marks = _marks(declared, names)
@@ -233,20 +221,13 @@ def plan(
     def learn(encoder: TableEncoder, called: list[str], columns: list[Column], *more: Any) -> int:
         readers = [reader(*pair) for pair in zip(called, columns, strict=True)]
         _, y = more
-        outcome = None if y is None else reader(find(names, target, "target"), y)
+        outcome = None if y is None else reader(find(names, reading.target, "target"), y)
         return learn_by_passes(
             encoder, called, columns, *more, chunks=chunks, fold=fold, readers=readers,
             target=outcome,
         )  # fmt: skip
 
-    decided = decide(
-        raw, declared, learn, target=target, positive=positive, prediction=prediction,
-        sensitive=sensitive, drop=drop, once=once,
-        encoder=TableEncoder(
-            categorical, numeric=numeric, missing=missing, dictionary=dictionary,
-            encoding=encoding, smooth=smooth,
-        ),
-    )  # fmt: skip
+    decided = decide(raw, declared, learn, reading)
     every_one = [*decided.searched, *decided.columns, decided.target, decided.prediction]
     made = {column.name: column for column in every_one if column is not None}
     readers = {

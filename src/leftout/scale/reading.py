@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.compiling import kernel
 from leftout.scale.cells import as_texts, raw_column, whole_numbers
 from leftout.tables.cleaning import read_alike
 from leftout.tables.columns import Column
@@ -148,12 +149,16 @@ class Encoding:
             if table is not None:
                 width = table.values.shape[1]
                 for feature in range(width):
-                    np.take(table.values[:, feature], column.values, out=made[at + feature])
+                    # a gap, -1, is the last; without "wrap" what is taken is copied once more
+                    one = np.ascontiguousarray(table.values[:, feature])
+                    np.take(one, column.values, out=made[at + feature], mode="wrap")
                 if place in flagged:
                     missing[place] = column.values < 0
             elif isinstance(plan.becomes, Numbers) and column.numbers is not None:
                 width = int(plan.becomes.low < plan.becomes.high)
-                missing[place] = _scaled(plan.becomes, column, made[at : at + width])
+                scaled = _scaled(plan.becomes, column, made[at : at + width], place in flagged)
+                if scaled is not None:
+                    missing[place] = scaled
             else:
                 read = plan.becomes.read(column)
                 width = read.values.shape[1]
@@ -169,17 +174,29 @@ class Encoding:
         return made.T
 
 
-def _scaled(becomes: Numbers, column: Column, out: Floats) -> NDArray[np.bool_]:
-    """Numbers from 0 to 1, as :meth:`leftout.tables.encoding.Numbers.read` has them."""
+def _scaled(
+    becomes: Numbers, column: Column, out: Floats, flagged: bool
+) -> NDArray[np.bool_] | None:
+    """Numbers from 0 to 1, as :meth:`leftout.tables.encoding.Numbers.read` has them.
+
+    Returns where they are missing, if somebody asks.
+    """
     values: Any = column.numbers
-    missing = np.isnan(values)
     if len(out):
-        filled = np.where(missing, becomes.median, values) if missing.any() else values
         unit = 1.0 if np.isfinite(becomes.high - becomes.low) else 2.0
-        low, high = becomes.low / unit, becomes.high / unit
-        np.clip(filled, becomes.low, becomes.high, out=out[0])
-        if unit != 1.0:
-            out[0] /= unit
-        out[0] -= low
-        out[0] /= high - low
-    return missing
+        _to_unit(values, becomes.low, becomes.high, becomes.median, unit, out[0])
+    return np.isnan(values) if flagged else None
+
+
+@kernel
+def _to_unit(
+    values: Floats, low: float, high: float, median: float, unit: float, out: Floats
+) -> None:
+    """All in one turn: gaps filled, ends cut off, and what is left from 0 to 1."""
+    width = high / unit - low / unit
+    for i in range(len(values)):
+        value = values[i]
+        value = median if value != value else value
+        value = low if value < low else value
+        value = high if value > high else value
+        out[i] = (value / unit - low / unit) / width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -31,6 +31,11 @@ class OverChunks:
     plan: Plan
     chunks: Sequence[Chunk]
     fold: Fold
+    held: list[tuple[Places, Array]] = field(default_factory=list, repr=False)
+
+    def hold(self, places: Places, rows: Array) -> None:
+        """Have some rows at hand for whoever takes them first, who does not read them again."""
+        self.held.append((places, rows))
 
     @property
     def n_rows(self) -> int:
@@ -46,6 +51,8 @@ class OverChunks:
 
     def take(self, places: Places) -> Array:
         """Some rows, their places in rising order."""
+        if self.held and np.array_equal(self.held[-1][0], places):
+            return self.held.pop()[1]
         wanted = [(chunk, inside) for chunk in self.chunks if len(inside := _within(chunk, places))]
         if not wanted:
             return np.empty((0, self.n_features))

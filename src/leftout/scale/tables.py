@@ -16,8 +16,10 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
 from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.scale.clusters import Dask
-from leftout.scale.csv import private_folder, stored
+from leftout.scale.csv import stored
+from leftout.scale.dask_frames import copied, is_dask
 from leftout.scale.engines import Engine, Local
+from leftout.scale.feather import FEATHER, as_parquet
 from leftout.scale.planning import rows_at
 from leftout.tables.files.fetching import TEXT, file_name, is_address
 from leftout.tables.reading import Source
@@ -96,11 +98,19 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
-    limit, copies = _limit(memory), ExitStack()
+    with ExitStack() as copies:
+        parts = _in_parts(table, engine, memory, copies)
+        if parts is not None:  # copies go when nobody has the table any more
+            finalize(parts, copies.pop_all().close)
+    return parts
+
+
+def _in_parts(table: Any, engine: Any, memory: int | str | None, copies: ExitStack) -> Parts | None:
+    limit = _limit(memory)
     name: str | None = None
     source: Any
-    if _is_dask(table):
-        source = _stored(table, copies)
+    if is_dask(table):
+        source = copied(table, copies)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
         if is_address(source) or (
@@ -112,7 +122,7 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
     elif isinstance(table, list | tuple) and table and _are_paths(table):
         source = [os.fspath(each) for each in table]
         if len(source) == 1:
-            return in_parts(source[0], engine, memory)
+            return _in_parts(source[0], engine, memory, copies)
         name = Path(source[0]).parent.name or None
     elif type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
         source = table
@@ -123,20 +133,31 @@ def in_parts(table: Any, engine: Any = None, memory: int | str | None = None) ->
                 "their paths, or leave the engine out."
             )
         return None
-    paths = paths_of(source, (*STORED, *TEXT))
-    kinds = {path.lower().endswith(TEXT) for path in paths}
-    if len(kinds) > 1:
-        other = next(path for path in paths if path.lower().endswith(TEXT))
-        raise Refusal(
-            f"{shown(file_name(other))!r} is text, and others are Parquet; the parts of a table "
-            "are files of one kind. Name those of one kind."
-        )
-    chunks = copies.enter_context(stored(paths)) if kinds == {True} else listed(paths)
+    paths = paths_of(source, (*STORED, *TEXT, *FEATHER))
+    chunks = _chunks(paths, copies)
     files = {path: _print(path) for path in paths}
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
-    parts = Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
-    finalize(parts, copies.close)  # copies go when nobody has the table any more
-    return parts
+    return Parts(chunks, name, engine == "memory" or (engine is None and size <= limit), files)
+
+
+def _chunks(paths: list[str], copies: ExitStack) -> list[Chunk]:
+    """Chunks of files of one kind; of text and Feather, those of a private copy."""
+    kinds = [_kind(path) for path in paths]
+    if len(set(kinds)) > 1:
+        other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
+        rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
+        raise Refusal(
+            f"{shown(file_name(paths[other]))!r} is {kinds[other]}, and others are {rest}; the "
+            "parts of a table are files of one kind. Name those of one kind."
+        )
+    if kinds[0] == "text":
+        return copies.enter_context(stored(paths))
+    return listed(as_parquet(paths, copies) if kinds[0] == "Feather" else paths)
+
+
+def _kind(path: str) -> str:
+    name = path.lower()
+    return "text" if name.endswith(TEXT) else "Feather" if name.endswith(FEATHER) else "Parquet"
 
 
 def _are_paths(table: Sequence[Any]) -> bool:
@@ -155,11 +176,11 @@ def _needs_parts(path: str, engine: Any, limit: int) -> bool:
     kind = path.lower()
     if kind.endswith(TEXT):
         return engine is not None or os.path.getsize(path) * _BYTE > limit
-    if not kind.endswith((".parquet", ".pq")):
-        if engine is None:
-            return False
+    if not kind.endswith(STORED):
+        if engine is None or kind.endswith(FEATHER):
+            return engine is not None
         raise Refusal(
-            f"{asking('engine', engine)} passes over Parquet or CSV files, not over "
+            f"{asking('engine', engine)} passes over Parquet, Feather or CSV files, not over "
             f"{shown(file_name(path))!r}. Store it as Parquet, or leave the engine out."
         )
     if engine is not None:
@@ -199,38 +220,6 @@ def _limit(memory: int | str | None) -> int:
         return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # another system
         return 4 * 10**9
-
-
-def _is_dask(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
-def _stored(table: Any, copies: ExitStack) -> str:
-    """A Dask collection, computed part by part and written to Parquet in a private folder, once."""
-    import pandas as pd
-
-    folder = copies.enter_context(private_folder())
-    for place, part in enumerate(_partitions(table)):
-        made = part.compute()
-        if not isinstance(made, pd.DataFrame):
-            made = pd.DataFrame(made, columns=[f"x{j}" for j in range(made.shape[1])])
-        if len(made):
-            made.to_parquet(folder / f"part-{place:06d}.parquet", index=False)
-    return str(folder)
-
-
-def _partitions(table: Any) -> Iterator[Any]:
-    """The parts of a Dask data frame or array, whole rows each."""
-    if hasattr(table, "get_partition"):
-        yield from (table.get_partition(place) for place in range(table.npartitions))
-        return
-    if getattr(table, "ndim", None) != 2:
-        raise Refusal(
-            f"Found a Dask {type(table).__name__} where a table is needed. Pass a data frame, or "
-            "an array of two dimensions."
-        )
-    table = table.rechunk({1: -1})
-    yield from (table.blocks[place] for place in range(table.numblocks[0]))
 
 
 def opened(

@@ -29,8 +29,8 @@ from leftout.checks import Refusal, generator
 from leftout.core.ceilings import ceiling_of
 from leftout.core.components import check_components
 from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
-from leftout.core.moments import Moments, build_about_mean
-from leftout.core.passes import moments_about_mean
+from leftout.core.moments import FIRST, Moments, build_about_mean
+from leftout.core.passes import moments_and_rows
 from leftout.core.problem import Problem
 from leftout.evidence.trusting import EVIDENCE
 from leftout.explain.scores import split_losses
@@ -39,6 +39,7 @@ from leftout.running import Report, Stages, clean_interrupts, collected_notes, n
 from leftout.scale import planning
 from leftout.scale.chunks import Chunk
 from leftout.scale.engines import Engine, Local
+from leftout.scale.known import on_all_rows
 from leftout.scale.planning import Plan
 from leftout.scale.recount import recounted
 from leftout.scale.rows import OverChunks
@@ -49,7 +50,7 @@ from leftout.search.pose import Posed
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means, SearchResult
 from leftout.solvers.passing import LARGE, search_passes
-from leftout.solvers.sampling import Whole
+from leftout.solvers.sampling import Whole, drawn
 from leftout.tables.intake import Intake
 
 # Rows that are looked at one by one.
@@ -60,7 +61,7 @@ _FEWEST = 20
 ALL_ROWS = (
     "table", "columns", "pca", "partition", "groups", "mitigation",
     "explanation.disparity_by_feature", "explanation.sentence", "explanation.outcome",
-    "explanation.alignment",
+    "explanation.alignment", "known.all_rows",
 )  # fmt: skip
 OF_SAMPLE = (
     "explanation.rules", "explanation.feature_scores", "explanation.typical",
@@ -140,13 +141,7 @@ class Scaled:
     ) -> Scaled:
         """Read and encode what is needed, and settle what all later steps share."""
         seed = asked.random_state if isinstance(asked.random_state, int) else 0
-        plan = planning.plan(
-            parts.chunks, passes.fold, target=asked.target, positive=asked.positive,
-            prediction=asked.prediction, categorical=asked.categorical, numeric=asked.numeric,
-            drop=asked.drop, sensitive=asked.sensitive, missing=asked.missing,
-            dictionary=asked.dictionary, encoding=asked.encoding, smooth=asked.smooth, seed=seed,
-            sample=SAMPLE,
-        )  # fmt: skip
+        plan = planning.plan(parts.chunks, passes.fold, asked, seed=seed, sample=SAMPLE)
         table = OverChunks(plan, parts.chunks, passes.fold)
         search = MaxDisparityPartition(
             asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
@@ -155,7 +150,9 @@ class Scaled:
         )  # fmt: skip
         given = None if asked.group_size == EVIDENCE else asked.group_size
         search.set_params(group_size=given).check_names()
-        rule, pooled = Loss.named(asked.loss, asked.centering), moments_about_mean(table)
+        rule = Loss.named(asked.loss, asked.centering)
+        intake = plan.intake(parts.name)
+        pooled = moments_of(table, intake.X)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)
         explained = shared.eigenvalues / shared.eigenvalues.sum()
@@ -164,7 +161,6 @@ class Scaled:
         if d != len(shared.components):
             shared = check_components(rule, whole, d)
         search.set_params(n_components=d, group_size=None)
-        intake = plan.intake(parts.name)
         return cls(parts, plan, table, passes, intake, search, pooled, shared, asked, stages)
 
     @property
@@ -201,7 +197,13 @@ class Scaled:
                 "random, with sizes in proportion."
             )
         sample = self._posed(X.to_numpy(), smallest)
-        work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages)
+        exact = None
+        if len(X) < m:
+            exact = functools.partial(
+                on_all_rows, plan=self.plan, chunks=self.parts.chunks, fold=self.passes.fold,
+                pooled=self.pooled, V=self.shared.components,
+            )  # fmt: skip
+        work = Work(self.intake, self.search, sample, self.settings, X, rows, X, self.stages, exact)
         mended = functools.partial(self._mended, found, result)
         start = work.started(looked_at, None, mended, notes)
         assert result.sides is not None
@@ -315,6 +317,18 @@ class Scaled:
             ),
             end=lambda: None if self.passes.state is None else self.passes.state.end(),
         )
+
+
+def moments_of(table: OverChunks, sample: Array) -> Moments:
+    """Moments of all rows; what a search will draw is read on the way."""
+    m, n = table.n_rows, table.n_features
+    places = np.empty(0, dtype=np.intp)
+    if m * n > LARGE:
+        places = np.union1d(*drawn(generator(finding.FIXED), m, n))
+    pooled, rows = moments_and_rows(table, sample[:FIRST], places)
+    if len(places):
+        table.hold(places, rows)
+    return pooled
 
 
 def scored(

@@ -32,6 +32,18 @@ _METHODS = ("between_groups", "to_overall")
 
 
 @dataclass(frozen=True, kw_only=True)
+class OnAllRows(Told):
+    """A group's own figures on all rows of a table, of which a sample was looked at."""
+
+    size: int
+    share: float
+    retained: float
+    retained_own: float
+    loss: float
+    rest_loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownGroup(Told):
     """One group: what holds for its rows, and how PCA serves it.
 
@@ -63,6 +75,9 @@ class KnownGroup(Told):
         Loss on rows that neither PCA has seen, and its 95 % interval.
     why : Why or None
         What comparison tables explain of its loss; None where there were none.
+    all_rows : OnAllRows or None
+        Of a table that was passed over in parts: the same of all rows, where the rest is of a
+        sample.
     left_out : bool
         Whether it loses more than random groups (``p_value`` is 0.05 or less), more than the rest,
         and at least a hundredth of its variance more than random groups do.
@@ -85,6 +100,7 @@ class KnownGroup(Told):
     p_alone: float = np.nan
     cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
     why: Why | None = None
+    all_rows: OnAllRows | None = None
 
     @property
     def text(self) -> str:
@@ -126,11 +142,15 @@ class KnownGroup(Told):
     def brief(self) -> str:
         """Its name, rows and loss, beside random groups', as in a list."""
         chance = f", random groups {number(self.random)}" * bool(np.isfinite(self.random))
-        return f"{self.text} ({counted(self.size, 'row')}, loss {number(self.loss)}{chance})"
+        head = f"{self.text} ({counted(self.size, 'row')}, loss {number(self.loss)}{chance}"
+        if self.all_rows is None:
+            return f"{head})"
+        return f"{head}; on all rows {number(self.all_rows.loss)})"
 
     def to_dict(self) -> dict[str, Any]:
         names = ("text", "labels", "conditions", *_MEASURED, "cross_fitted", "why", "too_small")
-        return plain({name: getattr(self, name) for name in (*names, *self.also)})
+        told = {name: getattr(self, name) for name in (*names, *self.also)}
+        return plain(told if self.all_rows is None else told | {"all_rows": self.all_rows})
 
     def __str__(self) -> str:
         head = f"{self.text} ({counted(self.size, 'row')})"
@@ -139,10 +159,17 @@ class KnownGroup(Told):
         rest = number(self.rest_loss, self.loss)
         if np.isnan(self.random):
             return f"{head}: loses {number(self.loss)} on average, the rest {rest}"
-        return (
+        text = (
             f"{head}: loses {number(self.loss)} on average, the rest {rest}, "
             f"random groups of that size {number(self.random)} (95 % of them at most "
             f"{number(self.random_high)}; {told_p(self.p_value)})"
+        )
+        if self.all_rows is None:
+            return text
+        on = self.all_rows
+        return (
+            f"{text}; on all rows {counted(on.size, 'row')} lose {number(on.loss)}, the rest "
+            f"{number(on.rest_loss, on.loss)}"
         )
 
 

@@ -91,13 +91,15 @@ class Samples:
 
     def __init__(self, whole: Whole, rng: np.random.Generator) -> None:
         table = whole.table
-        m, n = table.n_rows, table.n_features
-        count = min(m, int(np.clip(m // _EVEN, _FEWEST // n, _MOST // n)))
-        apart = min(m, _APART)
-        self.whole, self.rate, self.rate_apart = whole, count / m, apart / m
-        self.even = whole.part(table.take(_drawn(rng, m, count)), self.rate)
-        rows = table.take(_drawn(rng, m, apart)) - whole.pooled.origin
-        self.apart = Short.of(rows, whole.pooled)
+        m = table.n_rows
+        even, apart = drawn(rng, m, table.n_features)
+        both = np.union1d(even, apart)
+        rows = table.take(both)  # in one reading
+        self.whole, self.rate, self.rate_apart = whole, len(even) / m, len(apart) / m
+        away = rows[np.searchsorted(both, apart)] - whole.pooled.origin
+        self.apart = Short.of(away, whole.pooled)
+        rows = rows[np.searchsorted(both, even)]
+        self.even = whole.part(rows, self.rate)
         self._long: tuple[int, Problem] | None = None
         self.latest: Problem | None = None  # the last pool
 
@@ -142,6 +144,12 @@ class Samples:
             return np.inf
         part = self._long[1]
         return part.bound(min(size, len(part.X)))
+
+
+def drawn(rng: np.random.Generator, n_rows: int, n_features: int) -> tuple[Places, Places]:
+    """Places of the even sample, and of the one that guesses; whoever passes may take both."""
+    even = min(n_rows, int(np.clip(n_rows // _EVEN, _FEWEST // n_features, _MOST // n_features)))
+    return _drawn(rng, n_rows, even), _drawn(rng, n_rows, min(n_rows, _APART))
 
 
 def _drawn(rng: np.random.Generator, n_rows: int, count: int) -> Places:

@@ -6,7 +6,7 @@ decided is the same. Relations between columns are looked for in rows; of tallie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from leftout.tables.judging.relations import Relation, copies, leaks, proxies
 from leftout.tables.judging.sentinels import Suspect, suspects
 from leftout.tables.roles import Roles, assign
 from leftout.tables.said.declared import Declared
+from leftout.tables.said.reading import Reading
 from leftout.tables.targets import level_of, levels_of, value_of
 from leftout.wording import unambiguous
 
@@ -55,17 +56,11 @@ def decide(
     raw: list[Column],
     declared: Declared,
     learn: Learn,
-    *,
-    encoder: TableEncoder,
-    target: Any = None,
-    positive: Any = None,
-    prediction: Any = None,
-    sensitive: Iterable[Any] | None = None,
-    drop: Iterable[Any] | None = None,
+    reading: Reading,
     once: bool = True,
 ) -> Decided:
     """Give every raw column its part and its kind, and fit the encoder."""
-    roles = assign(raw, target, sensitive, drop, prediction)
+    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
     columns, judged = declared.judged(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
@@ -73,7 +68,8 @@ def decide(
     outcome = _outcome(columns, roles)
     kinds = {kind.column: kind for kind in judged}
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
-    positive = _counts(outcome, labels.get(str(positive), positive), kinds)
+    said = reading.positive
+    positive = _counts(outcome, labels.get(str(said), said), kinds)
     candidates = [column for column in columns if column.name not in roles.aside]
     if not candidates:
         raise Refusal(
@@ -85,7 +81,7 @@ def decide(
     aside = {line.column for line in repeated}
     searched = [column for column in candidates if column.name not in aside]
     called = {column: name for name, column in now.items()}
-    encoder = encoder.set_params(positive=positive).set_output(transform="pandas")
+    encoder = reading.encoder().set_params(positive=positive).set_output(transform="pandas")
     encoder.declared_ = declared
     n_features = learn(
         encoder,

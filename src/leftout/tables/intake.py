@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.checks import Refusal, check_choice, check_count
+from leftout.checks import Refusal, check_count
 from leftout.running import note
 from leftout.tables.columns import Column, names_of
 from leftout.tables.deciding import MOST_FEATURES, decide
-from leftout.tables.encoder import ENCODINGS, TableEncoder
+from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.files.fetching import File
@@ -24,7 +23,7 @@ from leftout.tables.judging.relations import Relation
 from leftout.tables.judging.sentinels import Suspect
 from leftout.tables.reading import Source
 from leftout.tables.roles import is_name, outcome_of
-from leftout.tables.said.declared import Declared
+from leftout.tables.said.reading import Reading
 from leftout.wording import counted
 
 # Fewer rows say nothing about groups.
@@ -140,19 +139,9 @@ class Intake:
 
 def take_in(
     source: Source,
+    reading: Reading = Reading(),  # noqa: B008 - it is frozen
     *,
-    target: Any = None,
-    positive: Any = None,
-    prediction: Any = None,
-    categorical: Iterable[Any] | None = None,
-    numeric: Iterable[Any] | None = None,
-    drop: Iterable[Any] | None = None,
-    sensitive: Iterable[Any] | None = None,
-    missing: Any = None,
-    dictionary: Any = None,
-    encoding: str = "free",
     sample: int | None = None,
-    smooth: float | str = "auto",
     once: bool = True,
     rng: np.random.Generator,
 ) -> Intake:
@@ -161,41 +150,35 @@ def take_in(
     The target has no say in what is searched, unless ``encoding`` is ``"target"``. Columns that
     repeat another count ``once``.
     """
-    check_choice("encoding", encoding, ENCODINGS)
-    declared = Declared.of(
-        names_of(source.table), categorical=categorical, numeric=numeric, missing=missing,
-        dictionary=dictionary,
-    )  # fmt: skip
-    raw = declared.columns(source.table, unread=drop)
+    declared = reading.declared(names_of(source.table))
+    raw = declared.columns(source.table, unread=reading.drop)
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
     table, rows = source.table, np.arange(n_rows)
+    target, prediction = reading.target, reading.prediction
     outcome, guess = outcome_of(raw, target), outcome_of(raw, prediction, "prediction")
     if sample is not None:
-        strata = _strata(outcome if encoding == "target" else None, n_rows)
+        strata = _strata(outcome if reading.encoding == "target" else None, n_rows)
         rows = _sampled(strata, sample, rng)
     if len(rows) < n_rows:
         table = _rows(table, rows)
-        raw = declared.columns(table, unread=drop)
+        raw = declared.columns(table, unread=reading.drop)
         outcome = None if outcome is None else outcome.take(rows)
         guess = None if guess is None else guess.take(rows)
     check_length(len(rows))
-    asked = (target if is_name(target) else outcome, prediction if is_name(prediction) else guess)
+    asked = replace(
+        reading,
+        target=target if is_name(target) else outcome,
+        prediction=prediction if is_name(prediction) else guess,
+    )
     drawn: list[Floats] = []
 
     def learn(encoder: TableEncoder, *known: Any) -> int:
         drawn.append(encoder.learn(*known))
         return drawn[0].shape[1]
 
-    decided = decide(
-        raw, declared, learn, target=asked[0], positive=positive, prediction=asked[1],
-        sensitive=sensitive, drop=drop, once=once,
-        encoder=TableEncoder(
-            categorical, numeric=numeric, missing=missing, dictionary=dictionary,
-            encoding=encoding, smooth=smooth,
-        ),
-    )  # fmt: skip
+    decided = decide(raw, declared, learn, asked, once)
     return Intake(
         **decided._asdict(),
         source=source.name,
