@@ -224,9 +224,7 @@ def test_commands_exist():
 def test_links_lead_somewhere():
     pages = {**PAGES, "CONTRIBUTING.md": (README.parent / "CONTRIBUTING.md").read_text()}
     for name, text in pages.items():
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-            if target.startswith("https://"):  # outside of the repository
-                continue
+        for target in re.findall(r"\]\((?!https?://)([^)#]+)[^)]*\)", text):
             assert ((README.parent / name).parent / target).exists(), (name, target)
 
 

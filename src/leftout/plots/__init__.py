@@ -50,6 +50,7 @@ __all__ = [
     "profile",
     "rules",
     "scree",
+    "sides",
 ]
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
