@@ -13,6 +13,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import paper_data
@@ -22,12 +23,15 @@ from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
 from leftout.auditing.run import run
 from leftout.auditing.settings import Settings
+from leftout.auditing.stages import STAGES
+from leftout.auditing.steps import Work
 from leftout.evidence import holdout
 from leftout.evidence.beside import Beside
 from leftout.evidence.chance import Task
 from leftout.evidence.holdout import gap_of
-from leftout.running import Steps
+from leftout.running import Stages, Steps
 from leftout.search.sizes import worst_tenth
+from leftout.tables.reading import Source
 
 LEVEL = 0.05
 # Rows that tell what the law of a table would give.
@@ -349,12 +353,26 @@ AUDITED = {
 
 
 def audited(file, options, seed):
-    found = audit(paper_data.FOLDER / file, random_state=seed, **options)
-    return found.partition.labels_ == 1, found.trust.verdict
+    """The group and the verdict of an audit, without the names, the costs and the members."""
+    path = paper_data.FOLDER / file
+    found = audit(path, random_state=seed, quick=True, **options).partition
+    settings = Settings(random_state=seed, **options).settled()
+    work = Work.on(Source.of(path), settings, 1, Stages(STAGES, None))
+    whole, group = len(work.part) == len(work.X), found.left_out_
+    search = work.search if whole else clone(work.search).set_params(min_group_size=None)
+    weighed = trust(
+        search,
+        work.part,
+        group_size=group.size if whole else group.share,
+        runs=0,
+        parts=0,
+        splits=work.effort.splits,
+    )
+    return group.mask, weighed.verdict
 
 
 def seeds(count=10):
-    """Groups, sizes and verdicts of whole audits with other seeds."""
+    """Groups, sizes and verdicts of audits with other seeds."""
     for name, (file, options) in AUDITED.items():
         found = many(audited, [file] * count, [options] * count, range(count))
         groups = [group for group, _ in found]

@@ -714,7 +714,7 @@ def test_nothing_that_people_read_contradicts_the_rest(letter, size):
         assert answer.returns.startswith(gap) and each["H001"].detail.startswith(gap)
         sure = data["trust"]["membership"]
         assert sure["n_members"] == 17 and sure["n_members"] + sure["n_borderline"] == group
-        assert answer.returns.endswith("17 rows surely belong.")
+        assert answer.returns.endswith("17 rows nearly always come back.")
         assert each["B001"].detail.startswith(f"17 of {group:,} rows are members")
         assert (each["B001"].status == YES) == (17 > group - 17)
         assert data["trust"]["cross_fitted"] == data["held_out"]["gap"]

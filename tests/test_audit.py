@@ -393,7 +393,7 @@ def test_the_paragraph_answers_in_order(found):
         "town = Beeley",
         "Tables with the same values and correlations rarely lose as much, and halves of the table",
         "On rows not searched, such groups lose",
-        " rows surely belong.",
+        " rows nearly always come back.",
         "paid = yes:",
         "Fair PCA",
     ]

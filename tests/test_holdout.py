@@ -24,13 +24,13 @@ def planted():
 @pytest.fixture
 def halves(monkeypatch):
     """The halves of every split, as they are drawn."""
-    kept, drawn = [], holdout._halves
+    kept, drawn = [], holdout.halves_of
 
     def keep(*args):
         kept.append(drawn(*args))
         return kept[-1]
 
-    monkeypatch.setattr(holdout, "_halves", keep)
+    monkeypatch.setattr(holdout, "halves_of", keep)
     return kept
 
 

@@ -226,7 +226,7 @@ def copied():
 def halves(monkeypatch):
     """The halves of every split, and how many rows each search looks for among how many."""
     kept, sizes = [], []
-    drawn, learn = holdout._halves, holdout.learn
+    drawn, learn = holdout.halves_of, holdout.learn
 
     def keep(*args):
         kept.append(drawn(*args))
@@ -236,7 +236,7 @@ def halves(monkeypatch):
         sizes.append((len(X), size))
         return learn(task, X, size, rng)
 
-    monkeypatch.setattr(holdout, "_halves", keep)
+    monkeypatch.setattr(holdout, "halves_of", keep)
     monkeypatch.setattr(holdout, "learn", note)
     return kept, sizes
 

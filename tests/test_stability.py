@@ -109,7 +109,7 @@ def test_too_few_runs(planted):
 def test_the_best_run_of_a_group_stands_for_it():
     labels = np.zeros((4, 20), dtype=np.int8)
     labels[0, :6], labels[1, :5], labels[2, 10:14], labels[3, 9:14] = 1, 1, 1, 1
-    first, second = stability._distinct(labels, np.array([0.3, 0.5, 0.9, 0.7]))
+    first, second = stability.distinct(labels, np.array([0.3, 0.5, 0.9, 0.7]))
     assert (first.disparity, second.disparity) == (0.9, 0.5)
     assert (first.runs.tolist(), second.runs.tolist()) == ([2, 3], [0, 1])
     assert np.array_equal(first.labels, labels[2]) and np.array_equal(second.labels, labels[1])

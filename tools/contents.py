@@ -40,9 +40,7 @@ SOURCES = (
     "docs/peers.md",
     "tools/dist.py",
 )
-_LEFTOVERS = re.compile(
-    r"__pycache__|\.py[co]$|\.nb[ic]$|(^|/)\.(venv|git/|numba|peers|mypy_cache)"
-)
+_LEFTOVERS = re.compile(r"__pycache__|\.py[co]$|\.nb[ic]$|(^|/)\.(venv|git/|numba|peers|mypy)")
 
 
 class Wrong(Exception):

@@ -157,7 +157,7 @@ def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
     questions = {
         "H001": "At least half of the loss comes back on rows that the search has not seen",
         "H002": "Halves of the table, searched apart, name the same rows",
-        "B001": "Most rows of the group are sure to belong",
+        "B001": "Most rows of the group nearly always come back",
     }
     if trust is None:
         return [Finding(code, NOT_RUN, title, skipped) for code, title in questions.items()]

@@ -8,7 +8,8 @@ from leftout.asking import asking
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_steps import audit_groups
-from leftout.auditing.steps import READ, STAGES, Work
+from leftout.auditing.stages import READ, STAGES
+from leftout.auditing.steps import Work
 from leftout.checks import Refusal
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
 from leftout.tables.reading import Source

@@ -90,7 +90,7 @@ def _returns(groups: Sequence[GroupAudit]) -> str:
         if one is not None and one.membership is not None
     ]
     if sure:
-        said.append(f"Sure to belong: {listed(sure)}.")
+        said.append(f"Nearly always back: {listed(sure)}.")
     return " ".join(said) or "Whether they come back was not looked at."
 
 

@@ -22,7 +22,8 @@ from leftout.auditing.prediction import MOST_KNOWN, Judged, judged
 from leftout.auditing.reading import read_otherwise, table_findings
 from leftout.auditing.result import Audit
 from leftout.auditing.several_findings import count_finding, mended_finding, one_groups_findings
-from leftout.auditing.steps import COST, EXPLAIN, FIND, MEND, NAME, NOT_YET, QUICK, TRUST, Work
+from leftout.auditing.stages import COST, EXPLAIN, FIND, MEND, NAME, NOT_YET, QUICK, TRUST
+from leftout.auditing.steps import Work
 from leftout.downstream.aims import GROUP
 from leftout.downstream.result import Harm
 from leftout.evidence.counting import HowMany, how_many

@@ -21,6 +21,18 @@ from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_f
 from leftout.auditing.reading import read_otherwise, table_findings
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
+from leftout.auditing.stages import (
+    COMPARE,
+    COST,
+    EXPLAIN,
+    FIND,
+    MEND,
+    NAME,
+    NOT_YET,
+    PAPER,
+    QUICK,
+    TRUST,
+)
 from leftout.checks import generator
 from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
@@ -45,20 +57,6 @@ TRUST_ROWS = 50_000
 _MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
 # Leading features to search without, and how often to shuffle each.
 _WHAT_IF, _SHUFFLES = 5, 1
-
-# What people read while they wait, and the share of the time, more or less.
-READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
-MEND, NAME = "what can be done", "which groups have a name"
-COST, TRUST = "what does it cost them", "why, and does it come back"
-_COMPARE = "comparing algorithms"
-STAGES = {
-    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
-    _COMPARE: 10.0,
-}  # fmt: skip
-# Why an answer has no evidence.
-QUICK = "Not looked at in a quick audit. Audit again without it."
-NOT_YET = "Not looked at yet."
-_PAPER = "The paper's preset does not look at this. Audit without it."
 
 
 class Effort(NamedTuple):
@@ -194,7 +192,7 @@ class Work:
     ) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole."""
         asked = self.settings
-        skipped = _PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
+        skipped = PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
         answered = self.with_findings(start, Costs(), Judged(), skipped or QUICK)
         if asked.quick:
             return answered
@@ -248,7 +246,7 @@ class Work:
             start,
             trust=evidence,
             stability=stability,
-            comparison=compared(self.search, self.posed, self.X, self.rows, begin(_COMPARE)),
+            comparison=compared(self.search, self.posed, self.X, self.rows, begin(COMPARE)),
             explanation=told,
             named=named,
             known=known,

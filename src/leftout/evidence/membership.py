@@ -76,7 +76,9 @@ class Membership(Told):
 
     @property
     def told_short(self) -> str:
-        return f"{counted(self.n_members, 'row')} surely belong{'s' * (self.n_members == 1)}."
+        """How many rows searches on parts of the table find again."""
+        back = "comes" if self.n_members == 1 else "come"
+        return f"{counted(self.n_members, 'row')} nearly always {back} back."
 
     @property
     def told(self) -> str:

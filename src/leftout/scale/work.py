@@ -24,7 +24,8 @@ from leftout.auditing import finding
 from leftout.auditing.chunks import Chunks
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
-from leftout.auditing.steps import FIND, READ, STAGES, TRUST_ROWS, Work
+from leftout.auditing.stages import FIND, READ, STAGES
+from leftout.auditing.steps import TRUST_ROWS, Work
 from leftout.checks import Refusal, generator
 from leftout.core.ceilings import ceiling_of
 from leftout.core.components import check_components
