@@ -36,7 +36,8 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 def check(wheel: Path, sdist: Path, tag: str | None) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
-    run(sys.executable, "-m", "cffconvert", "--validate", "-i", ROOT / "CITATION.cff")
+    # it has no module to run, only a script
+    run(Path(sys.executable).parent / "cffconvert", "--validate", "-i", ROOT / "CITATION.cff")
     check_version(tag)
     check_wheel(wheel, source_files())
     check_sdist(sdist)
