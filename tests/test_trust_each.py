@@ -140,7 +140,7 @@ def naive_scores(X, labels, label):
 
 
 def test_costs_stand_beside_the_rest(planted):
-    """The same errors as where groups and rest are compared two by two."""
+    """A cost is a difference of the errors told, for each group and for the rest."""
     X, group = planted
     own = np.linalg.svd(X[group == 2])[2][0]
     y = np.random.default_rng(0).random(400) < 1.0 / (1.0 + np.exp(-4.0 * X @ own))
