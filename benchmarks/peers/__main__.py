@@ -73,7 +73,6 @@ def ask(tool: str, folder: Path) -> dict[str, Any]:
             capture_output=True,
             text=True,
             timeout=LONGEST,
-            start_new_session=True,  # each its own share of a busy machine
         )
     except subprocess.TimeoutExpired:
         return {"skipped": f"no answer within {LONGEST} s"}
