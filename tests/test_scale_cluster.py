@@ -133,7 +133,7 @@ def test_a_worker_killed_in_every_stage(cluster, folder, local, tmp_path):
     engine = Killing(cluster.client, tmp_path)
     found = leftout.audit(str(folder), engine=engine, **ASKED)
     killed = {path.name.split()[-1] for path in tmp_path.iterdir()}
-    assert {"Sums", "Cut", "Exceeding"} <= killed and len(list(tmp_path.iterdir())) >= 6
+    assert {"Taking", "Cut", "Exceeding"} <= killed and len(list(tmp_path.iterdir())) >= 6
     assert said(found) == said(local)
     assert np.array_equal(found.partition.labels_, local.partition.labels_)
 
