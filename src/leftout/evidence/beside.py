@@ -149,7 +149,8 @@ class Beside:
             losses = problem.losses(each.labels, each.own)[0]
             more.append(float(losses[1] - losses[0]))
         split = split_by_feature(posed, result.labels)
-        closer = Closer(np.array(more), split, correlations(X), mean_rank_correlation(X))
+        rows = self.task.witnesses(X)
+        closer = Closer(np.array(more), split, correlations(rows), mean_rank_correlation(rows))
         return Found(disparity, residual, closer)
 
 

@@ -25,12 +25,13 @@ from scipy.interpolate import PchipInterpolator
 from sklearn.base import clone
 
 from leftout.checks import Refusal, check_choice, check_whole, generator
+from leftout.core.distinct import distinct_rows
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
 from leftout.core.ranks import overall_p_value, p_value
 from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.repeats import Repeats, find_repeats
-from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
+from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations, law_of
 from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
 from leftout.search.fitted import prepare
 from leftout.search.partition import MaxDisparityPartition
@@ -136,8 +137,11 @@ class Task:
 
     def law(self, kind: str) -> Surrogate:
         """Of chance tables: with as many equal rows as the table, where its rows repeat."""
-        copies = None if self.repeats is None else self.repeats.copies
-        return SURROGATES[kind].of(self.X, None if copies is None else copies.counts)
+        return law_of(kind, self.X, None if self.repeats is None else self.repeats.copies)
+
+    def witnesses(self, X: Array) -> Array:
+        """What correlations are told by: distinct rows, where the table's rows are copies."""
+        return X[distinct_rows(X).first] if self.rows_repeat else X
 
     @property
     def rows_repeat(self) -> bool:
@@ -219,7 +223,7 @@ class Task:
             curves=table[1:],
             p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
             p_value=overall_p_value(table),
-            miss=float(np.abs(mean - correlations(self.X)).max()),
+            miss=float(np.abs(mean - correlations(self.witnesses(self.X))).max()),
             residual=float(np.mean(residuals) / residual_share(self.posed)),
         )
 
@@ -229,7 +233,7 @@ class Task:
         X = law.draw(rng)
         posed = self.pose(X)
         curve = disparities_at(self.solver, posed.problem, sizes, rng)
-        return curve, residual_share(posed), correlations(X)
+        return curve, residual_share(posed), correlations(self.witnesses(X))
 
     def _evidence_size(
         self, found: Profile, problem: Problem, rng: np.random.Generator

@@ -27,13 +27,10 @@ and rows in two levels or none, made the table stand out by a quarter of the sta
 comparison tables.) Tables with as many columns as rows end after the first step.
 
 Where rows of the table repeat (:mod:`leftout.evidence.repeats`), rows drawn one by one would be too
-many witnesses. So as many distinct rows are drawn as the table has, and each is repeated as often
-as one of its rows, which one is chosen at random. Mean, covariance, values and correlations to
-match are those of the table with its repetitions, since that is what PCA sees, and rows that occur
-often may have other values than rare ones. ``Gaussian`` still keeps its two exactly. ``Copula``
-lines up the drawn rows in each column, lets each take up as many of the column's sorted values as
-it is repeated, and gives it one of these: exactly the table's values where all rows repeat equally
-often, and on average otherwise.
+many witnesses. So tables are drawn like its distinct rows, and how often a row occurs is one more
+column of these: ``Repeated``. (What PCA sees is the table with its repetitions, but to keep its
+correlations would take for granted what a few frequent rows have made of them by accident: tables
+of 400 rows drawn from 150 raised false alarms in 7 % of 600 cases.)
 """
 
 from __future__ import annotations
@@ -44,9 +41,9 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg, special
 
-from leftout.core.distinct import IntArray
+from leftout.core.distinct import Distinct, IntArray
 from leftout.core.losses import Array
-from leftout.evidence.redrawing import Hand, Redrawing
+from leftout.evidence.redrawing import Redrawing, placed
 from leftout.evidence.swaps import Together, exchange
 from leftout.evidence.units import Unit, units_of
 
@@ -85,27 +82,17 @@ def _standardised(X: Array) -> Array:
     return np.where(varies, centred, 0.0) / np.where(varies, spread, 1.0)
 
 
-def _frame(m: int, n: int, rng: np.random.Generator, counts: IntArray | None = None) -> Array:
-    """Gaussian columns with mean 0 and, where there are rows enough, covariance exactly 1.
-
-    With ``counts``, once row ``i`` is repeated ``counts[i]`` times.
-    """
+def _frame(m: int, n: int, rng: np.random.Generator) -> Array:
+    """Gaussian columns with mean 0 and, where there are rows enough, covariance exactly 1."""
     Z = rng.standard_normal((m, n))
     if n >= m:
         return Z
-    Z -= np.average(Z, axis=0, weights=counts)
-    total = m if counts is None else counts.sum()
+    Z -= Z.mean(axis=0)
     if m > _TALL * n:  # far from singular: the same by Cholesky's decomposition, in less time
-        weighted = Z if counts is None else Z * counts[:, None]
-        root = linalg.cholesky(Z.T @ weighted / total, check_finite=False)
+        root = linalg.cholesky(Z.T @ Z / m, check_finite=False)
         return linalg.solve_triangular(root, Z.T, trans="T", check_finite=False).T
-    root = 1.0 if counts is None else np.sqrt(counts)[:, None]
-    Q, R = linalg.qr(Z * root, mode="economic", check_finite=False)
-    return Q * (np.sign(np.diag(R)) * np.sqrt(total)) / root
-
-
-def _repeated(rows: Array, counts: IntArray | None) -> Array:
-    return rows if counts is None else np.repeat(rows, counts, axis=0)
+    Q, R = linalg.qr(Z, mode="economic", check_finite=False)
+    return Q * (np.sign(np.diag(R)) * np.sqrt(m))
 
 
 @dataclass(frozen=True)
@@ -114,22 +101,18 @@ class Gaussian:
 
     mean: Array
     root: Array  # (rank, n), times its transpose the covariance
-    n_rows: int  # that are drawn
-    counts: IntArray | None = None  # (n_rows,): how often each is repeated, in any order
+    n_rows: int
 
     @classmethod
-    def of(cls, X: Array, counts: IntArray | None = None) -> Gaussian:
+    def of(cls, X: Array) -> Gaussian:
         m = len(X)
         mean = X.mean(axis=0)
         _, s, Vt = linalg.svd(X - mean, full_matrices=False, check_finite=False)
         keep = s > s[0] * max(X.shape) * np.finfo(float).eps
-        drawn = m if counts is None else len(counts)
-        return cls(mean, s[keep, None] * Vt[keep] / np.sqrt(m), drawn, counts)
+        return cls(mean, s[keep, None] * Vt[keep] / np.sqrt(m), m)
 
     def draw(self, rng: np.random.Generator) -> Array:
-        counts = None if self.counts is None else rng.permutation(self.counts)
-        rows = self.mean + _frame(self.n_rows, len(self.root), rng, counts) @ self.root
-        return _repeated(rows, counts)
+        return self.mean + _frame(self.n_rows, len(self.root), rng) @ self.root
 
 
 @dataclass(frozen=True)
@@ -142,16 +125,14 @@ class Copula:
     target: Array  # (n, n): the table's correlations
     root: Array  # (n, rank), times its transpose the gaussian's correlations
     miss: float  # largest difference to expect of the gaussian's correlations, once mapped
-    counts: IntArray | None = None  # how often each drawn row is repeated, in any order
     redrawing: Redrawing | None = None  # None: the gaussian's correlations do
 
     @classmethod
-    def of(cls, X: Array, counts: IntArray | None = None) -> Copula:
+    def of(cls, X: Array) -> Copula:
         Z, target, units = _standardised(X), correlations(X), units_of(X)
         series = _Series.of(np.sort(Z.T, axis=1))
-        n_rows = len(X) if counts is None else len(counts)
         # With as many columns as rows, only the table's own correlations have as low a rank.
-        wide = len(target) >= n_rows
+        wide = len(target) >= len(X)
         values, vectors = linalg.eigh(target if wide else series.solve(target), check_finite=False)
         keep = values > 1e-9 * values[-1]
         root = vectors[:, keep] * np.sqrt(values[keep])
@@ -159,42 +140,36 @@ class Copula:
         misses = series(np.clip(root @ root.T, -1.0, 1.0)) - target
         np.fill_diagonal(misses, 0.0)
         miss = float(np.abs(misses).max())
-        law = cls(units, _arranged(X, units), _arranged(Z, units), target, root, miss, counts)
+        law = cls(units, _arranged(X, units), _arranged(Z, units), target, root, miss)
         if wide or miss <= _GOOD_ENOUGH:
             return law
         return replace(law, redrawing=law._learned(Redrawing.of(target, units)))
 
     def draw(self, rng: np.random.Generator) -> Array:
-        hand, orders = self._started(rng)
-        n = len(self.values)
+        orders = self._started(rng)
+        n, m = self.values.shape
         if self.redrawing is not None:
-            sweeps = _SWEEPS if hand.n_rows <= _LARGE else _SWEEPS_OF_LARGE
-            orders, _ = self.redrawing.redrawn(orders, hand, rng, sweeps)
-        values = np.empty((hand.n_rows, n))
-        for unit, order in zip(self.units, orders, strict=True):
-            values[:, unit.columns] = hand.out(self.values, unit, order).T
-        if n < hand.n_rows:
-            Z = hand.all_standardised(orders)
-            misses = self.target - (Z * hand.weights) @ Z.T
+            sweeps = _SWEEPS if m <= _LARGE else _SWEEPS_OF_LARGE
+            orders, _ = self.redrawing.redrawn(self.units, self.scaled, orders, rng, sweeps)
+        drawn = placed(self.units, self.values, orders).T
+        if n < m:
+            Z = placed(self.units, self.scaled, orders)
+            misses = self.target - (Z * (1.0 / m)) @ Z.T
             np.fill_diagonal(misses, 0.0)
             together = Together.of([unit.columns for unit in self.units])
-            rows = np.ascontiguousarray(Z.T, dtype=np.float32)
-            exchange(rows, misses, hand.weights, together, values, rng)
-        return _repeated(values, hand.counts)
+            exchange(np.ascontiguousarray(Z.T, dtype=np.float32), misses, together, drawn, rng)
+        return drawn
 
-    def _started(self, rng: np.random.Generator) -> tuple[Hand, list[IntArray]]:
+    def _started(self, rng: np.random.Generator) -> list[IntArray]:
         """Rows as a gaussian's, unit by unit."""
-        n, m = self.values.shape
-        hand = Hand.drawn(self.units, self.scaled, self.counts, rng)
-        frame = _frame(hand.n_rows, self.root.shape[1], rng, hand.counts)
-        latent = self.root @ frame.T
-        return hand, [unit.ordered(latent[unit.columns], hand.counts) for unit in self.units]
+        latent = self.root @ _frame(self.values.shape[1], self.root.shape[1], rng).T
+        return [unit.ordered(latent[unit.columns]) for unit in self.units]
 
     def _learned(self, redrawing: Redrawing) -> Redrawing:
         """What to order columns by, learned in one table that is always the same."""
         rng = np.random.default_rng(0)
-        hand, orders = self._started(rng)
-        return redrawing.redrawn(orders, hand, rng, _LEARNING)[1]
+        orders = self._started(rng)
+        return redrawing.redrawn(self.units, self.scaled, orders, rng, _LEARNING)[1]
 
 
 def _arranged(X: Array, units: list[Unit]) -> Array:
@@ -253,3 +228,25 @@ class _Series:
 
 
 SURROGATES: dict[str, type[Copula] | type[Gaussian]] = {"copula": Copula, "gaussian": Gaussian}
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Tables whose rows repeat: of distinct rows, with how often each occurs as a last column."""
+
+    law: Surrogate
+    counts: IntArray  # in rising order
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        rows = self.law.draw(rng)
+        counts = np.empty_like(self.counts)
+        counts[np.argsort(rows[:, -1], kind="stable")] = self.counts
+        return np.repeat(rows[:, :-1], counts, axis=0)
+
+
+def law_of(kind: str, X: Array, copies: Distinct | None) -> Surrogate:
+    """The law of comparison tables of a kind; with ``copies``, of those whose rows repeat alike."""
+    if copies is None:
+        return SURROGATES[kind].of(X)
+    rows = np.column_stack([X[copies.first], copies.counts])
+    return Repeated(SURROGATES[kind].of(rows), np.sort(copies.counts))

@@ -42,7 +42,6 @@ class Together(NamedTuple):
 def exchange(
     X: Single,
     misses: Array,
-    weights: Array,
     together: Together,
     values: Array,
     rng: np.random.Generator,
@@ -55,20 +54,18 @@ def exchange(
         Standardised columns, in single precision: rows are looked up at random.
     misses : array of shape (n, n)
         Correlations asked for less those of ``X``; zero on the diagonal. Kept in step.
-    weights : array of shape (m,)
-        Shares of the rows; only rows of the same share exchange.
     together : Together
     values : array of shape (m, n)
         Rows exchange these as they do those of ``X``.
     """
     m = len(X)
-    enough = misses.size * _SMALL**2 * float(weights @ weights)
+    enough = misses.size * _SMALL**2 / m
     before = float(np.sum(misses**2))
     for _ in range(_ROUNDS):
         if before <= enough:
             break
         pairs = _drawn(X, together, max(_PAIRS * m, _FEWEST), rng)
-        _exchange(X, misses, weights, together, values, pairs)
+        _exchange(X, misses, together, values, pairs)
         after = float(np.sum(misses**2))
         if after > _SHARE * before:
             break
@@ -97,22 +94,19 @@ def _drawn(
 def _exchange(
     X: Single,
     misses: Array,
-    weights: Array,
     together: Together,
     values: Array,
     pairs: NDArray[np.int64],
 ) -> None:
-    n, n_units = X.shape[1], len(together.first) - 1
+    share, n, n_units = 1.0 / len(X), X.shape[1], len(together.first) - 1
     columns, first = together.columns, together.first
     step = np.empty(n)
     for t in range(len(pairs)):
         unit, a, b = t % n_units, pairs[t, 0], pairs[t, 1]
-        if weights[a] != weights[b]:
-            continue
         gain, differ = 0.0, False
         for i in range(first[unit], first[unit + 1]):
             j = columns[i]
-            h = weights[a] * (X[a, j] - X[b, j])
+            h = share * (X[a, j] - X[b, j])
             if h == 0.0:
                 continue
             if not differ:
@@ -128,7 +122,7 @@ def _exchange(
             continue
         for i in range(first[unit], first[unit + 1]):
             j = columns[i]
-            h = weights[a] * (X[a, j] - X[b, j])
+            h = share * (X[a, j] - X[b, j])
             if h == 0.0:
                 continue
             for k in range(n):

@@ -30,29 +30,24 @@ class Unit(NamedTuple):
     sizes: IntArray | None  # how many rows are in each level; None: a number
     steps: IntArray | None  # where the sorted values of a number change, if they are few
 
-    def ordered(self, latent: Real, counts: IntArray | None) -> IntArray:
+    def ordered(self, latent: Real) -> IntArray:
         """Drawn rows in the order of ``by_level``, by a latent value for each column."""
         if self.sizes is not None:
-            return _by_level(latent, self.sizes, counts)
-        if self.steps is None or counts is not None:
+            return _by_level(latent, self.sizes)
+        if self.steps is None:
             return np.argsort(latent[0])
         return np.argpartition(latent[0], self.steps)
 
 
-def _by_level(latent: Real, sizes: IntArray, counts: IntArray | None) -> IntArray:
+def _by_level(latent: Real, sizes: IntArray) -> IntArray:
     """Each level in turn takes the rows, of those that are left, whose latent value is highest."""
     rest = np.arange(latent.shape[1])
     chosen = []
     for values, size in zip(latent, sizes.tolist(), strict=True):
-        if counts is None:
-            if size < len(rest):
-                rest = rest[np.argpartition(values[rest], len(rest) - size)]
-            k = size
-        else:
-            rest = rest[np.argsort(values[rest])]
-            k = int(np.searchsorted(np.cumsum(counts[rest[::-1]]), size, side="right"))
-        chosen.append(rest[len(rest) - k :])
-        rest = rest[: len(rest) - k]
+        if size < len(rest):
+            rest = rest[np.argpartition(values[rest], len(rest) - size)]
+        chosen.append(rest[len(rest) - size :])
+        rest = rest[: len(rest) - size]
     return np.concatenate([*chosen, rest])
 
 

@@ -29,7 +29,7 @@ from leftout.checks import generator
 from leftout.core.losses import Array
 from leftout.core.ranks import corrected_p_values, p_value, standardised
 from leftout.evidence.repeats import Repeats
-from leftout.evidence.surrogates import SURROGATES, Surrogate
+from leftout.evidence.surrogates import Surrogate, law_of
 from leftout.evidence.twins import Matched, Twin
 from leftout.running import Report, Steps, collected_notes, in_turn, one_thread
 from leftout.search.axes import Axis
@@ -207,9 +207,8 @@ def weighed(
     work = weighing_of(X, named, known, rows)
     steps = Steps(2 * tables, progress)
     copies = None if repeats is None else repeats.copies
-    counts = None if copies is None else copies.counts
     cloud, values = (
-        work.explained(SURROGATES[kind].of(work.whole, counts), tables, each, n_jobs, steps)
+        work.explained(law_of(kind, work.whole, copies), tables, each, n_jobs, steps)
         for kind, each in zip((GAUSSIAN, COPULA), generator(random_state).spawn(2), strict=True)
     )
     gaps = [one.loss - one.rest_loss for one in whole]
