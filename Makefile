@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src/leftout -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
+# Tests start processes by the dozen: each would compile the package's sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-kernels test-mutants tables test-oldest lint types uncompiled browser bench \
     peers picture docs docs-check dist clean
 
@@ -30,6 +33,7 @@ uncompiled: .venv/test
 	    --hypothesis-profile=kernels \
 	    tests/test_spectra.py tests/test_solvers.py tests/test_bits.py tests/test_columns.py \
 	    tests/test_items.py tests/test_boxes.py tests/test_swaps.py tests/test_tridiagonal.py \
+	    tests/test_pairing.py \
 	    -k "not students and not papers_search"
 
 # The numerical tests with every processor's BLAS kernels that this one can execute.

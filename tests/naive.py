@@ -12,7 +12,8 @@ def components(X, d, about_mean):
     """Top-d principal directions by an SVD, one a column."""
     if about_mean:
         X = X - X.mean(axis=0)
-    return np.linalg.svd(X, full_matrices=True)[2][:d].T
+    # fewer rows than columns span too few; more rows would only make the left side long
+    return np.linalg.svd(X, full_matrices=len(X) < X.shape[1])[2][:d].T
 
 
 def seen_by_pca(M, centering):

@@ -173,7 +173,13 @@ def test_workers_are_asked_first(cluster, monkeypatch, folder):
         cluster.probe(path)
 
 
-def test_no_scheduler_at_an_address():
+def test_no_scheduler_at_an_address(monkeypatch):
+    import distributed
+
+    client = distributed.Client  # which is to wait for ten seconds
+    monkeypatch.setattr(
+        distributed, "Client", lambda *given, timeout, **more: client(*given, timeout="1s", **more)
+    )
     with pytest.raises(Refusal, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
         Dask.at("tcp://127.0.0.1:9")
 

@@ -58,11 +58,11 @@ class Problem:
         return len(self.V)
 
     def rows(self, index: Any = slice(None)) -> Array:
-        """Rows as PCA sees them, contiguous (kernels are compiled for one layout only)."""
+        """Rows as PCA sees them, contiguous and writeable: kernels are compiled for that alone."""
         rows = self.X[index]
         if self.pooled.origin.any():
             rows = rows - self.pooled.origin
-        return np.ascontiguousarray(rows)
+        return np.require(rows, requirements=("C", "W", "E"))
 
     def centred(self, index: Any = slice(None)) -> Problem:
         """The same problem, its rows (or only those that may still be in the group) copied once."""
@@ -75,7 +75,8 @@ class Problem:
         if q is None:
             return self
         count, total, second, origin = self.pooled
-        pooled = Moments(count, total[:, :q], second[:, :q, :q], origin[:q])
+        leading = np.ascontiguousarray(second[:, :q, :q])
+        pooled = Moments(count, total[:, :q], leading, origin[:q])
         X, V = np.ascontiguousarray(self.X[:, :q]), np.ascontiguousarray(self.V[:, :q])
         return replace(self, X=X, V=V, pooled=pooled, leading=None)
 

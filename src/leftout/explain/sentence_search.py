@@ -6,9 +6,10 @@ share of the group that it covers); every further condition must earn its place.
 
 All single conditions and all pairs of them are looked at: with ``C`` the counts of rows in which
 two items meet and ``A`` the 0-1 matrix of the conditions that a column's items make up, the counts
-for all pairs of conditions are ``A C A'``. Three conditions are looked for in two ways: a third is
-added to the best pairs, and all pairs are put beside the best single ones. At last every threshold
-is moved to where the distinct values of its column put it best.
+for all pairs of conditions are ``A C A'``; :mod:`leftout.explain.pairing` has them without the
+product. Three conditions are looked for in two ways: a third is added to the best pairs, and all
+pairs are put beside the best single ones. At last every threshold is moved to where the distinct
+values of its column put it best.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from leftout.checks import Refusal, check_count, check_left_out
 from leftout.explain.bits import Bits, meet, of_mask
 from leftout.explain.items import Items, largest
+from leftout.explain.pairing import Stretches, best_pairs
 from leftout.explain.sentence import Sentence, joined
 from leftout.tables.columns import Column, columns_of
 from leftout.tables.conditions import Mask
@@ -114,12 +116,14 @@ class _Pool(NamedTuple):
     """A column's candidate conditions.
 
     ``A`` has one row per span and says which counts make up the span's: those of all rows (first),
-    and of the column's items, which are at the places ``items`` among all items.
+    and of the column's items, which are at the places ``items`` among all items. ``ends`` says the
+    same by stretches of these items.
     """
 
     cut: Cut
     spans: list[Span]
     A: Array
+    ends: NDArray[np.intp]
     items: NDArray[np.intp]
     cost: Array
 
@@ -148,7 +152,8 @@ class _Search:
             spans = list(_spans(c, bins))
             places = np.concatenate([[0], 1 + len(chosen) + np.arange(len(bins))])
             cost = self.gain * np.array([_cost(*span, c) for span in spans])
-            self.pools.append(_Pool(c, spans, _membership(spans, bins), places, cost))
+            which = _membership(spans, bins), _ends(spans, bins)
+            self.pools.append(_Pool(c, spans, *which, places, cost))
             chosen += (items.starts[place] + bins).tolist()
         everything = of_mask(np.ones(len(group), dtype=bool))
         self.bits, self.members = np.concatenate([everything, items.bits(chosen)]), of_mask(group)
@@ -190,32 +195,29 @@ class _Search:
         With an ``outer`` condition that joins them by ``word``, only the ``rows`` count that it
         leaves undecided.
         """
-        bits = self.bits & rows
-        counted = meet(bits, self.bits), meet(bits & self.members, self.bits)
+        places = list(places)
+        pools = [self.pools[place] for place in places]
+        all_bits = self.bits[np.concatenate([[0], *(pool.items[1:] for pool in pools)])]
+        bits = all_bits & rows
+        counted = meet(bits, all_bits), meet(bits & self.members, all_bits)
         base, spent = [0, 0], self.gain
         if outer is not None:
             spent = self._spent(outer.spans, self._cuts(outer)) + 2.0 * self.gain
             if word == "or":
                 of_outer = self._bits(outer)
                 base = [int(meet(of_outer, b)[0, 0]) for b in (self.bits[:1], self.members)]
+        conditions = _stretches(pools)
+        best = best_pairs(*counted, conditions, self.size, spent, np.array(base, dtype=float))
+        spans = [span for pool in pools for span in pool.spans]
         found = []
-        for i, j in combinations_with_replacement(places, 2):
-            a, b = self.pools[i], self.pools[j]
-            cost = spent + a.cost[:, None] + b.cost
-            both, either = [], []
-            for C, more in zip(counted, base, strict=True):
-                meeting = a.A @ C[np.ix_(a.items, b.items)] @ b.A.T
-                both.append(more + meeting)
-                apart = (a.A @ C[a.items, 0])[:, None] + b.A @ C[b.items, 0]
-                either.append(more + apart - meeting)
-            for inner, (covered, count) in (("and", both), ("or", either)):
-                score = self._f1(covered, count) - cost
-                best = int(np.argmax(score))
-                first, second = divmod(best, len(b.spans))
-                plan = _Plan((i, j), (a.spans[first], b.spans[second]), (inner,))
+        for columns, scores, which in zip(
+            combinations_with_replacement(places, 2), *(each.tolist() for each in best), strict=True
+        ):
+            for inner, score, (first, second) in zip(("and", "or"), scores, which, strict=True):
+                plan = _Plan(columns, (spans[first], spans[second]), (inner,))
                 if outer is not None:
                     plan = plan.then(word, outer.columns[0], outer.spans[0])
-                found.append((float(score.flat[best]), plan))
+                found.append((score, plan))
         return found
 
     def _around(self, outer: _Plan) -> list[_Scored]:
@@ -360,6 +362,25 @@ def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[Span]:
     yield from (Span(code, code + 1) for code in kept.tolist())
     if c.n_bins > 2:
         yield from (Span(code, code + 1, all_but=True) for code in kept.tolist())
+
+
+def _stretches(pools: list[_Pool]) -> Stretches:
+    """Conditions of some columns as stretches of their items."""
+    start, stop, all_but = np.concatenate([pool.ends for pool in pools]).T
+    return Stretches(
+        np.ascontiguousarray(start),
+        np.ascontiguousarray(stop),
+        all_but.astype(bool),
+        np.concatenate([pool.cost for pool in pools]),
+        np.cumsum([0, *(len(pool.spans) for pool in pools)]),
+        np.cumsum([0, *(len(pool.items) - 1 for pool in pools)]),
+    )
+
+
+def _ends(spans: list[Span], kept: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where each span starts and stops among the bins that are kept, and whether it is all but."""
+    start, stop, all_but = np.array(spans, dtype=np.intp).T
+    return np.column_stack([np.searchsorted(kept, start), np.searchsorted(kept, stop), all_but])
 
 
 def _membership(spans: list[Span], kept: NDArray[np.intp]) -> Array:

@@ -247,7 +247,7 @@ class Search:
         if name.axes:
             values, axes = np.linalg.eigh(Z.T @ Z)
             Z = Z @ axes
-        codes = every.codes[:, rows]
+        codes = np.take(every.codes, rows, axis=1)  # by rows, as kernels are compiled for
         bins = [
             np.bincount(codes.ravel(), None if w is None else np.tile(w, len(codes)), every.n_bins)
             for w in (None, residuals, kept)
