@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 import known
+from leftout.auditing.all_findings import count_finding, one_groups_findings
 from leftout.auditing.answer import answer_of
+from leftout.auditing.findings import mended_finding
 from leftout.auditing.groups import group_findings
 from leftout.auditing.one_group import GroupAudit, Several
 from leftout.auditing.prediction import Judged
 from leftout.auditing.reading import table_findings
 from leftout.auditing.result import Audit
-from leftout.auditing.several_findings import count_finding, mended_finding, one_groups_findings
 from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS
 from leftout.downstream.result import Figure
@@ -167,8 +168,8 @@ def audit(swapped=False):
         view, cost = one_of(found, label), paid.of(f"left-out group {label}")
         group = found.left_out_groups_[label - 1]
         answer = answer_of(
-            group, group.mask, True, told[label - 1], mended, weighed[label - 1], None, cost, [],
-            label,
+            group, told[label - 1], mended, trust=weighed[label - 1], harm=cost, sampled=True,
+            label=label,
         )  # fmt: skip
         one = GroupAudit(
             label=label, alone=False, partition=view, explanation=told[label - 1], answer=answer,

@@ -36,6 +36,8 @@ def test_each_part_is_told_when_it_is_there():
     assert told[-1].answer.lines == whole.answer.lines
     unseen = {finding.detail for finding in told[1].findings if finding.status == "not run"}
     assert "Not looked at yet." in unseen
+    costs = {finding.code: finding for finding in told[2].findings}["P001"]
+    assert costs in whole.findings
 
 
 def test_lines_of_json_tell_progress_answers_and_the_end(file, tmp_path):

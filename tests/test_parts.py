@@ -43,8 +43,9 @@ def beside(planted):
 
 def compared(beside, kind="copula", asked=99, fixed=False, seed=1):
     table = beside.table(np.random.default_rng(0))
-    law, rng = beside.task.law(kind), np.random.default_rng(seed)
-    return table, beside.compared(kind, law, table, asked, rng, Steps(1, None), fixed)
+    rng, needs = np.random.default_rng(seed), [asked] if fixed else None
+    (found,) = beside.compared(kind, table, asked, rng, Steps(1, None), needs)
+    return table, found
 
 
 @pytest.mark.parametrize("centering", ["global", "none"])

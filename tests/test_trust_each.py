@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import leftout
 from leftout import MaxDisparityPartition, Refusal, datasets, explain, group_losses, trust_each
@@ -77,6 +79,19 @@ def test_each_planted_group_is_a_group_of_its_own(weighed, found):
     assert first[found.labels_ == 1].mean() > 0.5 > first[found.labels_ == 2].mean()
     assert second[found.labels_ == 2].mean() > 0.5 > second[found.labels_ == 1].mean()
     assert (first + second <= 1.0).all()  # a search puts a row into one group
+
+
+def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
+    """Of a table with names, and without a word on these."""
+    whole = pd.DataFrame(planted[0]).add_prefix("x")
+    found, part = clone(search).fit(whole), whole.iloc[::2].reset_index(drop=True)
+    asked = {"chance": 0, "runs": 0, "splits": 1, "parts": 2}
+    weighed = trust_each(search, part, found=found, everyone=whole, **asked)
+    for label, each in enumerate(weighed, start=1):
+        assert each.group_size == SIZES[label - 1] // 2
+        assert (each.membership.group == (found.labels_ == label)).all()
+        # every search of a part names as many of all rows
+        assert each.membership.shares.sum() == pytest.approx(found.sizes_[label])
 
 
 def test_comparison_tables_are_searched_for_as_many_groups(planted):

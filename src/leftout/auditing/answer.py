@@ -21,7 +21,6 @@ from leftout.files import Told
 from leftout.search.left_out import LeftOut, told_points
 from leftout.search.names import NamedGroup, NamedGroups
 from leftout.tables.conditions import Mask
-from leftout.wording import number
 
 # Findings that change how to read the answer: under which status they are said with it.
 _MIND = {"T001": FOUND, "T002": FOUND, "S003": NOT_FOUND}
@@ -71,23 +70,25 @@ class Answer(Told):
 
 def answer_of(
     group: LeftOut,
-    mask: Mask,
-    sampled: bool,
     told: Explanation,
     mended: Mitigation,
-    trust: Trust | None,
-    named: NamedGroups | None,
-    harm: Harm | None,
-    findings: Sequence[Finding],
+    *,
+    trust: Trust | None = None,
+    named: NamedGroups | None = None,
+    harm: Harm | None = None,
+    findings: Sequence[Finding] = (),
+    sampled: bool = False,
+    mask: Mask | None = None,
     label: int = 1,
 ) -> Answer:
-    """Put together what was found; ``mask``: the group among the rows that names are known for.
+    """Put together what was found.
 
+    ``mask``: the group among the rows that names are known for, where these are not all;
     ``label``: which of the sides that ``mended`` is about it is; the rest comes first.
     """
     return Answer(
         fact=headline(group, sampled),
-        who=_who(told, named, mask),
+        who=_who(told, named, group.mask if mask is None else mask),
         why=_why(trust),
         returns=_returns(trust),
         cost=_cost(told, mended, harm, label),
@@ -186,9 +187,9 @@ def _cost(told: Explanation, mended: Mitigation, harm: Harm | None, label: int) 
         said.append(f"{told.no_outcome.brief}.")
     if harm is not None:
         return " ".join([*said, harm.told_brief])
-    before, after = mended.here.losses_before, mended.here.losses_after
-    said.append(
-        f"Fair PCA with as many components brings the group's loss from {number(before[label])} to "
-        f"{number(after[label])}, the rest's from {number(before[0])} to {number(after[0])}."
-    )
-    return " ".join(said)
+    return " ".join([*said, told_fair(mended, [label])])
+
+
+def told_fair(mended: Mitigation, labels: Sequence[int]) -> str:
+    """What Fair PCA does to the losses of some groups, and to the rest's."""
+    return f"Fair PCA with as many components brings {mended.here.told_losses(labels)}."

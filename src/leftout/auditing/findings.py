@@ -76,7 +76,7 @@ def findings(
     ``skipped``: why there is no evidence, where none was asked for.
     """
     told_group = questions(partition, trust, stability, told, returns, intake, skipped)
-    return [*told_group, _mended(mended)]
+    return [*told_group, mended_finding(mended)]
 
 
 def questions(
@@ -287,16 +287,19 @@ def _target_free(told: Explanation) -> Outcome | None:
     return next((o for o in told.other_outcomes if o.encoding == "target-free"), None)
 
 
-def _mended(mended: Mitigation) -> Finding:
-    here = mended.here
-    (rest, group), (rest_after, group_after) = here.losses_before, here.losses_after
-    lower = max(rest_after, group_after) < max(rest, group) * (1.0 - 1e-9)
+def mended_finding(mended: Mitigation) -> Finding:
+    """Does Fair PCA of all sides lower the largest loss?"""
+    here, sides = mended.here, len(mended.here.losses_before)
+    lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
+    how = "with as many components"
+    if sides > 2:
+        more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
+        how = f"of all {sides} sides{more}"
     return Finding(
         "M001",
         answer(lower),
         "Fair PCA lowers the largest loss",
-        f"Fair PCA with as many components brings the group's loss from {number(group)} to "
-        f"{number(group_after)} and the rest's from {number(rest)} to {number(rest_after)}, and "
-        f"keeps {points(max(here.price, 0.0))} percentage points less of the table's variance; the "
-        f"gap to the best possible is {told_gap(here.gap)}.",
+        f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
+        f"{points(max(here.price, 0.0))} percentage points less of the table's variance; the gap "
+        f"to the best possible is {told_gap(here.gap)}.",
     )

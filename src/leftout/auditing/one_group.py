@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.auditing.answer import Answer
+from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.findings import Finding
 from leftout.core.losses import Array
 from leftout.downstream.comparing import Compared
@@ -17,8 +17,10 @@ from leftout.downstream.result import Harm
 from leftout.evidence.counting import HowMany
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
+from leftout.fair.mitigation import Mitigation
 from leftout.files import plain
 from leftout.search.left_out import LeftOut
+from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
 
 # What audit.json tells of the evidence for a group.
@@ -67,11 +69,13 @@ class GroupAudit:
         return "left out" if self.alone else f"left out {self.label}"
 
     @property
+    def mark(self) -> str:
+        """What the names of its columns there end in."""
+        return "" if self.alone else f"_{self.label}"
+
+    @property
     def left_out(self) -> LeftOut:
         return self.partition.left_out_
-
-    def weighed(self, trust: Trust | None) -> GroupAudit:
-        return replace(self, trust=trust)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; details are where there are several groups, of one the whole audit tells."""
@@ -122,21 +126,49 @@ class Several:
     counted: HowMany | None
     chosen: str
 
+    @classmethod
+    def of(
+        cls,
+        found: MaxDisparityPartition,
+        told: Sequence[Explanation],
+        mended: Mitigation,
+        counted: HowMany | None,
+        chosen: str,
+    ) -> Several:
+        """Groups of which no more is known than who they are."""
+        groups = []
+        for label, each in enumerate(told, start=1):
+            view = one_of(found, label)
+            group = GroupAudit(
+                label=label, alone=False, partition=view, explanation=each,
+                answer=answer_of(view.left_out_, each, mended, label=label), trust=None, harm=None,
+                prediction=None, findings=[],
+            )  # fmt: skip
+            groups.append(group)
+        return cls(groups=groups, counted=counted, chosen=chosen)
 
-def rows_of_several(groups: Sequence[GroupAudit], scores: Array) -> dict[str, NDArray[Any]]:
+    def weighed(self, evidence: Sequence[Trust]) -> Several:
+        """The same with the evidence for each of them."""
+        each = zip(self.groups, evidence, strict=True)
+        return replace(self, groups=[replace(group, trust=trust) for group, trust in each])
+
+
+def rows_of(groups: Sequence[GroupAudit], scores: Array) -> dict[str, NDArray[Any]]:
     """Of each row: its group, how far it leans to each, and where evidence was gathered how sure.
 
-    ``scores`` has a column for each group.
+    ``scores`` has a column for each group, if they are several.
     """
-    found: dict[str, NDArray[Any]] = {"group": np.full(len(scores), "rest", dtype=object)}
-    for each, score in zip(groups, scores.T, strict=True):
-        found["group"][each.left_out.mask] = each.name
-        found[f"score_{each.label}"] = score
+    side = np.zeros(len(scores), dtype=np.intp)
+    found: dict[str, NDArray[Any]] = {"group": side}
+    for each, score in zip(groups, scores.reshape(len(scores), -1).T, strict=True):
+        side[each.left_out.mask] = each.label
+        found[f"score{each.mark}"] = score
+    found["group"] = np.array(["rest", *(each.name for each in groups)])[side]
     belongs = [each.trust.membership for each in groups if each.trust is not None]
     sure = [one for one in belongs if one is not None]
     if len(sure) == len(groups):
-        found["belongs"] = np.full(len(scores), "rest", dtype=object)
+        found["belongs"] = np.full(len(scores), "rest")
         for each, one in zip(groups, sure, strict=True):
-            found["belongs"][one.group] = one.named()[one.group]
-            found[f"membership_{each.label}"] = one.shares
+            found["belongs"] = np.where(one.group, one.named(), found["belongs"])
+            found[f"membership{each.mark}"] = one.shares
     return found

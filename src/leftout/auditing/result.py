@@ -22,7 +22,7 @@ from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.chunks import Chunks
 from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
-from leftout.auditing.one_group import GroupAudit, Several, rows_of_several
+from leftout.auditing.one_group import GroupAudit, Several, rows_of
 from leftout.auditing.reading import OtherReading
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
@@ -162,14 +162,7 @@ class Audit:
 
         if self.chunks is not None:
             return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
-        if self.several is not None:
-            columns = {"row": self.intake.rows, **rows_of_several(self.several.groups, self.scores)}
-            return pd.DataFrame(columns, index=self.intake.index)
-        group = np.where(self.partition.left_out_.mask, "left out", "rest")
-        columns = {"row": self.intake.rows, "group": group, "score": self.scores}
-        belongs = None if self.trust is None else self.trust.membership
-        if belongs is not None:
-            columns |= {"belongs": belongs.named(), "membership": belongs.shares}
+        columns = {"row": self.intake.rows, **rows_of(self.left_out_groups, self.scores)}
         return pd.DataFrame(columns, index=self.intake.index)
 
     @property
@@ -189,8 +182,9 @@ class Audit:
             groups, harm = self.several.groups, self.harm
             return several_answer(groups, self._sampled, self.mitigation, harm, self.findings)
         return answer_of(
-            self.partition.left_out_, self.looked_at.left_out_.mask, self._sampled,
-            self.explanation, self.mitigation, self.trust, self.named, self.harm, self.findings,
+            self.partition.left_out_, self.explanation, self.mitigation, trust=self.trust,
+            named=self.named, harm=self.harm, findings=self.findings, sampled=self._sampled,
+            mask=self.looked_at.left_out_.mask,
         )  # fmt: skip
 
     def with_finding(self, question: Callable[[Audit], Finding]) -> Audit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leftout.auditing.answer import Answer, minded
+from leftout.auditing.answer import Answer, minded, told_fair
 from leftout.auditing.findings import Finding
 from leftout.auditing.one_group import GroupAudit
 from leftout.downstream.aims import VARIANTS
@@ -102,14 +102,7 @@ def _cost(groups: Sequence[GroupAudit], mended: Mitigation, harm: Harm | None) -
     ]
     if harm is not None:
         return " ".join([*said, told_errors(groups, harm)])
-    before, after = mended.here.losses_before, mended.here.losses_after
-    said.append(
-        f"Fair PCA with as many components brings the groups' losses from "
-        f"{listed([number(loss) for loss in before[1:]])} to "
-        f"{listed([number(loss) for loss in after[1:]])}, the rest's from {number(before[0])} to "
-        f"{number(after[0])}."
-    )
-    return " ".join(said)
+    return " ".join([*said, told_fair(mended, [each.label for each in groups])])
 
 
 def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:

@@ -14,11 +14,12 @@ from sklearn.base import clone
 from leftout import explain
 from leftout.auditing import finding
 from leftout.auditing.algorithms import compared
-from leftout.auditing.findings import findings
-from leftout.auditing.groups import group_findings, named_and_known
-from leftout.auditing.harm import Costs, costs, harm_findings, more_groups
-from leftout.auditing.prediction import MOST_KNOWN, Judged, judged, prediction_finding
-from leftout.auditing.reading import read_otherwise, table_findings
+from leftout.auditing.all_findings import with_findings
+from leftout.auditing.groups import named_and_known
+from leftout.auditing.harm import Costs, costs, more_groups
+from leftout.auditing.one_group import Several
+from leftout.auditing.prediction import MOST_KNOWN, judged
+from leftout.auditing.reading import read_otherwise
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.stages import (
@@ -35,15 +36,19 @@ from leftout.auditing.stages import (
 )
 from leftout.checks import generator
 from leftout.core.losses import WIDE
+from leftout.downstream.aims import GROUP
+from leftout.evidence.counting import HowMany
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement
 from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, trust
+from leftout.evidence.trusting_each import trust_each
 from leftout.explain import Explanation
 from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.running import Report, Stages, Steps, note, one_thread
 from leftout.search.groups import KnownGroups
+from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import SMALL, Posed
 from leftout.search.several import AUTO, Sides
@@ -144,7 +149,7 @@ class Work:
             found = finding.found(self.search, self.posed, self.X, size.rows, self.wide)
             chosen = size.chosen
         with one_thread(self.wide and self.X.size <= SMALL):
-            start = self.started(found, stability, self._mended, notes)
+            start = self.started(found, stability, self.mended, notes)
         return self.answered(start, chosen, first, partial)
 
     def started(
@@ -153,19 +158,31 @@ class Work:
         stability: Stability | None,
         mended: Callable[[MaxDisparityPartition, Report], Mitigation],
         notes: list[str],
+        counted: HowMany | None = None,
+        chosen: str = "free",
     ) -> Audit:
-        """Who they are, and what Fair PCA does about it; no finding yet."""
+        """Who they are, and what Fair PCA does about it; no finding yet.
+
+        ``counted``, ``chosen``: how several groups were counted, and sized.
+        """
         other = None
         if self.settings.preset is None:
             other = read_otherwise(found, self.intake, self.settings.n_components)
-        told = self.explained(found, stability, self.stages.begin(EXPLAIN))
+        report = self.stages.begin(EXPLAIN)
+        told = [
+            self._explained(found, stability, report, label) for label in range(1, found.n_groups_)
+        ]
+        mitigation = mended(found, self.stages.begin(MEND))
+        several = None
+        if len(told) > 1:
+            several = Several.of(found, told, mitigation, counted, chosen)
         return Audit(
             partition=found,
             trust=None,
             stability=stability,
             comparison=[],
-            explanation=told,
-            mitigation=mended(found, self.stages.begin(MEND)),
+            explanation=told[0],
+            mitigation=mitigation,
             named=None,
             known=None,
             harm=None,
@@ -181,6 +198,7 @@ class Work:
             scores=found.score_samples(self.X),
             settings=self.settings,
             notes=notes,
+            several=several,
         )
 
     def answered(
@@ -190,93 +208,70 @@ class Work:
         first: Callable[[Audit], None] | None = None,
         partial: Callable[[Audit], None] | None = None,
     ) -> Audit:
-        """The first answer or, where that is not all that was asked for, the whole."""
+        """The first answer or, where that is not all that was asked for, the whole.
+
+        ``chosen``: how the groups came to their sizes.
+        """
         asked = self.settings
         skipped = PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
-        answered = self.with_findings(start, Costs(), Judged(), skipped or QUICK)
+        answered = with_findings(start, Costs(), [], skipped or QUICK)
         if asked.quick:
             return answered
         for tell in (first, partial):
             if tell is not None:
                 tell(answered)
-        return self.weighed_up(start, chosen, self.stages.begin, skipped, partial)
+        return self._weighed_up(start, chosen, skipped, partial)
 
-    def weighed_up(
+    def _weighed_up(
         self,
         start: Audit,
         chosen: str,
-        begin: Callable[[str], Report],
         skipped: str,
         partial: Callable[[Audit], None] | None,
     ) -> Audit:
-        """The same with names, costs and evidence; ``chosen``: how the group came to its size."""
+        """The same with names, costs and evidence."""
 
-        def so_far(**more: Any) -> None:
+        def so_far(now: Audit, paid: Costs) -> Audit:
             if partial is not None:
-                partial(self.with_findings(replace(start, **more), Costs(), Judged(), NOT_YET))
+                partial(with_findings(now, paid, [], NOT_YET))
+            return now
 
-        found, asked = start.looked_at, self.settings
-        n_jobs = self.search.n_jobs
+        found, asked, begin = start.looked_at, self.settings, self.stages.begin
+        n_jobs, alone = self.search.n_jobs, start.several is None
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self.wide, n_jobs, begin(NAME)
         )
         if known is not None and self.exact is not None:
             known = self.exact(known)
-        so_far(named=named, known=known)
-        also = more_groups(named, known)
-        paid = costs(found, self.intake, also, asked, n_jobs, begin(COST))
+        now = so_far(replace(start, named=named, known=known), Costs())
+        paid = costs(found, self.intake, more_groups(named, known), asked, n_jobs, begin(COST))
         also = more_groups(named, known, MOST_KNOWN)
-        guessed = judged(found, self.intake, also, asked.random_state)
-        so_far(named=named, known=known, harm=paid.harm)
-        evidence, stability = None, start.stability
-        told, returns = start.explanation, None
+        guessed = [
+            judged(one_of(found, label), self.intake, also, asked.random_state)
+            for label in range(1, found.n_groups_)
+        ]
+        now = so_far(replace(now, harm=paid.harm), paid)
         report = begin(TRUST)
         if not skipped:
-            evidence = self._believed(found, chosen, report)
-            stability = evidence.stability
+            evidence = self._believed(now, chosen, report)
+            several = now.several and now.several.weighed(evidence)
+            now = replace(now, trust=evidence[0], stability=evidence[0].stability, several=several)
+        if alone and not skipped:
             returns = sentence_returns(
                 found, self.intake.X, self.intake.telling, generator(asked.random_state)
             )
-            so_far(
-                named=named, known=known, harm=paid.harm, trust=evidence, stability=stability,
-                returns=returns,
-            )  # fmt: skip
-            told = self._again(found, told, stability, report)
-        whole = replace(
-            start,
-            trust=evidence,
-            stability=stability,
-            comparison=compared(self.search, self.posed, self.X, self.rows, begin(COMPARE)),
-            explanation=told,
-            named=named,
-            known=known,
-            harm=paid.harm,
-            prediction=guessed.compared,
-            returns=returns,
-        )
-        return self.with_findings(whole, paid, guessed, skipped)
-
-    def with_findings(self, found: Audit, paid: Costs, guessed: Judged, skipped: str) -> Audit:
-        """The audit with its questions and their answers."""
-        return replace(
-            found,
-            findings=[
-                *findings(
-                    found.partition, found.trust, found.stability, found.explanation,
-                    found.returns, found.mitigation, self.intake, skipped,
-                ),
-                *group_findings(found.named, found.known, self.intake, skipped),
-                *harm_findings(*paid, self.intake, skipped),
-                prediction_finding(*guessed, skipped, self.intake.prediction is not None),
-                *table_findings(self.intake, found.other_reading, found.repeats),
-            ],
-        )  # fmt: skip
+            now = so_far(replace(now, returns=returns), paid)
+            now = replace(now, explanation=self._again(found, now, report))
+        if alone:
+            compares = compared(self.search, self.posed, self.X, self.rows, begin(COMPARE))
+            now = replace(now, comparison=compares)
+        return with_findings(replace(now, prediction=guessed[0].compared), paid, guessed, skipped)
 
     @property
     def effort(self) -> Effort:
         """How often the table is searched again."""
         runs = self.settings.runs
-        if len(self.part) > _MANY_ROWS or self.wide:
+        if len(self.part) > _MANY_ROWS or self.wide or not self._whole:
             return Effort(min(runs, _FEW_RUNS), _FEW_SPLITS)
         return Effort(runs, SPLITS)
 
@@ -294,50 +289,44 @@ class Work:
             return None
         return agreement(clone(self.search), self.X, runs=asked.runs, progress=report)
 
-    def _believed(self, found: MaxDisparityPartition, chosen: str, report: Report) -> Trust:
-        """What explains the group's loss, whether it comes back, and who belongs."""
-        asked, effort = self.settings, self.effort
-        if self._whole:
-            weighed_up = trust(
-                self.search,
-                self.part,
-                group_size=found.left_out_.size,
-                chance=asked.chance,
-                runs=effort.runs,
-                splits=effort.splits,
-                progress=report,
-                found=found,
-            )
+    def _believed(self, now: Audit, chosen: str, report: Report) -> list[Trust]:
+        """What explains the loss of each group, whether it comes back, and who belongs."""
+        found, effort = now.looked_at, self.effort
+        how: dict[str, Any] = {
+            "chance": self.settings.chance, "runs": effort.runs, "splits": effort.splits,
+            "progress": report,
+        }  # fmt: skip
+        if now.several is not None:
+            search = clone(found).set_params(
+                random_state=self.search.random_state, min_group_size=None,
+                n_jobs=self.search.n_jobs,
+            )  # fmt: skip
+            everyone = None if self._whole else self.X
+            weighed = trust_each(search, self.part, found=found, everyone=everyone, **how)
+        elif self._whole:
+            size = found.left_out_.size
+            weighed = [trust(self.search, self.part, group_size=size, found=found, **how)]
         else:
-            weighed_up = trust(
-                clone(self.search).set_params(min_group_size=None),
-                self.part,
-                group_size=found.left_out_.share,
-                chance=asked.chance,
-                runs=min(asked.runs, _FEW_RUNS),
-                splits=_FEW_SPLITS,
-                progress=report,
-                everyone=(self.X, found),
+            search = clone(self.search).set_params(min_group_size=None)
+            share, everyone = found.left_out_.share, (self.X, found)
+            weighed = [trust(search, self.part, group_size=share, everyone=everyone, **how)]
+        sources = self.intake.encoder.sources_
+        return [
+            replace(
+                each, of_rows=len(self.X), chosen=chosen,
+                parts=None if each.parts is None else each.parts.named(sources),
             )
-        parts = weighed_up.parts
-        return replace(
-            weighed_up,
-            of_rows=len(self.X),
-            chosen=chosen,
-            parts=None if parts is None else parts.named(self.intake.encoder.sources_),
-        )
+            for each in weighed
+        ]  # fmt: skip
 
-    def explained(
+    def _explained(
         self,
         found: MaxDisparityPartition,
         stability: Stability | None,
         report: Report,
-        label: int | None = None,
+        label: int,
     ) -> Explanation:
-        """Who they are; what would be without leading columns, and other runs, come later.
-
-        ``label``: which of several groups.
-        """
+        """Who they are; what would be without leading columns, and other runs, come later."""
         intake = self.intake
         told = explain.group(
             found,
@@ -356,14 +345,9 @@ class Work:
         )
         return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
 
-    def _again(
-        self,
-        found: MaxDisparityPartition,
-        told: Explanation,
-        stability: Stability | None,
-        report: Report,
-    ) -> Explanation:
+    def _again(self, found: MaxDisparityPartition, now: Audit, report: Report) -> Explanation:
         """The same with what other runs and searches without leading columns say."""
+        told, stability = now.explanation, now.stability
         X, sources = self.intake.X, list(self.intake.encoder.sources_)
         leading = list(told.by_column())[:_WHAT_IF] if len(set(sources)) > 2 else []
         steps = Steps(len(leading) * (1 + _SHUFFLES), report)
@@ -388,12 +372,16 @@ class Work:
             for side, each in rows.items()
         }
 
-    def _mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
+    def mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
+        """Fair PCA of all sides."""
         if found.centering != "global":
             note(
                 "Fair PCA is computed by the definition, about the column means: its losses are "
                 "not those of the paper's preset."
             )
         # in this order, the rest comes first as everywhere
-        sides = np.where(found.left_out_.mask, "the left-out group", "rest")
+        groups = [f"the {GROUP}"]
+        if found.n_groups_ > 2:
+            groups = [f"the {GROUP} {label}" for label in range(1, found.n_groups_)]
+        sides = np.array(["rest", *groups])[found.labels_]
         return mitigate(self.X, sides, found.n_components_, progress=report)

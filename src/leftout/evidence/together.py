@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from leftout.core.assignment import assign
-from leftout.core.losses import Array, Loss, basis_loss_by_feature, own_components, side_losses
+from leftout.core.losses import Array, Loss, side_losses
 from leftout.core.problem import Labels, Problem
-from leftout.core.ranks import p_value
-from leftout.core.several import Sides, row_values, side_weights, split
-from leftout.evidence.beside import CALLED, mean_rank_correlation, mean_split
+from leftout.core.several import Sides, row_values, side_weights
+from leftout.evidence.beside import Closer, Found, Tables, split_by_feature
 from leftout.evidence.chance import Task, residual_share
-from leftout.evidence.learned import quick
-from leftout.evidence.looks import FEWEST, most_tables, settled
-from leftout.evidence.profiles import Chance
-from leftout.evidence.surrogates import Surrogate, correlations
-from leftout.running import Steps, in_turn, one_thread
+from leftout.evidence.learned import quick, searching
 from leftout.search.pose import Posed
 from leftout.solvers import Means, Solver
 from leftout.solvers.joint import refine
@@ -152,118 +147,22 @@ def learn_groups(
     )
 
 
-def split_groups_by_feature(posed: Posed, labels: Labels, n_sides: int) -> Array | None:
-    """Each group's disparity to the rest, split over features; None where rows are in no columns.
-
-    Shape (groups, n).
-    """
-    problem = posed.problem
-    if posed.table.back is not None or not problem.loss.own_is_best:
-        return None
-    moments = split(problem, labels, n_sides)
-    own = own_components(problem.loss, moments, problem.d)
-    rest, *groups = (
-        basis_loss_by_feature(problem.loss, S, problem.V, W) / count
-        for S, W, count in zip(moments.second, own, moments.count, strict=True)
-    )
-    return np.stack(groups) - rest
-
-
-class Found(NamedTuple):
-    """What a search finds in a table."""
-
-    disparities: Array  # of each group to the rest
-    residual: float  # share of the variance that the shared components leave
-    closer: Closer | None
-
-
-class Closer(NamedTuple):
-    """What the first few tables are also asked."""
-
-    by_feature: Array | None  # (groups, n)
-    correlations: Array
-    rank_correlation: float
-
-
 @dataclass(frozen=True)
-class Together:
+class Together(Tables):
     """A table, the sizes of its groups, and how to search comparison tables for as many."""
 
-    task: Task
     sizes: list[int]
 
-    def table(self, rng: np.random.Generator) -> Found:
-        """The table itself, searched as comparison tables are."""
-        with one_thread():
-            return self._searched(self.task.X, self.task.posed, rng, closely=True)
+    def _with(self, task: Task) -> Together:
+        return Together(searching(task), self.sizes)
 
-    def compared(
-        self,
-        kind: str,
-        law: Surrogate,
-        table: Found,
-        asked: int,
-        rng: np.random.Generator,
-        steps: Steps,
-        undecided: NDArray[np.bool_] | None = None,
-    ) -> list[Chance]:
-        """Search tables of a kind until the answer is settled for each group that is undecided.
-
-        A group's figures are those of the tables up to the one that settled it. Of groups that are
-        decided already, only what a few tables show is needed.
-        """
-        g = len(self.sizes)
-        needed = np.full(g, most_tables(asked))
-        if undecided is not None:
-            needed[~undecided] = min(asked, FEWEST)
-        open_ = np.ones(g, dtype=bool) if undecided is None else undecided.copy()
-        found: list[Found] = []
-        rngs = rng.spawn(int(needed.max()))
-        while len(found) < needed.max():
-            ahead = rngs[len(found) : min(len(found) + FEWEST, int(needed.max()))]
-            tasks = [(law, each, len(found) + place < FEWEST) for place, each in enumerate(ahead)]
-            with one_thread():
-                n_jobs = self.task.estimator.n_jobs
-                for one in in_turn(self._drawn, tasks, n_jobs, steps, CALLED[kind]):
-                    found.append(one)
-                    values = np.array([each.disparities for each in found])
-                    for group in np.flatnonzero(open_):
-                        if settled(table.disparities[group], values[:, group], asked):
-                            needed[group], open_[group] = len(found), False
-                    if len(found) >= needed.max():
-                        break
-        return [self._told(kind, table, found[: needed[group]], group) for group in range(g)]
-
-    def _told(self, kind: str, table: Found, found: Sequence[Found], group: int) -> Chance:
-        values = np.array([one.disparities[group] for one in found])
-        close = [one.closer for one in found if one.closer is not None]
-        assert table.closer is not None
-        R = np.mean(np.stack([one.correlations for one in close]), axis=0)
-        p = p_value(float(table.disparities[group]), values)
-        splits = [None if one.by_feature is None else one.by_feature[group] for one in close]
-        return Chance(
-            kind=kind,
-            sizes=np.array([self.sizes[group]], dtype=np.intp),
-            curves=values[:, None],
-            p_values=np.array([p]),
-            p_value=float(p),
-            miss=float(np.abs(R - table.closer.correlations).max()),
-            residual=float(np.mean([one.residual for one in found]) / table.residual),
-            ranks_miss=table.closer.rank_correlation
-            - float(np.mean([one.rank_correlation for one in close])),
-            by_feature=mean_split(splits, float(values.mean())),
-        )
-
-    def _drawn(self, law: Surrogate, rng: np.random.Generator, closely: bool) -> Found:
-        X = law.draw(rng)
-        return self._searched(X, self.task.pose(X), rng, closely)
+    def _sizes_at(self, group: int) -> tuple[NDArray[np.intp], int]:
+        return np.array([self.sizes[group]], dtype=np.intp), 0
 
     def _searched(self, X: Array, posed: Posed, rng: np.random.Generator, closely: bool) -> Found:
         found = search_groups(self.task.solver, posed.problem, self.sizes, rng)
         disparities, residual = found.losses[1:] - found.losses[0], residual_share(posed)
         if not closely:
             return Found(disparities, residual, None)
-        by_feature = split_groups_by_feature(posed, found.labels, len(found.losses))
-        return Found(
-            disparities, residual, Closer(by_feature, correlations(X), mean_rank_correlation(X))
-        )
+        split = split_by_feature(posed, found.labels, len(found.losses))
+        return Found(disparities, residual, Closer.of(self.task.witnesses(X), split))

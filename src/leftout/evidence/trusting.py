@@ -13,7 +13,7 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_whole
 from leftout.core.interval import Interval
 from leftout.core.ranks import LEVEL, told_p
-from leftout.evidence.beside import Beside, drawn_in, split_by_feature
+from leftout.evidence.beside import Against, Beside, split_by_feature
 from leftout.evidence.chance import (
     KINDS,
     Task,
@@ -24,10 +24,9 @@ from leftout.evidence.chance import (
 )
 from leftout.evidence.holdout import HeldOut, judge
 from leftout.evidence.learned import fewer, quick
-from leftout.evidence.looks import FEWEST
 from leftout.evidence.membership import PARTS, Membership, membership
 from leftout.evidence.parts import Parts
-from leftout.evidence.profiles import Chance, Profile
+from leftout.evidence.profiles import Profile
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import Stability, compare
 from leftout.evidence.telling import FEWEST_TABLES as FEWEST_TABLES
@@ -40,9 +39,6 @@ from leftout.tables.matrix import check_matrix
 from leftout.wording import counted
 
 EVIDENCE = "evidence"
-# Tables whose rank correlations differ from those of comparison tables by this much, on average,
-# have heavy tails: they are compared once more with these drawn in.
-HEAVY = 0.03
 # Sizes of the picture, on the table alone.
 _PICTURE = 9
 # Splits into halves, if nobody says how many.
@@ -241,7 +237,12 @@ def trust(
     named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
     if found is None:
         found = clone(estimator).set_params(group_size=size).fit_posed(named, posed)
-    compared = _compared(task, size, chance, kinds, of_table, steps)
+    here, against = _compared(task, size, chance, kinds, of_table, steps)
+    at_sizes, p_value = here, against.p_value
+    if chosen == EVIDENCE:  # what chose the size, and the kinds that it was not compared with
+        at_sizes = replace(by_size, chance=here.chance | by_size.chance)
+        p_value = by_size.main.p_value
+    split = split_by_feature(posed, found.left_out_.mask.astype(np.int8))
     names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(task.X.shape[1])]))
     held_out = None
     if splits:
@@ -257,7 +258,6 @@ def trust(
         belongs = membership(task, group, of_parts.spawn(parts), steps, rows)
     if task.repeats is not None and task.rows_repeat:
         notes.append(f"Equal rows: {task.repeats.told}")
-    p_value, p_cloud, p_drawn_in = compared.p_values
     stability = None
     if runs > 1:
         solver = quick(task.solver)
@@ -266,15 +266,15 @@ def trust(
         partition=found,
         group_size=size,
         chosen=chosen,
-        profile=compared.profile if chosen != EVIDENCE else _with_others(by_size, compared),
-        parts=_parts(found, posed, compared, names),
+        profile=at_sizes,
+        parts=against.parts(found.disparity_, split, found.left_out_.size, names),
         held_out=held_out,
         membership=belongs,
         stability=stability,
-        p_value=p_value if chosen != EVIDENCE else by_size.main.p_value,
-        p_cloud=p_cloud,
-        p_drawn_in=p_drawn_in,
-        notes=[*notes, *doubts(compared.profile, compared.heavy)],
+        p_value=p_value,
+        p_cloud=against.p_cloud,
+        p_drawn_in=against.p_drawn_in,
+        notes=[*notes, *doubts(here, against.heavy)],
         repeats=task.repeats,
     )
 
@@ -300,15 +300,6 @@ def evidence_size(
     )
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Comparison tables at the group's size."""
-
-    profile: Profile
-    p_values: tuple[float | None, float | None, float | None]
-    heavy: bool
-
-
 def _compared(
     task: Task,
     size: int,
@@ -316,76 +307,19 @@ def _compared(
     kinds: Sequence[str],
     rng: np.random.Generator,
     steps: Steps,
-) -> _Compared:
-    """First tables with the same values, then bell-shaped ones: nine where these do not decide."""
+) -> tuple[Profile, Against]:
+    """Comparison tables at the group's size, and the picture of other sizes."""
     beside = Beside.of(task, size)
     of_table, of_values, of_cloud, of_picture, again = rng.spawn(5)
-    steps.tell("the table")
-    table = beside.table(of_table)
-    steps.tell("the table", 1)
-    found: dict[str, Chance] = {}
-    p_values = p_cloud = p_drawn_in = None
-    heavy = False
-    if chance and "copula" in kinds:
-        law = task.law("copula")
-        main = beside.compared("copula", law, table, chance, of_values, steps)
-        found["copula"], p_values = main, main.p_value
-        heavy = abs(main.ranks_miss) > HEAVY
-        if heavy and p_values <= LEVEL:
-            p_drawn_in = _drawn_in(task, size, chance, again, steps)
-    if chance and "gaussian" in kinds:
-        decided = p_values is not None and p_values <= LEVEL and (p_drawn_in or 0.0) <= LEVEL
-        few, law = min(chance, FEWEST) if decided else chance, task.law("gaussian")
-        cloud = beside.compared("gaussian", law, table, few, of_cloud, steps, fixed=decided)
-        found["gaussian"], p_cloud = cloud, None if decided else cloud.p_value
+    rngs = (of_table, of_values, of_cloud, again)
+    table, (against,) = beside.against(chance, kinds, rngs, steps)
     grid = task.grid(_PICTURE)
     sizes = np.unique([*grid[grid <= len(task.X) // 2], *beside.sizes]).astype(np.intp)
     with one_thread():
         problem = task.posed.problem
         searched = disparities_at(fewer(task.solver), problem, sizes, of_picture)
         searched[np.searchsorted(sizes, beside.size)] = table.disparity
-    return _Compared(
-        Profile.at(problem, sizes, searched, found), (p_values, p_cloud, p_drawn_in), heavy
-    )
-
-
-def _drawn_in(task: Task, size: int, chance: int, rng: np.random.Generator, steps: Steps) -> float:
-    """The p-value of the same rows with the tails of their columns drawn in."""
-    X = drawn_in(task.X)
-    again = clone(task.estimator).set_params(n_components=task.n_components)
-    other = Task.of(again, X, sized=True)
-    beside = Beside.of(other, size)
-    of_table, of_values = rng.spawn(2)
-    law = other.law("copula")
-    return beside.compared("copula", law, beside.table(of_table), chance, of_values, steps).p_value
-
-
-def _with_others(by_size: Profile, compared: _Compared) -> Profile:
-    """The profile that chose the size, and the kinds of tables that it was not compared with."""
-    return replace(by_size, chance=compared.profile.chance | by_size.chance)
-
-
-def _parts(
-    found: MaxDisparityPartition, posed: Any, compared: _Compared, names: list[str]
-) -> Parts | None:
-    chance = compared.profile.chance
-    if set(chance) != set(KINDS):
-        return None
-    at = {
-        kind: (float(each.mean[np.searchsorted(each.sizes, found.left_out_.size)]), each.by_feature)
-        for kind, each in chance.items()
-    }
-    labels = found.left_out_.mask.astype(np.int8)
-    p_values, p_cloud, _ = compared.p_values
-    return Parts.of(
-        found.disparity_,
-        split_by_feature(posed, labels),
-        at["gaussian"],
-        at["copula"],
-        names,
-        p_cloud,
-        p_values,
-    )
+    return Profile.at(problem, sizes, searched, against.chance), against
 
 
 def _steps(

@@ -19,14 +19,13 @@ from sklearn.base import clone
 from leftout.checks import Refusal, check_whole
 from leftout.core.losses import Array
 from leftout.core.problem import Labels
-from leftout.core.ranks import LEVEL
-from leftout.evidence.beside import drawn_in
+from leftout.evidence.beside import Against, split_by_feature
 from leftout.evidence.chance import KINDS, Task, check_kinds
 from leftout.evidence.holdout import HeldOut, Split, gap_between, halves_of, summed_up
 from leftout.evidence.learned import searching
 from leftout.evidence.membership import PARTS, Membership, part_of
 from leftout.evidence.parts import Parts
-from leftout.evidence.profiles import Chance, Profile
+from leftout.evidence.profiles import Profile
 from leftout.evidence.stability import Stability, distinct, pairwise_jaccard
 from leftout.evidence.telling import FEWEST_TABLES, doubts
 from leftout.evidence.together import (
@@ -35,9 +34,8 @@ from leftout.evidence.together import (
     learn_groups,
     matched,
     search_groups,
-    split_groups_by_feature,
 )
-from leftout.evidence.trusting import HEAVY, SPLITS, Trust
+from leftout.evidence.trusting import SPLITS, Trust
 from leftout.running import Report, Steps, clean_interrupts, collected_notes, in_turn, one_thread
 from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
@@ -121,31 +119,19 @@ def trust_each(
             partition=one_of(found, place + 1),
             group_size=work.sizes[place],
             chosen=chosen,
-            profile=each.profile,
-            parts=each.parts,
+            profile=profile,
+            parts=in_parts,
             held_out=None if held is None else held[place],
             membership=None if belongs is None else belongs[place],
             stability=None if stable is None else stable[place],
             p_value=each.p_value,
             p_cloud=each.p_cloud,
             p_drawn_in=each.p_drawn_in,
-            notes=[*notes, *doubts(each.profile, each.heavy)],
+            notes=[*notes, *doubts(profile, each.heavy)],
             repeats=task.repeats,
         )
-        for place, each in enumerate(compared)
+        for place, (profile, in_parts, each) in enumerate(compared)
     ]
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """One group beside comparison tables."""
-
-    profile: Profile
-    parts: Parts | None
-    p_value: float | None
-    p_cloud: float | None
-    p_drawn_in: float | None
-    heavy: bool
 
 
 @dataclass(frozen=True)
@@ -156,6 +142,7 @@ class _Work:
     sizes: list[int]  # of the groups among the task's rows
     found: MaxDisparityPartition
     everyone: Array  # the rows that ``found`` is about
+    reference: NDArray[np.integer]  # its groups among the task's rows
     names: list[str]
 
     @classmethod
@@ -175,7 +162,8 @@ class _Work:
         if everyone is not None:
             sizes = in_proportion(sizes, len(task.X), len(whole))
         names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(whole.shape[1])]))
-        return cls(task, sizes, found, whole, names)
+        reference = found.labels_ if everyone is None else found.predict(X)
+        return cls(task, sizes, found, whole, reference, names)
 
     @property
     def n_groups(self) -> int:
@@ -183,78 +171,20 @@ class _Work:
 
     def compared(
         self, chance: int, kinds: Sequence[str], rng: np.random.Generator, steps: Steps
-    ) -> list[_Compared]:
-        """First tables with the same values, then bell-shaped ones, as for a single group."""
-        task, g = self.task, self.n_groups
-        beside = Together(task, self.sizes)
-        of_table, of_values, of_cloud, again = rng.spawn(4)
-        steps.tell("the table")
-        table = beside.table(of_table)
-        steps.tell("the table", 1)
-        by_kind: dict[str, list[Chance]] = {}
-        drawn: list[float | None] = [None] * g
-        beyond = np.zeros(g, dtype=bool)
-        if chance and "copula" in kinds:
-            law = task.law("copula")
-            by_kind["copula"] = beside.compared("copula", law, table, chance, of_values, steps)
-            beyond = np.array([each.p_value <= LEVEL for each in by_kind["copula"]])
-            if beyond.any() and self._heavy(by_kind["copula"][0]):
-                p_drawn_in = self._drawn_in(chance, beyond, again, steps)
-                drawn = [p if yes else None for p, yes in zip(p_drawn_in, beyond, strict=True)]
-                beyond &= np.array([(p or 0.0) <= LEVEL for p in drawn])
-        if chance and "gaussian" in kinds:
-            law = task.law("gaussian")
-            by_kind["gaussian"] = beside.compared(
-                "gaussian", law, table, chance, of_cloud, steps, undecided=~beyond
-            )
+    ) -> list[tuple[Profile, Parts | None, Against]]:
+        """Each group beside comparison tables: what they lose at its size, and its parts."""
+        tables = Together(self.task, self.sizes)
+        table, found = tables.against(chance, kinds, rng.spawn(4), steps)
         own = self._split_by_feature()
-        return [
-            self._told(
-                group, {kind: each[group] for kind, each in by_kind.items()},
-                float(table.disparities[group]), own, bool(beyond[group]), drawn[group],
-            )
-            for group in range(g)
-        ]  # fmt: skip
-
-    def _told(
-        self,
-        group: int,
-        chance: dict[str, Chance],
-        disparity: float,
-        own: Array | None,
-        beyond: bool,
-        p_drawn_in: float | None,
-    ) -> _Compared:
-        size = np.array([self.sizes[group]], dtype=np.intp)
-        with one_thread():
-            problem = self.task.posed.problem
-            profile = Profile.at(problem, size, np.array([disparity]), chance)
-        p_values = chance["copula"].p_value if "copula" in chance else None
-        p_cloud = chance["gaussian"].p_value if "gaussian" in chance and not beyond else None
-        parts = None
-        if set(chance) == set(KINDS):
-            at = {kind: (float(each.mean[0]), each.by_feature) for kind, each in chance.items()}
-            parts = Parts.of(
-                float(self.found.disparities_[group]), None if own is None else own[group],
-                at["gaussian"], at["copula"], self.names, p_cloud, p_values,
-            )  # fmt: skip
-        heavy = "copula" in chance and self._heavy(chance["copula"])
-        return _Compared(profile, parts, p_values, p_cloud, p_drawn_in, heavy)
-
-    @staticmethod
-    def _heavy(main: Chance) -> bool:
-        return abs(main.ranks_miss) > HEAVY
-
-    def _drawn_in(
-        self, chance: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
-    ) -> list[float]:
-        """P-values of the same rows with the tails of their columns drawn in."""
-        other = searching(Task.of(self.task.estimator, drawn_in(self.task.X), sized=True))
-        of_table, of_values = rng.spawn(2)
-        beside, law = Together(other, self.sizes), other.law("copula")
-        table = beside.table(of_table)
-        found = beside.compared("copula", law, table, chance, of_values, steps, undecided=which)
-        return [each.p_value for each in found]
+        told = []
+        for group, (size, against) in enumerate(zip(self.sizes, found, strict=True)):
+            with one_thread():
+                at, lost = np.array([size], dtype=np.intp), table.disparities[[group]]
+                profile = Profile.at(self.task.posed.problem, at, lost, against.chance)
+            split = None if own is None else own[group]
+            disparity = float(self.found.disparities_[group])
+            told.append((profile, against.parts(disparity, split, size, self.names), against))
+        return told
 
     def _split_by_feature(self) -> Array | None:
         """The disparities found, split over features."""
@@ -262,7 +192,7 @@ class _Work:
         with one_thread(), collected_notes():
             posed = self.task.posed if self.everyone is self.task.X else alone.pose(self.everyone)
             labels = self.found.labels_.astype(np.int8)
-            return split_groups_by_feature(posed, labels, self.found.n_groups_)
+            return split_by_feature(posed, labels, self.found.n_groups_)
 
     def halves(self, splits: int, steps: Steps) -> list[HeldOut]:
         """Halves of the rows, searched apart, each judged on the other."""
@@ -288,7 +218,6 @@ class _Work:
     def _one_split(self, rng: np.random.Generator) -> list[Split] | None:
         """Both halves, for each group; None if one has too few dimensions."""
         X, m, groups = self.task.X, len(self.task.X), range(self.n_groups)
-        reference = self._reference
         halves = halves_of(self.task, rng)
         named: list[Labels] = []
         gaps = np.zeros((self.n_groups, 2))
@@ -296,7 +225,7 @@ class _Work:
         for turn, (searched, judged) in enumerate((halves, halves[::-1])):
             sizes = in_proportion(self.sizes, len(searched), m)
             try:
-                learned = learn_groups(self.task, X[searched], reference[searched], sizes, rng)
+                learned = learn_groups(self.task, X[searched], self.reference[searched], sizes, rng)
             except Refusal:
                 return None
             losses = learned.row_losses(X)
@@ -312,13 +241,6 @@ class _Work:
             Split((gaps[g, 0], gaps[g, 1]), influence[g], (overlaps[g], overlaps[g]))
             for g in groups
         ]
-
-    @property
-    def _reference(self) -> NDArray[np.integer]:
-        """The groups among the task's rows."""
-        if self.everyone is self.task.X:
-            return self.found.labels_
-        return self.found.predict(self.task.X)
 
     def members(self, rngs: list[np.random.Generator], steps: Steps) -> list[Membership] | None:
         """Who belongs to each group; None if no part of the rows has dimensions enough."""
@@ -342,7 +264,7 @@ class _Work:
         rows, m = part_of(self.task, rng), len(self.task.X)
         sizes = in_proportion(self.sizes, len(rows), m)
         try:
-            learned = learn_groups(self.task, self.task.X[rows], self._reference[rows], sizes, rng)
+            learned = learn_groups(self.task, self.task.X[rows], self.reference[rows], sizes, rng)
         except Refusal:
             return None
         return learned.sized(learned.row_losses(self.everyone), self.found.sizes_[1:].tolist())
@@ -368,7 +290,7 @@ class _Work:
 
     def _one_run(self, rng: np.random.Generator) -> tuple[Labels, Array]:
         found = search_groups(self.task.solver, self.task.posed.problem, self.sizes, rng)
-        same = matched(found.labels, self._reference, self.n_groups)
+        same = matched(found.labels, self.reference, self.n_groups)
         called = np.zeros(self.n_groups + 1, dtype=np.intp)
         called[same] = found.labels
         return same, (found.losses - found.losses[0])[called[1:]]

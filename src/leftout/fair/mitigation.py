@@ -1,5 +1,6 @@
 """What Fair PCA does about groups: losses before and after, across dimensions, and the price."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,18 @@ class Dimension(Told):
     @property
     def max_loss_after(self) -> float:
         return float(self.losses_after.max())
+
+    def told_losses(self, groups: Sequence[int], join: str = ",") -> str:
+        """What becomes of the losses of some groups, and of the first side's, the rest's."""
+        whose = "the group's loss" if len(groups) == 1 else "the groups' losses"
+        before, after = (
+            listed([number(losses[group]) for group in groups])
+            for losses in (self.losses_before, self.losses_after)
+        )
+        return (
+            f"{whose} from {before} to {after}{join} the rest's from "
+            f"{number(self.losses_before[0])} to {number(self.losses_after[0])}"
+        )
 
 
 @dataclass(frozen=True)

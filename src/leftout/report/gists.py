@@ -1,7 +1,7 @@
-"""What a folded section of the page holds, in a line; and what its tables need beyond the dict."""
+"""The folded sections of the page, each with a line on what it holds; and what tables need."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from leftout.core.ranks import told_p
 from leftout.evidence.parts import CALLED, Carrier, Part
@@ -87,8 +87,6 @@ def _typical(data: Data) -> str:
 
 
 def _algorithms(data: Data) -> str:
-    if not data["comparison"]:
-        return "Not compared."
     best = max(data["comparison"], key=lambda line: line["disparity"])
     solvers = counted(len(data["comparison"]), "algorithm")
     return f"{solvers}; {best['solver']} finds most, {number(best['disparity'])}"
@@ -108,43 +106,58 @@ def _glossary(data: Data) -> str:
     return "What the words mean"
 
 
-GISTS: dict[str, Callable[[Data], str]] = {
-    "findings": _findings,
-    "who": _who,
-    "names": _names,
-    "known": _known,
-    "real": _real,
-    "drivers": _drivers,
-    "rules": _rules,
-    "harm": _harm,
-    "mitigation": _mitigation,
-    "typical": _typical,
-    "algorithms": _algorithms,
-    "columns": _columns,
-    "settings": _settings,
-    "glossary": _glossary,
+# The sections in their order: what they are called in the contents, their titles where these say
+# more, and what they hold.
+_SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
+    "findings": ("Findings", "", _findings),
+    "who": ("Who they are", "", _who),
+    "names": ("Groups with a name", "", _names),
+    "known": ("Known groups", "", _known),
+    "real": ("Why, and does it come back?", "", _real),
+    "drivers": ("What drives it", "", _drivers),
+    "rules": ("Rules", "", _rules),
+    "harm": ("What it costs them", "", _harm),
+    "mitigation": ("What can be done", "What can be done: Fair PCA", _mitigation),
+    "typical": ("Typical values", "", _typical),
+    "algorithms": ("Algorithms", "How the algorithms compare", _algorithms),
+    "columns": ("The columns", "", _columns),
+    "settings": ("Settings", "Settings, and how to repeat this", _settings),
+    "glossary": ("Glossary", "", _glossary),
 }
-# Those that all groups share, where there are several.
-_SHARED = (
-    "findings", "names", "known", "harm", "mitigation", "columns", "settings", "glossary",
-)  # fmt: skip
-# Sections that are there only if something else is.
-_NEED = {"names": "named_search", "known": "known_search"}
+# Those that are there only if something else is, and those that several groups have in their own.
+_NEED = {
+    "names": ["named_search"], "known": ["known_search"], "harm": ["harm", "prediction"],
+    "algorithms": ["comparison"],
+}  # fmt: skip
+_OF_EACH = ("who", "real", "drivers", "rules", "typical")
 
 
-def gists(data: Data) -> dict[str, str]:
-    """One line for each section."""
-    if len(data["groups"]) > 1:
-        shared = [name for name in _SHARED if data[_NEED.get(name, "findings")] is not None]
-        each = {f"group-{group['label']}": _group(group) for group in data["groups"]}
-        return {name: GISTS[name](data) for name in shared} | each
-    there = (name for name in GISTS if data[_NEED.get(name, "findings")] is not None)
-    return {name: GISTS[name](data) for name in there}
+class Section(NamedTuple):
+    """A folded section of the page."""
+
+    name: str
+    called: str
+    title: str
+    gist: str
+    template: str
+    told: Data | None = None  # of several groups, the one that it is about
 
 
-def _group(group: Data) -> str:
-    verdict = f"; {group['verdict_name']}" if group["verdict_name"] else ""
-    return f"{counted(group['rows'], 'row')}{verdict}: {group['answer']['who']}"
+def sections(data: Data, told_groups: Sequence[Data]) -> list[Section]:
+    """What the page holds; of several groups, each has a section of its own."""
+    found = [
+        Section(name, called, title or called, gist(data), f"{name}.html")
+        for name, (called, title, gist) in _SECTIONS.items()
+        if any(data[key] for key in _NEED.get(name, ["groups"]))
+        and not (told_groups and name in _OF_EACH)
+    ]
+    found[1:1] = [  # after the findings
+        Section(
+            f"group{told['mark']}", told["title"], told["title"], told["gist"], "group.html", told
+        )
+        for told in told_groups
+    ]
+    return found
 
 
 def carriers(parts: Data | None) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from leftout.evidence.verdicts import VERDICTS
 from leftout.fair.mitigation import told_gap
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
-from leftout.report.gists import by_column, carriers, gists
+from leftout.report.gists import by_column, carriers, sections
 from leftout.report.told_groups import told_groups
 from leftout.wording import ROUNDING, counted, listed, number, shown
 
@@ -35,7 +35,7 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
             images[name] = drawn(name, draw, ALTERNATIVES[what](by_mark[dash + label]))
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
-        "gists": gists(data),
+        "sections": sections(data, several),
         "part_names": CALLED,
         "carriers": carriers(data["parts"]),
         "by_column": by_column(data["parts"]),
@@ -43,7 +43,7 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
         "mark": "",
         "told_groups": several,
     }
-    return _rendered("several.html" if several else "page.html", {**data, **more}, images)
+    return _rendered("page.html", {**data, **more}, images)
 
 
 def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leftout.report.gists import by_column, carriers
+from leftout.wording import counted
 
 Data = Mapping[str, Any]
 _EVIDENCE = ("p_value", "p_cloud", "verdict", "verdict_name")
@@ -19,6 +20,7 @@ def _told(data: Data, group: Data) -> dict[str, Any]:
     return {
         "mark": f"-{group['label']}",
         "title": f"Left-out group {group['label']}",
+        "gist": _gist(group),
         "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
         "explanation": details["explanation"],
         "trust": {
@@ -43,3 +45,8 @@ def _told(data: Data, group: Data) -> dict[str, Any]:
         "harm": details["harm"],
         "prediction": details["prediction"],
     }
+
+
+def _gist(group: Data) -> str:
+    verdict = f"; {group['verdict_name']}" if group["verdict_name"] else ""
+    return f"{counted(group['rows'], 'row')}{verdict}: {group['answer']['who']}"

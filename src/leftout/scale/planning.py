@@ -148,7 +148,7 @@ class Plan:
             for column in [getattr(self.decided, name)]
         }
         return Intake(
-            **(self.decided._asdict() | looked | sides),
+            **(vars(self.decided) | looked | sides),
             source=source,
             file=None,
             rows=self.places.astype(np.intp),

@@ -7,8 +7,8 @@ decided is the same. Relations between columns are looked for in rows; of tallie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from leftout.asking import asking
 from leftout.checks import Refusal
@@ -30,7 +30,8 @@ from leftout.wording import unambiguous
 MOST_FEATURES = 5_000
 
 
-class Decided(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Decided:
     """What was decided; see :class:`leftout.tables.intake.Intake` for each of it."""
 
     columns: list[Column]

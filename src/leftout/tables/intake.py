@@ -12,15 +12,12 @@ from sklearn.base import clone
 from leftout.checks import Refusal, check_count
 from leftout.running import note
 from leftout.tables.columns import Column, names_of
-from leftout.tables.deciding import MOST_FEATURES, decide
+from leftout.tables.deciding import MOST_FEATURES, Decided, decide
 from leftout.tables.encoder import TableEncoder
 from leftout.tables.encoding import Floats
-from leftout.tables.facts import ColumnFacts
 from leftout.tables.files.fetching import File
 from leftout.tables.frames import as_frame, rows_of
 from leftout.tables.judging.kinds import Kind
-from leftout.tables.judging.relations import Relation
-from leftout.tables.judging.sentinels import Suspect
 from leftout.tables.reading import Source
 from leftout.tables.roles import is_name, outcome_of
 from leftout.tables.said.reading import Reading
@@ -31,7 +28,7 @@ FEWEST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intake:
+class Intake(Decided):
     """What an audit works on.
 
     Attributes
@@ -75,19 +72,6 @@ class Intake:
     file: File | None
     rows: NDArray[np.intp]
     n_rows: int
-    columns: list[Column]
-    searched: list[Column]
-    target: Column | None
-    positive: Any
-    prediction: Column | None
-    sensitive: list[str]
-    dropped: dict[str, str]
-    facts: list[ColumnFacts]
-    leaks: list[Relation]
-    copies: list[Relation]
-    proxies: list[Relation]
-    suspects: list[Suspect]
-    encoder: TableEncoder
     X: Floats
     index: Any
 
@@ -180,7 +164,7 @@ def take_in(
 
     decided = decide(raw, declared, learn, asked, once)
     return Intake(
-        **decided._asdict(),
+        **vars(decided),
         source=source.name,
         file=source.file,
         rows=rows,
