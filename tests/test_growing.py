@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import naive
 from leftout import datasets
+from leftout.evidence import growing
 from leftout.evidence.chance import disparities_at
 from leftout.evidence.growing import AtChance, Group, grow, grown
 from leftout.evidence.surrogates import Gaussian
@@ -106,6 +109,17 @@ def test_a_mix_of_two_groups_is_told_from_either(table):
         found = grow(SOLVER, problem, cores, chance, rng)
         inside = np.bincount(planted[found.labels == 1], minlength=3)
         assert inside.max() > 0.9 * found.size and inside[0] < inside.max()
+
+
+def test_a_few_odd_rows_are_not_taken_for_the_group(table):
+    """Described best of all, but with hardly any evidence."""
+    problem, _, planted, chance, _ = table
+    large = Group.of(problem, (planted == 1).astype(np.int8))
+    few = np.isin(np.arange(300), np.flatnonzero(planted == 2)[:15]).astype(np.int8)
+    odd = replace(Group.of(problem, few), share=0.99, disparity=1.1 * chance.disparities[0])
+    assert growing._best_described([odd, large], chance) is large
+    better = replace(odd, disparity=large.disparity * 60 / 15)
+    assert growing._best_described([large, better], chance) is better
 
 
 def test_a_pure_group_is_not_split(table):

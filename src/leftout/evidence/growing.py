@@ -9,10 +9,11 @@ by as much as anywhere, up to one standard error. Components are learned from th
 until the rows stay.
 
 Cores of many sizes grow to few groups. Mixes are told by what their own components leave of them:
-taken is the group that its own keep the largest share of. If that is a mix nevertheless, its own
-components leave out a part of it. So it is searched for a half that they leave out, rows go to the
-half whose components keep more of them, and both are cores as well: one is taken where together
-they have more evidence than the whole.
+taken is the group that its own keep the largest share of, if it has half of the evidence of any (a
+mix of two has hardly more than both, so one of them has as much; a few odd rows have not). If that
+is a mix nevertheless, its own components leave out a part of it. So it is searched for a half that
+they leave out, rows go to the half whose components keep more of them, and both are cores as well:
+one is taken where together they have more evidence than the whole.
 """
 
 from __future__ import annotations
@@ -122,15 +123,21 @@ def grow(
     rng: np.random.Generator,
 ) -> Group:
     """The group, of those that cores grow to, that its own components describe best."""
-    groups = [grown(problem, core, chance) for core in cores]
-    clear = [group for group in groups if chance.stands_out(group.size, group.disparity)]
-    best = max(clear or groups, key=lambda group: group.share)
+    best = _best_described([grown(problem, core, chance) for core in cores], chance)
     for _ in range(_SPLITS):
         halves = [grown(problem, half, chance) for half in _halves(solver, problem, best, rng)]
         if not _more_than_one(problem, best, halves, chance):
             break
-        best = max(halves, key=lambda group: group.share)
+        best = _best_described(halves, chance)
     return best
+
+
+def _best_described(groups: Sequence[Group], chance: AtChance) -> Group:
+    """Of those with half of the evidence of any, the one that its own components keep most of."""
+    evidence = [_evidence(group, chance) for group in groups]
+    least = min(max(evidence), max(evidence) / 2.0)
+    enough = [group for group, has in zip(groups, evidence, strict=True) if has >= least]
+    return max(enough, key=lambda group: group.share)
 
 
 def _halves(
