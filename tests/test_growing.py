@@ -122,6 +122,22 @@ def test_a_few_odd_rows_are_not_taken_for_the_group(table):
     assert growing._best_described([large, better], chance) is better
 
 
+def test_two_groups_need_more_evidence_than_one(table):
+    """Halves of one group pay for chance twice; the parts of a mix are worth it."""
+    problem, _, planted, chance, _ = table
+    rows = np.flatnonzero(planted == 1)
+    for whole, parts, more in (
+        (rows, (rows[:30], rows[30:]), False),
+        (np.flatnonzero(planted), (rows, np.flatnonzero(planted == 2)), True),
+    ):
+        groups = [
+            Group.of(problem, np.isin(np.arange(300), part).astype(np.int8))
+            for part in (whole, *parts)
+        ]
+        assert all(chance.stands_out(part.size, part.disparity) for part in groups[1:])
+        assert growing._more_than_one(problem, groups[0], groups[1:], chance) is more
+
+
 def test_a_pure_group_is_not_split(table):
     problem, _, planted, chance, _ = table
     for label in (1, 2):

@@ -156,6 +156,7 @@ def test_a_small_group_does_not_take_a_large_one_s_extreme_rows(seed):
     losses = naive.group_losses(X, start.labels, 3)
     assert start.total == pytest.approx(40 * losses[1] + 100 * losses[2] - 140 * losses[0])
     assert sizes_exchanged(problem, start) is start
+    assert sizes_exchanged(problem, extreme) is extreme  # nor does the mean fall
     equal = Sides.of(problem, np.repeat(np.arange(3, dtype=np.int8), [200, 100, 100]), 3)
     assert sizes_exchanged(problem, equal) is equal
 
