@@ -646,6 +646,16 @@ def several_planted(count=20):
 
 
 @case
+def several_tiny(count=100):
+    yield from several.tiny_tables(count)
+
+
+@case
+def several_assignment(count=200):
+    yield from several.assignments(count)
+
+
+@case
 def several_auto(count=30):
     yield from several.auto(count)
 

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 import leftout
@@ -19,7 +20,7 @@ from leftout.search.pose import pose
 from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
 from leftout.solvers.any_side import seed_size
 from leftout.solvers.any_side import spread as spread_of
-from leftout.solvers.joint import exchanged, refine
+from leftout.solvers.joint import exchanged, refine, sizes_exchanged
 from leftout.solvers.peeling import peel
 
 QUICK = Alternating(n_starts=12)
@@ -116,6 +117,48 @@ def test_refining_never_falls_below_peeling(mixed, sizes, seed):
     ).fit(mixed)
     assert np.all(np.diff(found.history_["disparity"]) >= 0.0)
     assert found.history_["disparity"][-1] == pytest.approx(found.disparity_, rel=1e-9)
+
+
+def planted_sides(seed, strength):
+    X, planted = datasets.make_planted(400, 12, 3, [40, 100], strength, random_state=seed)
+    problem = pose(X, 3, "excess", "global", 10, None).problem
+    return X, problem, Sides.of(problem, planted.astype(np.int8), 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_exchange_their_sizes_where_that_raises_value_and_total(seed):
+    """40 strong rows at the size of 100, 100 others at theirs: refining keeps the sizes."""
+    X, problem, right = planted_sides(seed, [1.5, 1.0])
+    labels = np.where(right.labels == 1, 2, 0).astype(np.int8)
+    labels[np.flatnonzero(right.labels == 2)[:40]] = 1
+    labels[np.flatnonzero(right.labels == 0)[:60]] = 2
+    wrong = Sides.of(problem, labels, 3)
+    better = sizes_exchanged(problem, wrong)
+    assert sorted(better.sizes) == sorted(wrong.sizes) == [40, 100, 260]
+    assert better.value >= right.value > wrong.value
+    assert better.total > wrong.total
+    assert better.value == pytest.approx(value_of(X, better.labels, 3), rel=1e-9)
+    assert sizes_exchanged(problem, better) is better
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_group_does_not_take_a_large_one_s_extreme_rows(seed):
+    """The mean of disparities would have it so, but all groups together would lose less."""
+    X, problem, right = planted_sides(seed, 1.0)
+    start = refine(problem, right)
+    sizes = [260, 100, 40]
+    # each at the other's size, rows copied to seats
+    values = problem.row_losses(start.own).T * [-1 / 260, 1 / (2 * 100), 1 / (2 * 40)]
+    seats = np.repeat(np.arange(3), sizes)
+    labels = seats[linear_sum_assignment(values[:, seats], maximize=True)[1]].astype(np.int8)
+    extreme = refine(problem, Sides.of(problem, labels, 3))
+    assert extreme.value > start.value and extreme.total < start.total
+    losses = naive.group_losses(X, start.labels, 3)
+    assert start.total == pytest.approx(40 * losses[1] + 100 * losses[2] - 140 * losses[0])
+    assert sizes_exchanged(problem, start) is start
+    assert sizes_exchanged(problem, extreme) is extreme  # nor does the mean fall
+    equal = Sides.of(problem, np.repeat(np.arange(3, dtype=np.int8), [200, 100, 100]), 3)
+    assert sizes_exchanged(problem, equal) is equal
 
 
 @pytest.fixture(scope="module")
@@ -451,7 +494,7 @@ def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
     monkeypatch.setattr(
         counting._Table,
         "peel",
-        lambda self, solver, size: (peeled.append(size), peel_one(self, solver, size))[1],
+        lambda self, group: (peeled.append(int(group.sum())), peel_one(self, group))[1],
     )
     X, _ = two_planted
     count = leftout.how_many(MaxDisparityPartition(2, solver=QUICK, random_state=0), X)

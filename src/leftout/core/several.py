@@ -44,6 +44,11 @@ class Sides:
         """The mean of the groups' losses minus the rest's: what a search raises."""
         return worth(self.losses)
 
+    @property
+    def total(self) -> float:
+        """What all groups together lose beyond the rest: disparities weighted by sizes."""
+        return float(self.sizes[1:] @ (self.losses[1:] - self.losses[0]))
+
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
         return np.bincount(self.labels, minlength=len(self.losses))

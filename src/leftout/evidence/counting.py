@@ -3,9 +3,10 @@
 Groups are peeled off the table one by one, and off its comparison tables alike: as many, of the
 same sizes, each searched among the rows that are left. The next group counts if the table's best
 disparities, over a grid of sizes, stand out from those of the comparison tables as the first one's
-must (:mod:`leftout.evidence.chance`); its size is the smallest with about as much evidence as any.
-The first group that does not stand out ends the count. So whatever the number of groups, a false
-one is counted only where the first look at nothing but chance goes wrong: in 5 % of tables.
+must (:mod:`leftout.evidence.chance`). What is peeled off then is grown from the groups that stand
+out (:mod:`leftout.evidence.growing`), so that it is one group, not two. The first group that does
+not stand out ends the count. So whatever the number of groups, a false one is counted only where
+the first look at nothing but chance goes wrong: in 5 % of tables.
 
 A comparison table has what the groups add to values and correlations, spread over all of its rows,
 and no group: later groups are held to what such a table still shows after as many were peeled off,
@@ -23,16 +24,18 @@ from sklearn.base import clone
 
 from leftout.checks import Refusal, check_choice, check_count
 from leftout.core.losses import Array
-from leftout.core.problem import Problem
-from leftout.core.ranks import LEVEL, can_tell, p_value, standardised, told_p
-from leftout.core.several import among
-from leftout.evidence.chance import (
-    KINDS,
-    Task,
-    disparities_at,
-    search_sizes,
-    size_with_evidence,
+from leftout.core.problem import Labels, Problem
+from leftout.core.ranks import (
+    LEVEL,
+    can_tell,
+    corrected_p_values,
+    p_value,
+    standardised,
+    told_p,
 )
+from leftout.core.several import among
+from leftout.evidence.chance import KINDS, Task, disparities_at, search_sizes
+from leftout.evidence.growing import AtChance, Group, grow
 from leftout.evidence.learned import fewer, searching
 from leftout.evidence.looks import FEWEST, most_tables, settled
 from leftout.evidence.surrogates import Surrogate
@@ -193,12 +196,17 @@ class _Table:
     def problem(self) -> Problem:
         return among(self.whole, self.left, None)
 
+    def groups(self, solver: Solver, sizes: NDArray[np.intp]) -> list[Group]:
+        """The group of each size."""
+        problem, means = self.problem, Means(rng=self.rng)
+        found = search_sizes(solver, problem, [int(size) for size in sizes], means)
+        return [Group.of(problem, each.labels, each.own) for each in found]
+
     def curve(self, solver: Solver, sizes: NDArray[np.intp]) -> Array:
         return disparities_at(solver, self.problem, sizes, self.rng)
 
-    def peel(self, solver: Solver, size: int) -> None:
-        (found,) = search_sizes(solver, self.problem, [size], Means(rng=self.rng))
-        self.left[np.flatnonzero(self.left)[found.labels == 1]] = False
+    def peel(self, group: Labels) -> None:
+        self.left[np.flatnonzero(self.left)[group == 1]] = False
 
 
 class _Count:
@@ -227,7 +235,8 @@ class _Count:
     def _next(self, sizes: NDArray[np.intp], before: list[int]) -> Peeled:
         """Look for one more group, in the table and in its comparison tables."""
         what = f"group {len(before) + 1} in comparison tables"
-        own = self.own.curve(self.solver, sizes)
+        groups = self.own.groups(self.solver, sizes)
+        own = np.array([group.disparity for group in groups])
         curves = np.empty((0, len(sizes)))
         highest = np.zeros(1)
         # of their own for each group: how far others were drawn may depend on the number of jobs
@@ -240,18 +249,19 @@ class _Count:
                 highest = standardised(np.vstack([own, curves])).max(axis=1)
                 if settled(highest[0], highest[1:], self.chance):
                     break
+        curves_of_all = np.vstack([own, curves])
+        chance = AtChance.of(sizes, curves)
+        group = groups[int(np.argmax(standardised(curves_of_all)[0]))]
         p = p_value(highest[0], highest[1:])
-        scaled = standardised(np.vstack([own, curves]))[0]
-        size = int(sizes[np.argmax(scaled)])
         if p <= LEVEL:
-            rng = self.own.rng
-            size = size_with_evidence(self.solver, self.own.problem, sizes, own, curves, rng)
-            self.own.peel(self.solver, size)
-        at = int(np.argmin(np.abs(sizes - size)))
+            clear = np.flatnonzero(corrected_p_values(curves_of_all) <= LEVEL)
+            cores = [groups[at].labels for at in clear]
+            group = grow(self.few, self.own.problem, cores, chance, self.own.rng)
+            self.own.peel(group.labels)
         return Peeled(
-            size=size,
-            disparity=float(own[at]),
-            chance=float(curves[:, at].mean()),
+            size=group.size,
+            disparity=group.disparity,
+            chance=float(chance.disparities[chance.place(group.size)]),
             p_value=float(p),
             tables=len(curves),
         )
@@ -260,7 +270,8 @@ class _Count:
         """A comparison table's curve, once the groups before are peeled off it."""
         table = _Table(_smallest(self.task.pose(self.law.draw(rng)).problem), rng)
         for size in before:
-            table.peel(self.few, size)
+            (group,) = table.groups(self.few, np.array([size]))
+            table.peel(group.labels)
         return table.curve(self.solver, sizes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from leftout.compiling import kernel
@@ -32,6 +34,27 @@ def refine(problem: Problem, found: Sides) -> Sides:
             break
         found = better
     return found
+
+
+def sizes_exchanged(problem: Problem, found: Sides) -> Sides:
+    """Two groups exchange their sizes and all are refined: the best of all pairs, or as it was.
+
+    Rows to sides keeps each group's size, so it never learns that a group's directions deserve the
+    size of another's. Taken is only what raises the total loss, too: the mean of disparities alone
+    would always rather have a small group of a large one's extreme rows, whatever becomes of the
+    others.
+    """
+    best, n_sides = found, len(found.losses)
+    for one, other in combinations(range(1, n_sides), 2):
+        sizes = found.sizes.tolist()
+        if sizes[one] == sizes[other]:
+            continue
+        sizes[one], sizes[other] = sizes[other], sizes[one]
+        labels = assign(row_values(problem, found.own, sizes), sizes).labels
+        end = refine(problem, Sides.of(problem, labels, n_sides))
+        if end.value > best.value and end.total > found.total:
+            best = end
+    return best
 
 
 def exchanged(problem: Problem, found: Sides, free: bool) -> tuple[Sides, bool]:

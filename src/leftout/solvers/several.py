@@ -2,7 +2,8 @@
 
 Refining repeats exact steps (:mod:`leftout.solvers.joint`) and ends at partitions that no such step
 raises. So it also starts from elsewhere: each group is searched anew among the rows that the others
-leave; tables so small that it costs nothing are refined from random partitions as well.
+leave, groups of different sizes exchange them, and tables so small that it costs nothing are
+refined from random partitions as well.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from leftout.solvers.any_side import greedy
 from leftout.solvers.base import Means, SearchResult, Solver, as_history, refuse_fixed_size
 from leftout.solvers.climbing import affordable, lay_out
 from leftout.solvers.greedy import Greedy
-from leftout.solvers.joint import exchanged, refine
+from leftout.solvers.joint import exchanged, refine, sizes_exchanged
 from leftout.solvers.peeling import peel, searched_anew
 from leftout.solvers.sorting import Sorting
 from leftout.wording import number
@@ -83,6 +84,8 @@ class _Search:
         trail.append(refine(self.problem, trail[0]))
         self.means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
         trail.append(anew(self.solver, self.problem, trail[-1], self.sizes, self.means))
+        if self.sizes is not None:
+            trail.append(self._with_sizes_exchanged(trail[-1]))
         best, done = exchanged(self.problem, trail[-1], self.sizes is None)
         for start in self._random(best):
             end, settled = exchanged(self.problem, refine(self.problem, start), self.sizes is None)
@@ -102,6 +105,12 @@ class _Search:
         if len(self.problem.X) > _ROWS:
             return solver
         return replace(solver, n_starts=max(affordable(lay_out(self.problem.narrow())) // _PART, 1))
+
+    def _with_sizes_exchanged(self, best: Sides) -> Sides:
+        """Groups exchange sizes, and are searched anew where that helped, until it does not."""
+        while (other := sizes_exchanged(self.problem, best)).value > best.value:
+            best = anew(self.solver, self.problem, other, self.sizes, self.means)
+        return best
 
     def _random(self, best: Sides) -> list[Sides]:
         """Random partitions of a tiny table, of the sizes found; half of others where free."""
