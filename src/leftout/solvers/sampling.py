@@ -85,6 +85,11 @@ class Short(NamedTuple):
         scores: Single = np.einsum("ij,ij->i", self.rows @ M.astype(np.float32), self.rows)
         return scores
 
+    def guess(self, form: Form, rate: float) -> Guess:
+        """Where a cut of the table will be, of which these rows are a share of ``rate``."""
+        scores = np.sort(self.scores(form.M))[::-1]
+        return Guess(self.unit * scores.astype(np.float64), rate)
+
 
 class Samples:
     """The rows of a table that a search looks at more than once."""
@@ -104,8 +109,7 @@ class Samples:
         self.latest: Problem | None = None  # the last pool
 
     def guess(self, form: Form) -> Guess:
-        scores = np.sort(self.apart.scores(form.M))[::-1]
-        return Guess(self.apart.unit * scores.astype(np.float64), self.rate_apart)
+        return self.apart.guess(form, self.rate_apart)
 
     def size(self, size: int) -> int:
         """A group's size in the even sample."""
