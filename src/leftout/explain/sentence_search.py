@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import Refusal, check_count, check_left_out
-from leftout.explain.bits import Bits, meet, of_mask
+from leftout.explain.bits import Bits, meet, meet_each_other, of_mask
 from leftout.explain.items import Items, largest
 from leftout.explain.sentence import Sentence, joined
 from leftout.tables.columns import Column, columns_of
@@ -191,7 +191,7 @@ class _Search:
         leaves undecided.
         """
         bits = self.bits & rows
-        counted = meet(bits, self.bits), meet(bits & self.members, self.bits)
+        counted = meet_each_other(bits), meet_each_other(bits & self.members)
         base, spent = [0, 0], self.gain
         if outer is not None:
             spent = self._spent(outer.spans, self._cuts(outer)) + 2.0 * self.gain
