@@ -179,8 +179,8 @@ def _scaled(
     """
     values: Any = column.numbers
     if len(out):
-        unit = 1.0 if np.isfinite(becomes.high - becomes.low) else 2.0
-        _to_unit(values, becomes.low, becomes.high, becomes.median, unit, out[0])
+        part = 1.0 if np.isfinite(becomes.high - becomes.low) else 0.5
+        _to_unit(values, becomes.low, becomes.high, becomes.median, part, out[0])
     return np.isnan(values) if flagged else None
 
 
@@ -194,13 +194,13 @@ def _looked_up(table: Floats, codes: NDArray[np.int32], out: Floats) -> None:
 
 @kernel
 def _to_unit(
-    values: Floats, low: float, high: float, median: float, unit: float, out: Floats
+    values: Floats, low: float, high: float, median: float, part: float, out: Floats
 ) -> None:
     """All in one turn: gaps filled, ends cut off, and what is left from 0 to 1."""
-    width = high / unit - low / unit
+    width = high * part - low * part
     for i in range(len(values)):
         value = values[i]
         value = median if value != value else value
         value = low if value < low else value
         value = high if value > high else value
-        out[i] = (value / unit - low / unit) / width
+        out[i] = (value * part - low * part) / width

@@ -78,7 +78,8 @@ class Short(NamedTuple):
     @classmethod
     def of(cls, rows: Array, pooled: Moments) -> Short:
         unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
-        return cls((rows / np.sqrt(unit)).astype(np.float32), unit)
+        short = np.empty(rows.shape, np.float32)  # the only new array
+        return cls(np.divide(rows, np.sqrt(unit), out=short, casting="same_kind"), unit)
 
     def scores(self, M: Array) -> Single:
         """Scores of the rows in that unit, to the six digits that a sample needs."""
