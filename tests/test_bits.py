@@ -24,6 +24,7 @@ def test_bits_are_sets(seed, m, n):
     B = rng.random((3, m)) < 0.4
     packed, others = (np.concatenate([bits.of_mask(row) for row in M]) for M in (A, B))
     assert np.array_equal(bits.meet(packed, others), A.astype(int) @ B.T.astype(int))
+    assert np.array_equal(bits.meet_each_other(packed), A.astype(int) @ A.T.astype(int))
     unpacked = np.unpackbits(packed.astype("<u8").view(np.uint8), axis=1, bitorder="little")
     assert np.array_equal(unpacked[:, :m], A) and not unpacked[:, m:].any()
 
@@ -32,7 +33,8 @@ def test_long_sets_cross_the_stretches():
     rng = np.random.default_rng(0)
     A = rng.random((4, 40_000)) < 0.3
     packed = np.concatenate([bits.of_mask(row) for row in A])
-    assert np.array_equal(bits.meet(packed, packed), A.astype(int) @ A.T.astype(int))
+    for counts in (bits.meet(packed, packed), bits.meet_each_other(packed)):
+        assert np.array_equal(counts, A.astype(int) @ A.T.astype(int))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150), st.integers(1, 6))

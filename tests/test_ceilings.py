@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leftout.core.bounds import certified_bound
-from leftout.core.ceilings import ceiling_of
+from leftout.core.ceilings import exceeding
 from leftout.core.losses import Loss
 from leftout.core.passes import InMemory
 from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means
 from leftout.solvers.base import silent
+
+
+def ceiling_of(table, sample, loss, V, mean, size):
+    one = exceeding(table.n_rows, sample, loss, V, mean, size)
+    return one.ceiling(table.run(one), size)
 
 
 def posed_table(seed, m=3000, n=12, d=3, loss="excess"):

@@ -17,7 +17,7 @@ import naive
 from leftout import MaxDisparityPartition, datasets
 from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_form
 from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
-from leftout.core.passes import InMemory, Sums, fold, moments_about_mean
+from leftout.core.passes import Along, InMemory, Sums, fold, moments_about_mean
 from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means, alternating, passing, sampling
 from leftout.solvers.passing import profile_passes, search_passes
@@ -91,7 +91,8 @@ def test_the_highest_are_those_of_a_sort_whatever_the_blocks_and_the_guess(
     with pytest.MonkeyPatch.context() as patch:
         if not carried:
             patch.setattr(cutting, "_CARRIED", 0)
-        for table in (InMemory(X), Parts(X, list(range(step, len(X), step)))):
+        by_columns = InMemory(np.asfortranarray(X))
+        for table in (InMemory(X), by_columns, Parts(X, list(range(step, len(X), step)))):
             found = highest(table, form, size, guess)
             assert_array_equal(found.labels, labels)
             assert found.cut == tuple(cut)
@@ -117,11 +118,12 @@ def test_single_precision_never_decides(scale, tails):
     assert_array_equal(found.labels, labels)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1e-3, 1.0, 10.0]))
-def test_rows_said_to_be_above_or_below_are(seed, spread):
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1e-3, 1.0, 10.0]), st.sampled_from("CF"))
+def test_rows_said_to_be_above_or_below_are(seed, spread, order):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     X = rng.standard_normal((200, n)) * np.exp(spread * rng.standard_normal((200, 1)).clip(-3, 3))
+    X = np.asarray(X, order=order)
     M = rng.standard_normal((n, n)) * rng.random(n)
     form = Form(M + M.T, rng.standard_normal(n))
     scores = form.scores(X)
@@ -167,6 +169,19 @@ def test_moments_by_passes_are_those_of_the_table(step, seed):
         found = moments_about_mean(table)
         for ours, theirs in zip(found, whole, strict=True):
             assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_one_reading_serves_two_passes(asked):
+    X = np.random.default_rng(3).standard_normal((60, 3))
+    table = Parts(X, [7, 40])
+    along = Along(table, Sums(np.zeros(3)))
+    cut = Cut(Form(np.eye(3), np.zeros(3)), np.inf, 2.0)
+    lengths = np.square(X).sum(axis=1)
+    for _ in range(asked):
+        assert along.run(cut).above.count[0] == np.sum(lengths > 2.0)
+    assert_allclose(along.found.second[0], X.T @ X)
+    assert along.found is along.found and table.passes == max(asked, 1)
 
 
 def test_the_mean_of_a_large_table_keeps_its_digits():
@@ -229,6 +244,9 @@ def test_what_passes_find_is_a_partition_of_all_rows(small_samples, size, loss, 
     )
     scores = np.sort(whole.form(found.own, size).scores(X))[::-1]
     assert scores[size - 1] >= found.offset >= scores[size]
+    short = search_passes(whole, Means(rng=np.random.default_rng(0)), last_pass=False)
+    assert_array_equal(short.labels, found.labels)
+    assert short.offset == (found.offset if found.stopped == "local optimum" else None)
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1e25])

@@ -124,8 +124,8 @@ def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
         plan(listed(lists), reading=Reading(target=np.arange(30)))
 
 
-def test_a_thousand_columns_are_as_in_memory(tmp_path):
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 1000)))
+def test_three_thousand_columns_are_as_in_memory(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3000)))
     table.columns = [f"x{each}" for each in table]
     part(tmp_path / "in", "a.parquet", table[:20])
     part(tmp_path / "in", "b.parquet", table[20:])

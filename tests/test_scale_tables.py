@@ -94,7 +94,7 @@ def assert_same(planned, chunks, taken):
 
 def encoded(planned, chunks):
     sent = pickle.loads(pickle.dumps(planned))
-    blocks = [(start, X) for chunk in chunks for start, X in sent.blocks(chunk)]
+    blocks = [(start, X.copy()) for chunk in chunks for start, X in sent.blocks(chunk)]
     ends = np.cumsum([len(X) for _, X in blocks])
     assert [start for start, _ in blocks] == [0, *ends[:-1]]
     return np.vstack([X for _, X in blocks])

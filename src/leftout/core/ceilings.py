@@ -20,7 +20,6 @@ import numpy as np
 
 from leftout.core.bounds import ROUNDING, ROUNDS, Ceiling
 from leftout.core.losses import Array, Loss, row_reach
-from leftout.core.passes import AllRows
 
 # Rows of a sample that are enough to choose a cap, and caps that are tried.
 _ENOUGH, _CAPS = 8192, 16
@@ -65,15 +64,21 @@ class Exceeding:
     def merge(self, a: Over, b: Over) -> Over:
         return Over(a.spread + b.spread, a.excess + b.excess, max(a.longest, b.longest))
 
+    def ceiling(self, found: Over, size: int) -> float:
+        """Upper bound on the disparity of any left-out group of ``size`` rows."""
+        top = np.linalg.eigvalsh(found.spread)[-self.loss.rank(*self.V.shape) :]
+        return self.level + (found.excess + float(top.sum())) / size + ROUNDING * found.longest
 
-def ceiling_of(
-    table: AllRows, sample: Array, loss: Loss, V: Array, origin: Array, size: int
-) -> float:
-    """Upper bound on the disparity of any left-out group of ``size`` rows, in one pass.
+
+def exceeding(
+    n_rows: int, sample: Array, loss: Loss, V: Array, origin: Array, size: int
+) -> Exceeding:
+    """The pass for a low ceiling of groups of ``size`` rows.
 
     Parameters
     ----------
-    table : AllRows
+    n_rows : int
+        Of the table.
     sample : array
         Some of its rows, at random.
     loss, V, origin
@@ -84,16 +89,14 @@ def ceiling_of(
     norms = np.einsum("ij,ij->i", X, X)
     r = row_reach(loss, norms, np.sum((X @ V.T) ** 2, axis=1))
     order = np.argsort(-r, kind="stable")
-    some = max(1, min(len(order) - 1, round(size * len(X) / table.n_rows)))
+    some = max(1, min(len(order) - 1, round(size * len(X) / n_rows)))
     guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=loss.rank(*V.shape))
     cap, T = _best(guess)
     w, Z, _ = guess.cut(cap, T)
     terms = r[order].copy()
     terms[: len(w)] -= w * np.einsum("ij,ij->i", Z, Z)
     level = float(np.partition(terms, len(terms) - some)[len(terms) - some])
-    found = table.run(Exceeding(loss, V, origin, cap, T, level))
-    top = np.linalg.eigvalsh(found.spread)[-guess.d :]
-    return level + (found.excess + float(top.sum())) / size + ROUNDING * found.longest
+    return Exceeding(loss, V, origin, cap, T, level)
 
 
 def _best(guess: Ceiling) -> tuple[float, Array]:

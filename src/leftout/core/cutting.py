@@ -31,8 +31,6 @@ _BELOW, _ABOVE, _INSIDE = 0, 1, 2
 _IGNORED = 1e-3
 # So many values at a time are in single precision: with their products they stay in cache.
 _STEP = 1 << 17
-# Rows that are turned at a time, from columns side by side to rows.
-_TILE = 64
 # Squares below this vanish in single precision.
 _VANISHING = 1e-30
 # Rows inside a bracket come with the pass if they have at most this many values.
@@ -78,14 +76,16 @@ class Form:
         """Which rows score above ``high`` or below ``low``; inside is whoever may be."""
         factors, signs, error = self._in_single
         step = max(_STEP // rows.shape[1], 1)
-        short, norms = np.empty((step, rows.shape[1]), np.float32), np.empty(step, np.float32)
-        products, sides = np.empty((step, len(signs)), np.float32), np.empty(len(rows), np.int8)
+        # blocks that were made column by column stay that way
+        by_column = rows.strides[0] < rows.strides[1]
+        shorten = _shorten_columns if by_column else _shorten
+        short = np.empty((step, rows.shape[1]), np.float32, order="F" if by_column else "C")
+        norms, sides = np.empty(step, np.float32), np.empty(len(rows), np.int8)
+        products = np.empty((step, len(signs)), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is scored again
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                # blocks that were made column by column are read that way
-                by_column = some.strides[0] < some.strides[1]
-                (_shorten_columns if by_column else _shorten)(some, self.origin, short, norms)
+                shorten(some, self.origin, short, norms)
                 Z = np.matmul(short[: len(some)], factors, out=products[: len(some)])
                 _sides(Z, signs, norms, error, low, high, sides[start : start + step])
         return sides
@@ -109,18 +109,13 @@ def _shorten(X: Array, origin: Array, short: Single, norms: Single) -> None:
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _shorten_columns(X: Array, origin: Array, short: Single, norms: Single) -> None:
-    """The same where the cells of a column lie side by side: some rows at a time stay in cache."""
-    m, n = X.shape
-    for first in range(0, m, _TILE):
-        last = min(first + _TILE, m)
-        for j in range(n):
-            for i in range(first, last):
-                short[i, j] = np.float32(X[i, j] - origin[j])
-        for i in range(first, last):
-            norm = np.float32(0.0)
-            for j in range(n):
-                norm += short[i, j] * short[i, j]
-            norms[i] = norm
+    """The same where the cells of a column lie side by side."""
+    norms[: X.shape[0]] = 0.0
+    for j in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            value = np.float32(X[i, j] - origin[j])
+            short[i, j] = value
+            norms[i] += value * value
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -258,6 +253,10 @@ class Chosen(NamedTuple):
     labels: Labels
     group: Moments
     cut: tuple[float, float]  # the lowest score in the group, and the highest outside of it
+
+    @property
+    def offset(self) -> float:
+        return (self.cut[0] + self.cut[1]) / 2.0
 
 
 def highest(table: AllRows, form: Form, size: int, guess: Guess) -> Chosen:

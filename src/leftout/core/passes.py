@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from leftout.core.moments import Moments, blocks
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -110,27 +111,59 @@ class Sums:
         return moments.merge(a, b)
 
 
-class Taken(NamedTuple):
-    """Moments, and some rows on the way."""
+@dataclass(frozen=True)
+class Pair(Generic[S, T]):
+    """Two passes in one reading."""
 
-    moments: Moments
-    rows: tuple[Array, ...]
+    first: Pass[S]
+    second: Pass[T]
+
+    def over(self, rows: Array, start: int) -> tuple[S, T]:
+        return self.first.over(rows, start), self.second.over(rows, start)
+
+    def merge(self, a: tuple[S, T], b: tuple[S, T]) -> tuple[S, T]:
+        return self.first.merge(a[0], b[0]), self.second.merge(a[1], b[1])
+
+
+class Along(Generic[S]):
+    """A table whose next reading serves one more pass, whoever asks for it."""
+
+    def __init__(self, table: AllRows, other: Pass[S]) -> None:
+        self.table, self.other = table, other
+        self.n_rows, self.n_features = table.n_rows, table.n_features
+        self._found: list[S] = []
+
+    def run(self, one: Pass[T]) -> T:
+        """A pass over all blocks; the first takes the other along."""
+        if self._found:
+            return self.table.run(one)
+        result, other = self.table.run(Pair(one, self.other))
+        self._found.append(other)
+        return result
+
+    def take(self, places: Places) -> Array:
+        return self.table.take(places)
+
+    @property
+    def found(self) -> S:
+        """What the other pass gives, by a reading of its own if there was none."""
+        if not self._found:
+            self._found.append(self.table.run(self.other))
+        return self._found[0]
 
 
 @dataclass(frozen=True)
-class Taking:
-    """The pass that takes moments, and the rows of some places, rising, in the same reading."""
+class Take:
+    """The pass that takes the rows of some places, rising."""
 
-    sums: Sums
     places: Places
 
-    def over(self, rows: Array, start: int) -> Taken:
+    def over(self, rows: Array, start: int) -> tuple[Array, ...]:
         low, high = np.searchsorted(self.places, [start, start + len(rows)])
-        some = np.ascontiguousarray(rows[self.places[low:high] - start])
-        return Taken(self.sums.over(rows, start), (some,))
+        return (np.ascontiguousarray(rows[self.places[low:high] - start]),)
 
-    def merge(self, a: Taken, b: Taken) -> Taken:
-        return Taken(self.sums.merge(a.moments, b.moments), a.rows + b.rows)
+    def merge(self, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+        return a + b
 
 
 def moments_about_mean(table: AllRows) -> Moments:
@@ -142,5 +175,5 @@ def moments_about_mean(table: AllRows) -> Moments:
 def moments_and_rows(table: AllRows, some: Array, places: Places) -> tuple[Moments, Array]:
     """The same and the rows of some places, rising, in one pass; ``some`` rows are known before."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        found = table.run(Taking(Sums(moments.near_origin(some)), places))
-        return moments.about_own_mean(found.moments), np.concatenate(found.rows)
+        found, rows = table.run(Pair(Sums(moments.near_origin(some)), Take(places)))
+        return moments.about_own_mean(found), np.concatenate(rows)

@@ -74,6 +74,15 @@ def meet(A: Bits, B: Bits, upper: bool = False) -> NDArray[np.int64]:
     return counts
 
 
+def meet_each_other(A: Bits) -> NDArray[np.int64]:
+    """``meet(A, A)``, of which half is counted: it is symmetric."""
+    counts = meet(A, A, True)
+    counts += counts.T
+    every = np.full((1, A.shape[1]), np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.fill_diagonal(counts, meet(A, every)[:, 0])
+    return counts
+
+
 @kernel
 def adding(
     bits: Bits,

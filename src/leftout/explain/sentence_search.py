@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import Refusal, check_count, check_left_out
-from leftout.explain.bits import Bits, meet, of_mask
+from leftout.explain.bits import Bits, meet, meet_each_other, of_mask
 from leftout.explain.items import Items, largest
 from leftout.explain.pairing import Stretches, best_pairs
 from leftout.explain.sentence import Sentence, joined
@@ -199,7 +199,7 @@ class _Search:
         pools = [self.pools[place] for place in places]
         all_bits = self.bits[np.concatenate([[0], *(pool.items[1:] for pool in pools)])]
         bits = all_bits & rows
-        counted = meet(bits, all_bits), meet(bits & self.members, all_bits)
+        counted = meet_each_other(bits), meet_each_other(bits & self.members)
         base, spent = [0, 0], self.gain
         if outer is not None:
             spent = self._spent(outer.spans, self._cuts(outer)) + 2.0 * self.gain

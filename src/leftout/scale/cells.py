@@ -57,8 +57,8 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
     if is_a.is_floating(kind) or is_a.is_null(kind):
         return Column(name, _floats(cells))
     if is_a.is_timestamp(kind) or is_a.is_date(kind):
-        when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]")
-        stamps = when.astype(np.int64).astype(np.float64)
+        when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]", copy=False)
+        stamps = when.view(np.int64).astype(np.float64)
         if cells.null_count:
             stamps[np.isnat(when)] = np.nan
         return Column(name, stamps, dates=True)

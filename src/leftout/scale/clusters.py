@@ -140,7 +140,9 @@ class Dask:
                     silence_logs="CRITICAL",
                 )
             )  # fmt: skip
-        return cls(stack.enter_context(distributed.Client(cluster, set_as_default=False)), stack)
+        # results need not pass through the scheduler, which is in this process as well
+        client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
+        return cls(stack.enter_context(client), stack)
 
     def close(self) -> None:
         """End the client or cluster that was started for this."""

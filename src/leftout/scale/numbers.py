@@ -203,10 +203,8 @@ class Counter:
         _fill(kept.keys, kept.counts, self._keys, self._counts)
 
     def _thin(self) -> None:
-        level, kept = _thinned(int(self._state[1]) + 1, self._compact(), self._most)
-        self._state[:2] = len(kept.keys), level
-        self._counts[:] = 0
-        _fill(kept.keys, kept.counts, self._keys, self._counts)
+        self._state[1] += 1
+        self._state[0] = _thin(self._keys, self._counts, self._state[1])
 
 
 def keys_of(values: Floats) -> Ints:
@@ -310,6 +308,32 @@ def _fill(keys: Ints, times: Ints, table: Ints, counts: Ints) -> None:
             slot = (slot + np.uint64(1)) & mask
         table[slot] = key
         counts[slot] = count
+
+
+@kernel
+def _thin(table: Ints, counts: Ints, level: int) -> int:
+    """Keep what stays at a level, each as near to its slot as there is room; returns how many."""
+    mask = np.uint64(len(table) - 1)
+    limit = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(level)
+    start = 0
+    while counts[start]:  # half of the slots are free: no run of full ones goes around from here
+        start += 1
+    kept = 0
+    for step in range(len(table)):
+        at = (start + step) % len(table)
+        count = counts[at]
+        if not count:
+            continue
+        counts[at] = 0
+        code = _hash(table[at])
+        if code <= limit:
+            slot = code & mask
+            while counts[slot]:
+                slot = (slot + np.uint64(1)) & mask
+            table[slot] = table[at]
+            counts[slot] = count
+            kept += 1
+    return kept
 
 
 @kernel

@@ -95,8 +95,10 @@ class Plan:
         """Encoded rows of a chunk, some at a time, each with the place of its first row.
 
         Of some ``places`` alone, rising, where these are given: the others are read, not encoded.
+        A block is overwritten by the next: memory that is new costs more than what it holds.
         """
         encoding = Encoding.of(self.encoder, self.searching)
+        room = np.empty((self.n_features, min(chunk.layout.batch, chunk.n_rows)))
         told = enumerate(self.encoder.plans_)
         needed = {place: self.searching[place] for place, one in told if one.becomes is not None}
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
@@ -109,7 +111,7 @@ class Plan:
                 place: reader.column(cells)
                 for (place, reader), cells in zip(needed.items(), batch.columns, strict=True)
             }
-            yield start, encoding.block(columns, batch.num_rows)
+            yield start, encoding.block(columns, room[:, : batch.num_rows])
             if places is not None and last == len(places):
                 return
 

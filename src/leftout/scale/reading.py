@@ -85,7 +85,7 @@ class Reader:
             if column.categories is None and is_a.is_integer(self.kind):
                 column = as_texts(self.raw, whole_numbers(cells, self.kind))
             at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
-            return replace(self.made, values=self.made.values[at[column.values]])
+            return replace(self.made, values=self.made.values[at][column.values])
         values = column.values
         places = np.searchsorted(self.known, values)
         places[np.isnan(values)] = gap
@@ -134,10 +134,9 @@ class Encoding:
                 tables[place] = plan.becomes.read(every)
         return cls(encoder, tables)
 
-    def block(self, columns: Mapping[int, Column], n_rows: int) -> Floats:
-        """Columns by their places among those searched, as numbers."""
+    def block(self, columns: Mapping[int, Column], made: Floats) -> Floats:
+        """Columns by their places among those searched, as numbers, in an array of features."""
         encoder = self.encoder
-        made = np.empty((len(encoder.features_), n_rows))
         missing: dict[int, NDArray[np.bool_]] = {}
         flags = {flag.places[0]: flag for flag in encoder.flags_}
         flagged = {place for flag in encoder.flags_ for place in flag.places}
@@ -148,10 +147,7 @@ class Encoding:
             column, table = columns[place], self.tables.get(place)
             if table is not None:
                 width = table.values.shape[1]
-                for feature in range(width):
-                    # a gap, -1, is the last; without "wrap" what is taken is copied once more
-                    one = np.ascontiguousarray(table.values[:, feature])
-                    np.take(one, column.values, out=made[at + feature], mode="wrap")
+                _looked_up(table.values, column.values, made[at : at + width])
                 if place in flagged:
                     missing[place] = column.values < 0
             elif isinstance(plan.becomes, Numbers) and column.numbers is not None:
@@ -183,20 +179,28 @@ def _scaled(
     """
     values: Any = column.numbers
     if len(out):
-        unit = 1.0 if np.isfinite(becomes.high - becomes.low) else 2.0
-        _to_unit(values, becomes.low, becomes.high, becomes.median, unit, out[0])
+        part = 1.0 if np.isfinite(becomes.high - becomes.low) else 0.5
+        _to_unit(values, becomes.low, becomes.high, becomes.median, part, out[0])
     return np.isnan(values) if flagged else None
 
 
 @kernel
+def _looked_up(table: Floats, codes: NDArray[np.int32], out: Floats) -> None:
+    """What each code becomes, a feature at a time; that of a gap, -1, stands last."""
+    for feature in range(len(out)):
+        for i in range(len(codes)):
+            out[feature, i] = table[codes[i], feature]
+
+
+@kernel
 def _to_unit(
-    values: Floats, low: float, high: float, median: float, unit: float, out: Floats
+    values: Floats, low: float, high: float, median: float, part: float, out: Floats
 ) -> None:
     """All in one turn: gaps filled, ends cut off, and what is left from 0 to 1."""
-    width = high / unit - low / unit
+    width = high * part - low * part
     for i in range(len(values)):
         value = values[i]
         value = median if value != value else value
         value = low if value < low else value
         value = high if value > high else value
-        out[i] = (value / unit - low / unit) / width
+        out[i] = (value * part - low * part) / width

@@ -76,7 +76,7 @@ def _passed(plan: Plan, one: Pass[T], chunk: Chunk) -> T:
 
 def _taken(plan: Plan, wanted: tuple[Chunk, Places]) -> Array:
     """Some rows of one chunk."""
-    return np.concatenate([rows for _, rows in plan.blocks(*wanted)])
+    return np.concatenate([rows.copy() for _, rows in plan.blocks(*wanted)])
 
 
 def _stacked(a: Array, b: Array) -> Array:

@@ -27,11 +27,12 @@ from leftout.auditing.settings import Settings
 from leftout.auditing.stages import FIND, READ, STAGES
 from leftout.auditing.steps import TRUST_ROWS, Work
 from leftout.checks import Refusal, generator
-from leftout.core.ceilings import ceiling_of
+from leftout.core.ceilings import exceeding
 from leftout.core.components import check_components
+from leftout.core.cutting import Form, highest, score_form
 from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
 from leftout.core.moments import FIRST, Moments, build_about_mean
-from leftout.core.passes import moments_and_rows
+from leftout.core.passes import Along, moments_and_rows
 from leftout.core.problem import Problem
 from leftout.evidence.trusting import EVIDENCE
 from leftout.explain.scores import split_losses
@@ -51,7 +52,7 @@ from leftout.search.pose import Posed
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means, SearchResult
 from leftout.solvers.passing import LARGE, search_passes
-from leftout.solvers.sampling import Whole, drawn
+from leftout.solvers.sampling import Short, Whole, drawn
 from leftout.tables.intake import Intake
 
 # Rows that are looked at one by one.
@@ -245,7 +246,8 @@ class Scaled:
             table=self.table, loss=self.rule, V=self.shared.components, pooled=self.pooled,
             min_size=smallest, group_size=size,
         )  # fmt: skip
-        return search_passes(whole, Means(rng=generator(finding.FIXED), n_jobs=self.search.n_jobs))
+        means = Means(rng=generator(finding.FIXED), n_jobs=self.search.n_jobs)
+        return search_passes(whole, means, last_pass=False)
 
     def _posed(self, X: Array, smallest: int) -> Posed:
         """The problem of some rows, under the PCA of all."""
@@ -257,18 +259,26 @@ class Scaled:
         return Posed(problem, Summary(X, moments, moments.origin, None), self.explained)
 
     def _described(self, X: pd.DataFrame, result: SearchResult) -> MaxDisparityPartition:
-        """The partition of all rows, from its moments, with its certified bound."""
+        """The partition of all rows, from its moments; its bound and offset from one pass."""
         whole = Summary(X.to_numpy()[:0], self.pooled, self.pooled.origin, None)
         problem = Problem(
             X=whole.rows, loss=self.rule, V=self.shared.components, pooled=self.pooled, min_size=1
         )
         size = int(result.labels.sum(dtype=np.int64))
-        bound = ceiling_of(self.table, X.to_numpy(), self.rule, problem.V, self.pooled.origin, size)
+        m, origin = self.table.n_rows, self.pooled.origin
+        bound = exceeding(m, X.to_numpy(), self.rule, problem.V, origin, size)
+        along = Along(self.table, bound)
+        if result.offset is None:
+            assert result.own is not None
+            form = Form(score_form(self.rule, problem.V, result.own, size / (m - size)), origin)
+            guess = Short.of(X.to_numpy() - origin, self.pooled).guess(form, len(X) / m)
+            result = replace(result, offset=highest(along, form, size, guess).offset)
         found = clone(self.search).set_params(
             random_state=finding.FIXED, solver=Alternating(n_starts=None), group_size=size,
             min_group_size=None,
         )  # fmt: skip
-        found.describe(X.iloc[:1], Posed(problem, whole, self.explained), result, bound)
+        posed = Posed(problem, whole, self.explained)
+        found.describe(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
     def _looked_at(

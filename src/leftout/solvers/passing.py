@@ -224,13 +224,15 @@ class _Search:
 
         return by_pool if rows else by_moments
 
-    def offset(self, way: Way) -> float:
+    def offset(self, way: Way, last_pass: bool) -> float | None:
         """Half way between the lowest score in the group and the highest outside of it."""
         cut, group = way.best.cut, way.best
-        if way.stopped != "local optimum":  # that cut is by the components before
-            form = self.whole.form(group.own, group.size)
-            cut = highest(self.whole.table, form, group.size, self.samples.guess(form)).cut
-        return (cut[0] + cut[1]) / 2.0
+        if way.stopped == "local optimum":
+            return (cut[0] + cut[1]) / 2.0
+        if not last_pass:
+            return None
+        form = self.whole.form(group.own, group.size)  # that cut is by the components before
+        return highest(self.whole.table, form, group.size, self.samples.guess(form)).offset
 
     def free(self) -> Way:
         """The best group of any size: up from the smallest by doubling, then around the best.
@@ -291,17 +293,20 @@ def _promise(part: Problem, size: int, own: Array) -> float:
     )
 
 
-def search_passes(whole: Whole, means: Means, n_starts: int | None = None) -> SearchResult:
+def search_passes(
+    whole: Whole, means: Means, n_starts: int | None = None, *, last_pass: bool = True
+) -> SearchResult:
     """The left-out group of a large table; of ``whole.group_size`` rows, if that is given.
 
     ``n_starts``: climbs of all lines together. It stops at a ``"local optimum"``, when a pass
-    brings a ``"gain"`` that is too small to go on for, or after ``"max_passes"``.
+    brings a ``"gain"`` that is too small to go on for, or after ``"max_passes"``. Unless it was a
+    local optimum, the offset takes one pass more: without ``last_pass`` it is left to the caller.
     """
     with one_thread():
         search = _search(whole, means, n_starts)
         way = search.free() if whole.group_size is None else search.at(whole.group_size)
         means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
-        return replace(_result(whole, way), offset=search.offset(way))
+        return replace(_result(whole, way), offset=search.offset(way, last_pass))
 
 
 def profile_passes(

@@ -78,12 +78,18 @@ class Short(NamedTuple):
     @classmethod
     def of(cls, rows: Array, pooled: Moments) -> Short:
         unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
-        return cls((rows / np.sqrt(unit)).astype(np.float32), unit)
+        short = np.empty(rows.shape, np.float32)  # the only new array
+        return cls(np.divide(rows, np.sqrt(unit), out=short, casting="same_kind"), unit)
 
     def scores(self, M: Array) -> Single:
         """Scores of the rows in that unit, to the six digits that a sample needs."""
         scores: Single = np.einsum("ij,ij->i", self.rows @ M.astype(np.float32), self.rows)
         return scores
+
+    def guess(self, form: Form, rate: float) -> Guess:
+        """Where a cut of the table will be, of which these rows are a share of ``rate``."""
+        scores = np.sort(self.scores(form.M))[::-1]
+        return Guess(self.unit * scores.astype(np.float64), rate)
 
 
 class Samples:
@@ -104,8 +110,7 @@ class Samples:
         self.latest: Problem | None = None  # the last pool
 
     def guess(self, form: Form) -> Guess:
-        scores = np.sort(self.apart.scores(form.M))[::-1]
-        return Guess(self.apart.unit * scores.astype(np.float64), self.rate_apart)
+        return self.apart.guess(form, self.rate_apart)
 
     def size(self, size: int) -> int:
         """A group's size in the even sample."""
