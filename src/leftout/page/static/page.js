@@ -109,6 +109,12 @@
   });
 })();
 
+// Back at the column that was chosen: browsers scroll there, and now and then leave the focus behind.
+(function () {
+  var chosen = document.getElementById(window.location.hash.slice(1));
+  if (chosen) chosen.focus();
+})();
+
 // What went wrong is what people should hear first.
 (function () {
   var problem = document.getElementById("problem");
