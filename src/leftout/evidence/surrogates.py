@@ -151,7 +151,7 @@ class Copula:
         if self.redrawing is not None:
             sweeps = _SWEEPS if m <= _LARGE else _SWEEPS_OF_LARGE
             orders, _ = self.redrawing.redrawn(self.units, self.scaled, orders, rng, sweeps)
-        drawn = placed(self.units, self.values, orders).T
+        drawn = np.ascontiguousarray(placed(self.units, self.values, orders).T)
         if n < m:
             Z = placed(self.units, self.scaled, orders)
             misses = self.target - (Z * (1.0 / m)) @ Z.T
