@@ -13,7 +13,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.numba/$(shell cat $(SOURCES) | cksum | cut 
 # Tests start processes by the dozen: each would compile the package's sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-kernels test-mutants tables test-oldest lint types uncompiled browser bench \
+.PHONY: demo test golden test-kernels tables test-oldest lint types uncompiled browser bench \
     peers picture docs docs-check dist clean
 
 demo: .venv/demo
@@ -27,6 +27,10 @@ test: .venv/test browser
 	$(MAKE) --no-print-directory -j 2 lint types uncompiled
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(BESIDE)
 
+# After a change of what people read, look at what changed: make golden, then git diff tests/read.
+golden: .venv/test
+	LEFTOUT_GOLDEN=write OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_reading.py
+
 # The kernels' tests as plain Python, with fewer random examples: they are slow there.
 uncompiled: .venv/test
 	OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest \
@@ -39,10 +43,6 @@ uncompiled: .venv/test
 # The numerical tests with every processor's BLAS kernels that this one can execute.
 test-kernels: .venv/test
 	$(BIN)/python tests/kernels.py
-
-# Mistakes in what people read: each must fail a test. MUTANTS="page.html plots" for some of them.
-test-mutants: .venv/test
-	$(BIN)/python tests/mutants.py $(MUTANTS)
 
 # 10,000 random tables through the encoder; `make test` draws 400.
 tables: .venv/test
