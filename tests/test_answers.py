@@ -165,6 +165,12 @@ def flagged(share):
     return taken(X=X)
 
 
+def strays(*cells):
+    """The first column holds such cells besides."""
+    first, *others = known.facts()
+    return taken(facts=[replace(first, strays=cells), *others])
+
+
 def names(whys=True, **changed):
     return {"named": known.named(whys, **changed)}
 
@@ -338,6 +344,8 @@ CASES = [
     ("T006", YES, "copies", {}),
     ("T006", NO, "by chance", {"repeats": known.repeats(False)}),
     ("T006", NO, "all distinct", {"repeats": find_repeats(np.eye(9))}),
+    ("T007", YES, "three cells", strays(("n.k.", 2), ("ca. 24", 1))),
+    ("T007", NO, "none", strays()),
     ("N001", YES, "two of seven are beyond comparison tables", {}),
     ("N001", YES, "p is the level", name(0.05)),
     ("N001", NO, "p is above the level", name(0.0501)),
@@ -429,7 +437,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
 
 def test_every_code_has_every_answer_that_it_can_give():
     given = {code: {case[1] for case in CASES if case[0] == code} for code in answers()}
-    always = ("D001", "M001", "T003", "T004", "T006")
+    always = ("D001", "M001", "T003", "T004", "T006", "T007")
     for code, statuses in given.items():
         assert {YES, NO} <= statuses and (code in always or len(statuses) > 2)
 

@@ -13,6 +13,8 @@ import paper_data
 from leftout import MaxDisparityPartition
 from leftout.checks import Refusal
 from leftout.running import collected_notes
+from leftout.tables.cleaning import clean_all
+from leftout.tables.columns import columns_of
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
 from leftout.tables.said.reading import Reading
@@ -243,3 +245,89 @@ def test_flags_are_found_under_names_that_are_taken():
     assert names == ["a is missing", "a", "a is missing (2)", "b"]
     spread = found.X.var(axis=0)
     assert found.flags == pytest.approx(spread[2] / spread.sum())
+
+
+def with_strays(cells, odd, rows=(3,)):
+    cells = [*cells]
+    for row in rows:
+        cells[row] = odd
+    return cells
+
+
+_NUMBERS = np.random.default_rng(1).normal(size=569).round(4)
+
+
+@pytest.mark.parametrize(
+    ("cells", "odd", "kind"),
+    [
+        (map(str, _NUMBERS), "n.k.", "number"),
+        ([str(20 + row % 34) for row in range(400)], "ca. 24", "number"),
+        (_NUMBERS.tolist(), "none", "number"),  # numbers and a text in one object column
+        ([f"{value:.2f}".replace(".", ",") for value in _NUMBERS], "-", "number"),
+        (map(str, pd.date_range("2020-01-01", periods=300).date), "soon", "date"),
+        ([f"{value:05d}" for value in range(1000, 99000, 700)], "n.k.", "identifier"),  # codes
+        (["low", "high", "no"] * 50, "7", "category"),
+    ],
+)
+def test_a_few_odd_cells_leave_a_column_what_it_is(cells, odd, kind):
+    cells = with_strays(cells, odd)
+    table = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) ** 0.5})
+    (fact,) = [fact for fact in taken(table).facts if fact.name == "x"]
+    assert fact.kind == kind
+    if kind in ("number", "date"):
+        assert (fact.missing, fact.strays) == (1, ((odd, 1),))
+
+
+def test_how_many_odd_cells_are_few():
+    def strays(n, odd):
+        table = pd.DataFrame({"x": [*map(str, range(n - odd)), *["?!"] * odd]})
+        return clean_all(columns_of(table))[0].strays
+
+    assert strays(20, 2) and not strays(20, 3)  # a tenth at most
+    assert strays(300, 3) and not strays(300, 4)  # three, or
+    assert strays(1_000, 10) and not strays(1_000, 11)  # one of a hundred
+    coded = with_strays(map(str, range(250, 850)), "V57")
+    assert clean_all(columns_of(pd.DataFrame({"x": coded})))[0].strays
+    coded[7], coded[9] = "V58", "E909"
+    assert not clean_all(columns_of(pd.DataFrame({"x": coded})))[0].strays
+
+
+def test_odd_cells_are_told_and_read_alike(tmp_path):
+    table = pd.DataFrame(
+        {f"x{place}": _NUMBERS[place : place + 300] for place in range(0, 200, 40)}
+    )
+    table["age"] = with_strays([str(20 + row % 34) for row in range(300)], "ca. 24")
+    table.loc[[5, 6], "age"] = "n.k."
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    expected = (
+        "age holds numbers but for 3 cells: 'ca. 24', 'n.k.' (2 times). These cells count as "
+        "missing. Correct them in the table; or, to keep what is written as categories: "
+        "categorical=['age']."
+    )
+    audits = [leftout.audit(path, quick=True), leftout.audit(table.to_numpy(), quick=True),
+              leftout.audit(path, quick=True, engine="local")]  # fmt: skip
+    for found in audits:
+        (told,) = [one.detail for one in found.findings if one.code == "T007"]
+        assert told.replace("x5", "age") == expected and told in found.summary()
+        np.testing.assert_allclose(found.intake.X, audits[0].intake.X)
+    again = audits[0].encoder.transform(table)
+    np.testing.assert_allclose(again, audits[0].intake.X)
+
+
+def test_what_is_said_to_be_numbers_is_read_as_numbers_in_any_case():
+    texts = [f"{1 + row % 10:02d}" for row in range(60)]
+    cells = {"zeros": texts, "mixed": ["low", "3", "4", "5"] * 15,
+             "declared": pd.Categorical([str(1 + row % 7) for row in range(60)]),
+             "y": np.arange(60) ** 0.5}  # fmt: skip
+    table = pd.DataFrame(cells)
+    found = taken(table, numeric=["zeros", "mixed", "declared"])
+    kinds = {fact.name: (fact.kind, fact.missing) for fact in found.facts}
+    assert kinds["zeros"] == kinds["declared"] == ("number", 0)
+    assert kinds["mixed"] == ("number", 15)
+    place = found.encoder.features_.index("zeros")
+    np.testing.assert_allclose(found.X[:, place], (np.array(texts, dtype=float) - 1) / 9)
+    np.testing.assert_allclose(found.encoder.transform(table[["zeros", "mixed", "declared", "y"]]),
+                               found.X)  # fmt: skip
+    with pytest.raises(Refusal, match="none of its cells is one"):
+        taken(table.assign(zeros="a"), numeric=["zeros"])

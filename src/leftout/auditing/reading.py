@@ -21,9 +21,10 @@ from leftout.files import Told
 from leftout.running import collected_notes
 from leftout.search.fitted import for_same_size
 from leftout.search.partition import MaxDisparityPartition
+from leftout.tables.facts import ColumnFacts
 from leftout.tables.flags import LARGE
 from leftout.tables.intake import Intake
-from leftout.wording import counted, leading, unambiguous
+from leftout.wording import counted, leading, shown, unambiguous
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ def read_otherwise(
 
 
 def table_findings(intake: Intake, other: OtherReading | None, repeats: Repeats) -> list[Finding]:
-    """Codes, leaks, copies, values that mean something else, flags, repeated rows, proxies."""
+    """Codes, leaks, copies, odd values, flags, repeated rows, strays, proxies."""
     return [
         _codes(intake, other), _leaks(intake), _copies(intake), _suspects(intake), _flags(intake),
-        _repeated(repeats), _proxies(intake),
+        _repeated(repeats), _strays(intake), _proxies(intake),
     ]  # fmt: skip
 
 
@@ -151,6 +152,31 @@ def _repeated(repeats: Repeats) -> Finding:
             "copies: rows with few different values may be equal all the same."
         )
     return Finding(code, NOT_FOUND, title, detail)
+
+
+def _strays(intake: Intake) -> Finding:
+    code, title = "T007", "Cells that are no numbers were taken for missing"
+    odd = [fact for fact in intake.facts if fact.strays]
+    if not odd:
+        return Finding(
+            code, NOT_FOUND, title, "No column is numbers, or dates, but for some cells."
+        )
+    told = leading([_stray(fact) for fact in odd], "; ")
+    asked = asking("categorical", [fact.name for fact in odd])
+    detail = (
+        f"{told}. These cells count as missing. Correct them in the table; or, to keep what is "
+        f"written as categories: {asked}."
+    )
+    return Finding(code, FOUND, title, detail)
+
+
+def _stray(fact: ColumnFacts) -> str:
+    """What a column holds besides what it is."""
+    texts = [shown(repr(text)) + f" ({n:,} times)" * (n > 1) for text, n in fact.strays]
+    cells = sum(n for _, n in fact.strays)
+    kind = "dates" if fact.kind == "date" else "numbers"
+    name = unambiguous(fact.label)
+    return f"{name} holds {kind} but for {counted(cells, 'cell')}: {leading(texts)}"
 
 
 def _proxies(intake: Intake) -> Finding:

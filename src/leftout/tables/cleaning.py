@@ -1,11 +1,13 @@
 """Columns as people meant them: numbers and dates that came as text, and marks for missing cells.
 
 Everything is decided on a column's distinct values, so that a million rows cost no more than the
-values they take. How a column was written is kept, so that new rows are read the same way.
+values they take. How a column was written is kept, so that new rows are read the same way. A few
+cells that are written in no such way ("n.k.", "ca. 24") are missing, and kept as strays.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -34,8 +36,11 @@ _NUMBERS = {
          r"([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d*)?", {".": "", ",": "."}),
         ("with spaces for thousands", rf"([1-9]\d{{0,2}}([{_SPACES}]\d{{3}})+|\d+)([.,]\d*)?",
          dict.fromkeys(_SPACES, "") | {",": "."}),
+        ("with zeros before them", r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
     )
 }  # fmt: skip
+# Only read so where somebody says that they are numbers.
+_ZEROS = "with zeros before them"
 # A number with a leading zero is a code: a post code, a telephone number.
 CODE = re.compile(r"[+-]?0\d")
 _ISO = re.compile(
@@ -52,31 +57,57 @@ _DATES = {
 }
 
 # Every way of writing a number or a date that is known here, the likeliest first.
-WAYS = (*_NUMBERS, *_DATES)
+WAYS = (*(how for how in _NUMBERS if how != _ZEROS), *_DATES)
+# Cells that may be written otherwise: so many or, of many, such a share; and never more than that.
+_STRAYS, _SHARE, _MOST = 3, 0.01, 0.1
+# What is left has more values than yes and no.
+_VALUES = 3
+# Several cells like V57 among numbers say that these are codes, too.
+_LETTERED = re.compile(r"[A-Za-z]{1,3}[.-]?\d[\dA-Za-z.]*")
 
 
-def clean_all(columns: Sequence[Column]) -> list[Column]:
-    """Every column as it was meant; names that had to be cut still differ."""
-    cleaned = [clean(column) for column in columns]
+def clean_all(columns: Sequence[Column], numeric: Set[str] = frozenset()) -> list[Column]:
+    """Every column as it was meant, those in ``numeric`` numbers where any of their cells is one.
+
+    Names that had to be cut still differ.
+    """
+    cleaned = [clean(column, column.name in numeric) for column in columns]
     names = unique([column.name for column in cleaned])
     return [replace(column, name=name) for column, name in zip(cleaned, names, strict=True)]
 
 
-def clean(column: Column) -> Column:
-    """A column as it was meant: text that holds numbers or dates is numbers or dates."""
+def clean(column: Column, numeric: bool = False) -> Column:
+    """A column as it was meant: text that holds numbers or dates is numbers or dates.
+
+    So it is where all cells are, or all but a few, which then are missing. What is said to be
+    ``numeric`` is numbers however many are not, also with zeros before them.
+    """
     column = replace(column, name=shortened(column.name))
     if column.categories is None or column.levels is not None:
         return column
     labels, known = _labels(column)
     texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
+    if not texts or column.declared and not numeric:
+        return _merged(column, labels, known)
     ruled_out = frozenset() if column.tally is None else column.tally.ruled_out
-    for how in WAYS if texts and not column.declared else ():
-        if how in ruled_out:
-            continue
-        values = _as_written(texts, how)
+    for how in WAYS:
+        values = None if how in ruled_out else _all_written(texts, how)
         if values is not None:
             return _valued(column, known, values, how)
-    return _merged(column, labels, known)
+    counts = column.times(column.values, len(labels))[known]
+    nearly = {
+        how: values
+        for how in (_NUMBERS if numeric else WAYS)
+        if how not in ruled_out
+        and (values := _nearly_written(texts, counts, how, numeric)) is not None
+    }
+    if not nearly:
+        return _merged(column, labels, known)
+    how = min(nearly, key=lambda how: counts[np.isnan(nearly[how])].sum())
+    strays = Counter[str]()
+    for place in np.flatnonzero(np.isnan(nearly[how])):
+        strays[shortened(texts[place])] += int(counts[place])
+    return replace(_valued(column, known, nearly[how], how), strays=tuple(strays.items()))
 
 
 def read_alike(column: Column, words: bool, dates: bool, written: str | None) -> Column:
@@ -89,7 +120,7 @@ def read_alike(column: Column, words: bool, dates: bool, written: str | None) ->
     how = written or ("year-month-day" if dates else "written as text")
     values = np.full(len(labels), np.nan)
     for place in np.flatnonzero(known):
-        found = _as_written([labels[place]], how)
+        found = _all_written([labels[place]], how)
         values[place] = np.nan if found is None else found[0]
     return _valued(column, [True] * len(labels), values, how)
 
@@ -149,7 +180,7 @@ def fails(texts: Sequence[str], how: str) -> bool:
     if len(texts) > _TRIED and fails(texts[:_TRIED], how):  # most ways fail soon
         return True
     if how in _DATES:
-        return _as_dates(texts, how) is None
+        return _all_written(texts, how) is None
     bare = texts
     if any(sign in "".join(texts) for sign in _UNIT):
         bare = [_bare(text) for text in texts]
@@ -157,41 +188,83 @@ def fails(texts: Sequence[str], how: str) -> bool:
     if any(map(CODE.match, bare)) or not all(map(pattern.fullmatch, bare)):
         return True
     long = [text for text in bare if len(text) > _DIGITS]
-    return any(_as_written([text], how) is None for text in long)
+    return any(_all_written([text], how) is None for text in long)
 
 
 def _bare(text: str) -> str:
     return re.sub(f"[{re.escape(_UNIT)}]", "", text).strip()
 
 
-def _as_written(texts: Sequence[str], how: str) -> Floats | None:
+def _all_written(texts: Sequence[str], how: str) -> Floats | None:
     """The texts as numbers or dates that are written in a certain way; None if one is not."""
+    if len(texts) > _TRIED and _all_written(texts[-_TRIED:], how) is None:  # words stand last
+        return None
+    values = _as_written(texts, how)
+    return None if values is None or np.isnan(values).any() else values
+
+
+def _nearly_written(
+    texts: Sequence[str], counts: NDArray[np.int64], how: str, said: bool
+) -> Floats | None:
+    """The same, NaN for texts that are written otherwise; None if they are too many.
+
+    ``counts`` are the cells that hold each text; ``said``: to be numbers, however many are not.
+    """
+    if not said and len(texts) > 2 * _TRIED:
+        few = _as_written(texts[:: len(texts) // _TRIED], how)
+        if few is None or np.isnan(few).mean() > 0.5:
+            return None
+    values = _as_written(texts, how)
+    if values is None or len(np.unique(values[~np.isnan(values)])) < (1 if said else _VALUES):
+        return None
+    stray, cells = np.isnan(values), counts.sum()
+    if said:
+        return values
+    if counts[stray].sum() > min(max(_STRAYS, _SHARE * cells), _MOST * cells):
+        return None
+    coded = [_LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray)]
+    return None if sum(coded) > max(1.0, len(coded) / 2.0) else values
+
+
+def _as_written(texts: Sequence[str], how: str) -> Floats | None:
+    """The texts as numbers or dates, NaN where not written in a certain way; None if codes."""
     if how in _DATES:
         return _as_dates(texts, how)
-    if len(set(map(unit_of, texts))) > 1:  # what is 5 of one is not 5 of another
-        return None
-    bare = list(map(_bare, texts))
     pattern, digits_of = _NUMBERS[how]
-    if any(CODE.match(text) for text in bare) or not all(map(pattern.fullmatch, bare)):
+    bare = list(map(_bare, texts))
+    digits = [text.translate(digits_of) if pattern.fullmatch(text) else "" for text in bare]
+    units = [unit_of(text) for text, number in zip(texts, digits, strict=True) if number]
+    if not units:
         return None
-    digits = [text.translate(digits_of) for text in bare]
-    values = np.array([float(text) for text in digits])
+    # what is 5 of one is not 5 of another
+    unit = Counter(units).most_common(1)[0][0]
+    values = np.array([
+        float(number) if number and unit_of(text) == unit else np.nan
+        for text, number in zip(texts, digits, strict=True)
+    ])  # fmt: skip
+    if how == _ZEROS:
+        return values
     # whole numbers that a float does not tell apart are codes, too
-    large = np.abs(values) >= EXACT
-    if any(digits[place].lstrip("+-").isdigit() for place in np.flatnonzero(large)):
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    if any(map(CODE.match, bare)) or any(digits[at].lstrip("+-").isdigit() for at in large):
         return None
     return values
 
 
 def _as_dates(texts: Sequence[str], how: str) -> Floats | None:
-    if not all(text[:1].isdigit() and 6 <= len(text) <= 40 for text in texts):
-        return None
-    if how == "year-month-day" and not all(map(_ISO.fullmatch, texts)):
-        return None
+    """The texts as dates, NaN where they are none; None if none is."""
     import pandas as pd
 
-    when = pd.to_datetime(pd.Series(texts), format=_DATES[how], errors="coerce", utc=True)
-    if when.isna().any():
+    may_be = [
+        text[:1].isdigit() and 6 <= len(text) <= 40
+        and (how != "year-month-day" or _ISO.fullmatch(text) is not None)
+        for text in texts
+    ]  # fmt: skip
+    values = np.full(len(texts), np.nan)
+    if not any(may_be):
         return None
+    few = pd.Series([text for text, may in zip(texts, may_be, strict=True) if may])
+    when = pd.to_datetime(few, format=_DATES[how], errors="coerce", utc=True)
     stamps = when.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    return stamps.astype(np.int64).astype(np.float64)
+    values[may_be] = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64).astype(np.float64))
+    return values

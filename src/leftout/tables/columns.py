@@ -34,8 +34,9 @@ class Column:
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
     stand for. ``declared`` are categories that somebody has called so. ``written`` says how numbers
-    or dates were written that came as text. Of a table whose rows are elsewhere, each value is
-    there once, and a ``tally`` says how many rows it stands for.
+    or dates were written that came as text, ``strays`` which texts were none, and of how many rows.
+    Of a table whose rows are elsewhere, each value is there once, and a ``tally`` says how many
+    rows it stands for.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     levels: Floats | None = None
     declared: bool = False
     written: str | None = None
+    strays: tuple[tuple[str, int], ...] = ()
     tally: Tally | None = None
 
     def __len__(self) -> int:

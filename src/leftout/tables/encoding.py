@@ -229,7 +229,7 @@ def as_read(column: Column, kind: Kind) -> Column:
     """The column as its kind says: numbers that are codes become categories."""
     if kind.read_as == "category" and column.categories is None and not column.dates:
         made = of_numbers(column.name, column.values, True, column.tally)
-        return replace(made, written=column.written)
+        return replace(made, written=column.written, strays=column.strays)
     return column
 
 
@@ -272,6 +272,8 @@ def _told(column: Column, target: str | None, levels: int) -> str:
         else:
             scale = 2.0 * min(float(ends[1] / 2.0 - ends[0] / 2.0), _HUGE)
             how = "{} to {}, scaled".format(*(column.told(float(end), scale) for end in ends))
-        how += "" if column.written is None else f" ({column.written})"
+        but = f", but for {counted(sum(n for _, n in column.strays), 'cell')}"
+        but *= bool(column.strays)
+        how += "" if column.written is None else f" ({column.written}{but})"
         filled = "the more frequent" if column.words else "median"
     return how + f"; missing: {filled}" * gaps

@@ -40,6 +40,8 @@ class ColumnFacts(Told):
         Rows without a value.
     note : str
         What its dictionary says besides.
+    strays : tuple
+        Texts among numbers or dates, which count as missing, each with its number of cells.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ColumnFacts(Told):
     features: tuple[str, ...]
     missing: int
     note: str
+    strays: tuple[tuple[str, int], ...] = ()
 
 
 def facts(
@@ -93,6 +96,7 @@ def facts(
                 features=features,
                 missing=column.n_missing,
                 note=encoder.declared_.dictionary.note(raw),
+                strays=column.strays,
             )  # fmt: skip
         )
     return lines

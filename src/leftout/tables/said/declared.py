@@ -68,15 +68,15 @@ class Declared:
         cleaned = clean_all([
             replace(self.missing.apply(c), declared=c.declared or c.name in self.categorical)
             for c in raw
-        ])  # fmt: skip
+        ], self.numeric)  # fmt: skip
         meant = [self.dictionary.apply(column) for column in cleaned]
         said = self._kinds(raw, meant)
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
                 held = shown(repr(shortened((column.categories or ("",))[0])))
                 raise Refusal(
-                    f"The column {column.name!r} is said to hold numbers, but it holds text such "
-                    f"as {held}. Correct that, or its cells."
+                    f"The column {column.name!r} is said to hold numbers, but none of its cells is "
+                    f"one; it holds text such as {held}. Correct that, or its cells."
                 )
         kinds: dict[str, Kind] = {}
         for apart in (False, True):

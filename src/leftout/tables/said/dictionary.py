@@ -134,7 +134,7 @@ def _as_categories(column: Column) -> Column:
     """Numbers or dates as categories."""
     if not column.dates:
         made = of_numbers(column.name, column.values, as_category=True, tally=column.tally)
-        return replace(made, written=column.written)
+        return replace(made, written=column.written, strays=column.strays)
     distinct, _, codes = column.tabulated
     names = tuple(column.show(when) for when in distinct)
     return Column(column.name, codes, names, tally=column.tally)

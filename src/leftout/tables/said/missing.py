@@ -254,7 +254,7 @@ def _removed(column: Column, gone: Mask) -> Column:
         if column.dates:
             return replace(column, values=values)
         made = of_numbers(column.name, values, tally=column.tally)
-        return replace(made, written=column.written)
+        return replace(made, written=column.written, strays=column.strays)
     codes = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1).astype(np.int32)
     names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
     levels = None if column.levels is None else column.levels[~gone]
