@@ -19,7 +19,7 @@ from leftout.auditing.findings import findings
 from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
 from leftout.auditing.prediction import prediction_finding
-from leftout.auditing.reading import OtherReading, table_findings
+from leftout.auditing.reading import Blanks, OtherReading, table_findings
 from leftout.cli import terminal
 from leftout.core.interval import Interval
 from leftout.evidence.repeats import find_repeats
@@ -163,6 +163,12 @@ def flagged(share):
     X[::2] = np.sqrt((1.0 - share) / 16)
     X[::2, 2] = np.sqrt(share)
     return taken(X=X)
+
+
+def blank(group, rest, column="age", others=0, known=False, without=None, overlap=0.1):
+    searched = {} if without is None else {"disparity": 0.8, "without": without, "overlap": overlap}
+    filled = ["age", "income"] if others else []
+    return {"blanks": Blanks(column, others, known, group, rest, filled, **searched)}
 
 
 def strays(*cells):
@@ -340,6 +346,11 @@ CASES = [
     ("T004", NO, "none", taken(suspects=[])),
     ("T005", NO, "a fifth", flagged(0.2)),
     ("T005", YES, "more than a fifth", flagged(0.2001)),
+    ("T005", NO, "less than half more is blank", blank(0.5499, 0.05)),
+    ("T005", YES, "half more is blank", blank(0.55, 0.05)),
+    ("T005", YES, "many columns", blank(0.995, 0.07, others=21, known=True, without=0.2)),
+    ("T005", YES, "the group remains", blank(0.55, 0.05, without=0.6, overlap=0.8)),
+    ("T005", YES, "any cell", blank(0.75, 0.06, column=None, without=0.6, overlap=0.4)),
     ("T005", NOT_APPLICABLE, "no gaps", encoded(flags_=[])),
     ("T006", YES, "copies", {}),
     ("T006", NO, "by chance", {"repeats": known.repeats(False)}),
@@ -398,7 +409,7 @@ CASES = [
 def answers(**changed):
     found = known.audit()
     names = ("partition", "trust", "stability", "explanation", "returns", "mitigation", "intake")
-    groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats")
+    groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats", "blanks")
     parts = {name: getattr(found, name) for name in {*names, *groups, *read}}
     parts |= {"harm": found.harm, "why": "", "prediction": found.prediction, "unread": ""}
     parts |= {"skipped": "", "asked": False} | changed

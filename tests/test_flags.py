@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import leftout
 from leftout import TableEncoder
 from leftout.tables.flags import SAME
+from leftout.wording import points
 
 
 def naive_flags(gaps: np.ndarray) -> list[list[int]]:
@@ -101,3 +103,39 @@ def test_flags_are_grouped_and_weighed_by_the_definition(seed):
         assert flag.weight == 1.0 or spread[flag.name] == pytest.approx(spread[own].min())
     np.testing.assert_array_equal(encoder.transform(table), X)
     assert X.to_numpy().min() >= 0.0 and X.to_numpy().max() <= 1.0
+
+
+def test_who_left_a_question_blank_is_told():
+    """Eight columns of a survey that one of six has answered."""
+    rng, n = np.random.default_rng(0), 600
+    table = pd.DataFrame(rng.normal(size=(n, 6)), columns=list("abcdef"))
+    answered = rng.random(n) < 1 / 6
+    for place in range(8):
+        table[f"police {place}"] = np.where(answered, rng.normal(size=n), np.nan)
+    found = leftout.audit(table, quick=True, n_components=4)
+    inside = found.partition.labels_ == 1
+    group, rest = answered[inside].mean(), answered[~inside].mean()
+    assert group > rest + 0.5 and found.intake.flags < 0.2
+    blanks = found.blanks
+    assert (blanks.column, blanks.others, blanks.known) == ("police 0", 7, True)
+    np.testing.assert_allclose([blanks.group, blanks.rest], [group, rest])
+    assert blanks.filled == [f"police {place}" for place in range(8)]
+    # the second search is one of the six columns alone
+    six = found.intake.X[:, :6]
+    again = leftout.MaxDisparityPartition(4, group_size=int(inside.sum()), random_state=0).fit(six)
+    np.testing.assert_allclose(blanks.without, again.disparity_, rtol=0.05)
+    assert blanks.without < blanks.disparity == found.partition.disparity_
+    (told,) = [one for one in found.findings if one.code == "T005"]
+    assert told.status == "found" and told.detail in found.summary()
+    assert told.detail.startswith(f"{points(group)} % of the group filled in police 0 and 7 other ")
+    assert "who answered is most of what was found" in told.detail
+
+
+def test_blanks_that_tell_nothing_are_not_searched_for(monkeypatch):
+    monkeypatch.setattr("leftout.auditing.reading.search_without", None)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("abcdef"))
+    table.loc[rng.random(300) < 0.05, "a"] = np.nan
+    found = leftout.audit(table, quick=True, n_components=4)
+    assert not found.blanks.tells and found.blanks.without is None
+    assert leftout.audit(table[list("bcdef")], quick=True).blanks is None

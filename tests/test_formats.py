@@ -10,7 +10,9 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -321,8 +323,8 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
 
 
 def test_keys_in_addresses_are_not_told():
-    assert Settings().call("https://x.org/t.csv?key=1#a") == "leftout.audit('https://x.org/t.csv')"
-    assert Settings().call("what?.csv") == "leftout.audit('what?.csv')"
+    assert Settings().call("https://x.org/t.csv?key=1#a") == "audit('https://x.org/t.csv')"
+    assert Settings().call("what?.csv") == "audit('what?.csv')"
 
 
 def test_addresses(tmp_path):
@@ -363,3 +365,61 @@ def test_large_whole_numbers_with_gaps_stay_apart(tmp_path):
         ids = columns_of(each)[0]
         assert ids.categories == tuple(str(2**60 + i) for i in range(3))
         assert ids.values.tolist() == [0, 1, -1, 2]
+
+
+def test_the_same_table_gives_the_same_audit_from_every_source(tmp_path):
+    rng, n = np.random.default_rng(3), 120
+    table = pd.DataFrame({
+        "whole": rng.integers(0, 9, n).astype(str), "real": rng.normal(size=n).round(3).astype(str),
+        "truth": rng.choice(["True", "False"], n), "yes": rng.choice(["yes", "no"], n),
+        "two": rng.choice(["1", "2"], n), "mixed": rng.choice(["1", "2.50", "3"], n),
+        "comma": [f"{value:.2f}".replace(".", ",") for value in rng.random(n)],
+        "money": [f"${value:,}" for value in rng.integers(500, 90_000, n)],
+        "day": pd.date_range("2020-01-01", periods=n).astype(str),
+        "town": rng.choice(["A", "B", "None", "C "], n),
+        "long": (10**17 + rng.integers(0, 9, n)).astype(str),
+        "stray": rng.integers(18, 60, n).astype(str), "empty": "",
+    })  # fmt: skip
+    for row, name in enumerate(("whole", "real", "truth", "two", "day")):
+        table.loc[[row, row + 7], name] = ["", "NA"]
+    table.loc[4, "stray"] = "n.k."
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    read = pd.read_csv(path)
+    read.to_parquet(tmp_path / "t.parquet")
+    read.to_feather(tmp_path / "t.feather")
+    pl.from_pandas(read).write_parquet(tmp_path / "polars.parquet")
+    sources = [
+        path, read, read.convert_dtypes(), read.astype({"town": "category"}), read.to_numpy(),
+        *(pd.read_csv(path, dtype_backend=kind) for kind in ("numpy_nullable", "pyarrow")),
+        pd.read_csv(path, dtype=str), pl.read_csv(path, infer_schema_length=None),
+        pl.read_csv(path, infer_schema_length=None, try_parse_dates=True), pa_csv.read_csv(path),
+        *(tmp_path / f"{name}" for name in ("t.parquet", "t.feather", "polars.parquet")),
+    ]  # fmt: skip
+    audits = [audit(source, quick=True) for source in sources]
+    audits.append(audit(path, quick=True, engine="local"))
+    first = audits[0]
+    assert len(first.intake.X.T) > len(table.columns)
+    for other in audits[1:]:
+        np.testing.assert_allclose(other.intake.X, first.intake.X, atol=1e-12)
+        ours, theirs = ([(c.kind, c.role, c.missing) for c in a.columns] for a in (other, first))
+        assert ours == theirs
+        assert (other.partition.labels_ == first.partition.labels_).all()
+
+
+def test_zeros_that_a_frame_has_lost_are_named(tmp_path):
+    rng, path = np.random.default_rng(3), tmp_path / "t.csv"
+    table = pd.DataFrame(rng.normal(size=(90, 3)).round(3), columns=list("abc"))
+    table["plz"] = [f"{code:03d}" for code in rng.integers(1, 9, 90)]
+    table.to_csv(path, index=False)
+    told = (
+        "plz has numbers with zeros before them, which are read as codes. Where a program has read "
+        "such a column as numbers before, the zeros are lost, and the audit of that table is "
+        "another."
+    )
+    for options in ({}, {"engine": "local"}):
+        assert told in audit(path, quick=True, **options).notes
+    found = audit(pd.read_csv(path), quick=True)
+    assert len(found.intake.X.T) == 4 and told not in found.notes
+    same = audit(pd.read_csv(path, dtype={"plz": str}), quick=True)
+    assert told in same.notes and len(same.intake.X.T) == 3 + 8

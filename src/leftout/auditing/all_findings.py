@@ -41,7 +41,7 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
     """
     intake = found.intake
     of_names = group_findings(found.named, found.known, intake, skipped)
-    of_table = table_findings(intake, found.other_reading, found.repeats)
+    of_table = table_findings(intake, found.other_reading, found.repeats, found.blanks)
     if found.several is None:
         of_group = findings(
             found.partition, found.trust, found.stability, found.explanation, found.returns,

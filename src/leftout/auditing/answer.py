@@ -23,7 +23,7 @@ from leftout.search.names import NamedGroup, NamedGroups
 from leftout.tables.conditions import Mask
 
 # Findings that change how to read the answer: under which status they are said with it.
-_MIND = {"T001": FOUND, "T002": FOUND, "T007": FOUND, "S003": NOT_FOUND}
+_MIND = {"T001": FOUND, "T002": FOUND, "T005": FOUND, "T007": FOUND, "S003": NOT_FOUND}
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of

@@ -1,6 +1,6 @@
 """How the table was read, coded as findings: what an owner would want to know before believing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,19 @@ from leftout.auditing.findings import (
 )  # fmt: skip
 from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import SAME, pairwise_jaccard
+from leftout.explain.what_if import search_without
 from leftout.files import Told
-from leftout.running import collected_notes
+from leftout.running import Steps, collected_notes
 from leftout.search.fitted import for_same_size
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.flags import LARGE
 from leftout.tables.intake import Intake
-from leftout.wording import counted, leading, shown, unambiguous
+from leftout.wording import counted, leading, number, points, shown, unambiguous
+
+# Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
+# column that is missing in such a share of the rows has been filled.
+_TELLS, _FILLED = 0.5, 0.05
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,106 @@ class OtherReading(Told):
     features: int
     overlap: float
     disparity: float
+
+
+@dataclass(frozen=True)
+class Blanks(Told):
+    """How far it alone tells the group which cells are missing, and what is found without them.
+
+    Attributes
+    ----------
+    column : str or None
+        The searched column whose missing cells tell most; None: whether any cell is missing.
+    others : int
+        Columns that are missing together with it.
+    known : bool
+        Whether the group is told by cells that are there, rather than by missing ones.
+    group, rest : float
+        The share of either side whose cells are so.
+    filled : list of str
+        Columns that are left out of a second search, beside all flags of missing cells.
+    disparity, without, overlap : float or None
+        The gap of the group, the largest gap of a group as large without them, and the share of
+        the rows that either search leaves out that both do; None where nothing was searched again.
+    """
+
+    also = ("tells", "told")
+
+    column: str | None
+    others: int
+    known: bool
+    group: float
+    rest: float
+    filled: list[str]
+    disparity: float | None = None
+    without: float | None = None
+    overlap: float | None = None
+
+    @property
+    def tells(self) -> bool:
+        """Whether missing cells alone tell the group."""
+        return self.group - self.rest >= _TELLS
+
+    @property
+    def told(self) -> str:
+        """In a sentence or two."""
+        what = "some cell" if self.column is None else unambiguous(self.column)
+        what += f" and {counted(self.others, 'other column')}" * bool(self.others)
+        did = f"filled in {what}" if self.known else f"left {what} blank"
+        text = f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
+        if self.without is None or self.disparity is None or self.overlap is None:
+            return text
+        filled = f" and {counted(len(self.filled), 'filled column')}" * bool(self.filled)
+        most = self.without < self.disparity / 2.0 or self.overlap < SAME
+        so = "who answered is most of what was found" if most else "much the same is found"
+        return (
+            f"{text} Without flags of missing cells{filled}, a group of the same size loses "
+            f"{number(self.without)} more than the rest rather than {number(self.disparity)}, and "
+            f"shares {100 * self.overlap:.0f} % of the rows that either leaves out: {so}."
+        )
+
+
+def find_blanks(found: MaxDisparityPartition, intake: Intake) -> Blanks | None:
+    """Do missing cells tell who is left out, and who is if they say nothing?
+
+    None where no searched column has any. The second search is made where they do.
+    """
+    encoder, left_out = intake.encoder, found.labels_ > 0
+    gaps = {
+        place: column.missing
+        for place, (column, plan) in enumerate(zip(intake.searched, encoder.plans_, strict=True))
+        if plan.becomes is not None and column.n_missing
+    }
+    if not gaps:
+        return None
+    some = np.logical_or.reduce(list(gaps.values()))
+    shares = {
+        place: (float(gap[left_out].mean()), float(gap[~left_out].mean()))
+        for place, gap in [*gaps.items(), (-1, some)]
+    }
+    best = max(shares, key=lambda place: abs(shares[place][0] - shares[place][1]))
+    together = next((flag.places for flag in encoder.flags_ if best in flag.places), (best,))
+    inside, outside = shares[best]
+    known = inside < outside
+    names = [column.name for column in intake.searched]
+    filled = [p for p, gap in gaps.items() if p in together or gap.mean() >= _FILLED]
+    told = Blanks(
+        None if best < 0 else names[best],
+        len(together) - 1,
+        known,
+        1.0 - inside if known else inside,
+        1.0 - outside if known else outside,
+        [names[place] for place in filled],
+    )
+    if not told.tells or found.n_groups_ != 2:
+        return told
+    aside = {names[place] for place in filled}
+    sources = [
+        "blank" if source in aside or place in encoder.flagged_ else "kept"
+        for place, source in enumerate(encoder.sources_)
+    ]
+    (again,) = search_without(found, intake.X, sources, ["blank"], 0, Steps(1, None))
+    return replace(told, disparity=again.disparity, without=again.without, overlap=again.overlap)
 
 
 def read_otherwise(
@@ -71,11 +176,13 @@ def read_otherwise(
     )
 
 
-def table_findings(intake: Intake, other: OtherReading | None, repeats: Repeats) -> list[Finding]:
+def table_findings(
+    intake: Intake, other: OtherReading | None, repeats: Repeats, blanks: Blanks | None = None
+) -> list[Finding]:
     """Codes, leaks, copies, odd values, flags, repeated rows, strays, proxies."""
     return [
-        _codes(intake, other), _leaks(intake), _copies(intake), _suspects(intake), _flags(intake),
-        _repeated(repeats), _strays(intake), _proxies(intake),
+        _codes(intake, other), _leaks(intake), _copies(intake), _suspects(intake),
+        _flags(intake, blanks), _repeated(repeats), _strays(intake), _proxies(intake),
     ]  # fmt: skip
 
 
@@ -129,15 +236,18 @@ def _suspects(intake: Intake) -> Finding:
     return Finding(code, FOUND, title, f"{told}.")
 
 
-def _flags(intake: Intake) -> Finding:
-    code, title = "T005", "Flags of missing cells hold much of the variance"
+def _flags(intake: Intake, blanks: Blanks | None) -> Finding:
+    code, title = "T005", "Missing cells tell who is in the group"
     flags = intake.encoder.flags_
-    if not flags:
+    if not flags and blanks is None:
         return Finding(code, NOT_APPLICABLE, title, "No searched column has missing cells.")
-    detail = f"{counted(len(flags), 'flag')}: {100 * intake.flags:.2g} % of the variance."
+    said = [] if blanks is None else [blanks.told]
+    share = f"{100 * intake.flags:.2g} % of the variance"
+    said.append(f"{counted(len(flags), 'flag')} of missing cells: {share}.")
     if intake.flags > LARGE:
-        detail += " The search may find who has not answered rather than who is different."
-    return Finding(code, answer(intake.flags > LARGE), title, detail)
+        said.append("The search may find who has not answered rather than who is different.")
+    tells = intake.flags > LARGE or blanks is not None and blanks.tells
+    return Finding(code, answer(tells), title, " ".join(said))
 
 
 def _repeated(repeats: Repeats) -> Finding:

@@ -23,7 +23,7 @@ from leftout.auditing.chunks import Chunks
 from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.one_group import GroupAudit, Several, rows_of
-from leftout.auditing.reading import OtherReading
+from leftout.auditing.reading import Blanks, OtherReading
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
 from leftout.core.losses import Array
@@ -46,7 +46,7 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "2.2"
+SCHEMA_VERSION = "2.3"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -82,6 +82,8 @@ class Audit:
         The table: its columns, the numbers made of them, and the encoder that made them.
     other_reading : OtherReading or None
         The same search with columns that look like codes as categories; None if none do.
+    blanks : Blanks or None
+        How far missing cells alone tell the group; None if no searched column has any.
     repeats : Repeats
         Rows that are equal.
     trust_rows : array of int
@@ -127,6 +129,7 @@ class Audit:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     chunks: Chunks | None = None
     several: Several | None = None
+    blanks: Blanks | None = None
 
     @property
     def left_out_groups(self) -> list[GroupAudit]:
@@ -260,6 +263,7 @@ class Audit:
                 "proxies": intake.proxies,
                 "suspects": intake.suspects,
                 "other_reading": self.other_reading,
+                "blanks": self.blanks,
             },
             "file": intake.file,
             "columns": self.columns,

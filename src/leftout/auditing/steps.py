@@ -19,7 +19,7 @@ from leftout.auditing.groups import named_and_known
 from leftout.auditing.harm import Costs, costs, more_groups
 from leftout.auditing.one_group import Several
 from leftout.auditing.prediction import MOST_KNOWN, judged
-from leftout.auditing.reading import read_otherwise
+from leftout.auditing.reading import find_blanks, read_otherwise
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.stages import (
@@ -165,8 +165,9 @@ class Work:
 
         ``counted``, ``chosen``: how several groups were counted, and sized.
         """
-        other = None
+        other = blanks = None
         if self.settings.preset is None:
+            blanks = find_blanks(found, self.intake)
             other = read_otherwise(found, self.intake, self.settings.n_components)
         report = self.stages.begin(EXPLAIN)
         told = [
@@ -191,6 +192,7 @@ class Work:
             findings=[],
             intake=self.intake,
             other_reading=other,
+            blanks=blanks,
             repeats=find_repeats(self.intake.X),
             trust_rows=self.rows,
             smallest=self.posed.problem.min_size,

@@ -69,8 +69,8 @@ OF_SAMPLE = (
     "explanation.rules", "explanation.feature_scores", "explanation.typical",
     "explanation.what_if", "explanation.alignment (numbers: strength and p-value)",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "trust", "parts", "profile", "held_out", "stability", "returns", "comparison", "named", "known",
-    "harm", "prediction",
+    "table.blanks", "trust", "parts", "profile", "held_out", "stability", "returns", "comparison",
+    "named", "known", "harm", "prediction",
 )  # fmt: skip
 
 

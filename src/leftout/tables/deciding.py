@@ -13,7 +13,7 @@ from typing import Any
 from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.running import note
-from leftout.tables.cleaning import clean, unique
+from leftout.tables.cleaning import CODE, clean, unique
 from leftout.tables.columns import Column
 from leftout.tables.encoder import TableEncoder
 from leftout.tables.facts import ColumnFacts, facts
@@ -24,7 +24,7 @@ from leftout.tables.roles import Roles, assign
 from leftout.tables.said.declared import Declared
 from leftout.tables.said.reading import Reading
 from leftout.tables.targets import level_of, levels_of, value_of
-from leftout.wording import unambiguous
+from leftout.wording import leading, unambiguous
 
 # More features than this make too large a matrix.
 MOST_FEATURES = 5_000
@@ -78,6 +78,7 @@ def decide(
             "two."
         )
     telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
+    _tell_zeros(telling)
     repeated = copies(_looked(telling)) if once else []
     aside = {line.column for line in repeated}
     searched = [column for column in candidates if column.name not in aside]
@@ -122,6 +123,22 @@ def decide(
         suspects=may_mean,
         encoder=encoder,
     )
+
+
+def _tell_zeros(columns: Sequence[Column]) -> None:
+    """Say which codes would be numbers, and the audit another, where their zeros are lost."""
+    zeros = [
+        unambiguous(column.name)
+        for column in columns
+        if not column.declared and any(map(CODE.match, column.categories or ()))
+        and clean(column, numeric=True).strays == ()
+    ]  # fmt: skip
+    if zeros:
+        note(
+            f"{leading(zeros)} {'has' if len(zeros) == 1 else 'have'} numbers with zeros before "
+            "them, which are read as codes. Where a program has read such a column as numbers "
+            "before, the zeros are lost, and the audit of that table is another."
+        )
 
 
 def _looked(columns: Sequence[Column]) -> list[Column]:
