@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
 import leftout
 import paper_data
@@ -331,3 +332,49 @@ def test_what_is_said_to_be_numbers_is_read_as_numbers_in_any_case():
                                found.X)  # fmt: skip
     with pytest.raises(Refusal, match="none of its cells is one"):
         taken(table.assign(zeros="a"), numeric=["zeros"])
+
+
+def test_labels_in_a_sensitive_column_are_categories():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))
+    table["label"], table["age"] = np.arange(200) % 10, 20 + np.arange(200) % 40
+    found = taken(table, sensitive=["label", "age"])
+    label, age = found.hidden
+    assert label.categories == tuple(map(str, range(10))) and age.categories is None
+    kinds = {fact.name: (fact.kind, fact.why) for fact in found.facts}
+    assert kinds["label"] == ("category", "10 values of a sensitive column")
+    assert taken(table, sensitive=["label"], numeric=["label"]).hidden[0].categories is None
+
+
+@pytest.mark.parametrize("what", ["sensitive", "drop", "categorical"])
+def test_values_are_no_names_of_columns(what):
+    table = pd.DataFrame(np.random.default_rng(4).normal(size=(50, 3)), columns=list("abc"))
+    sides = pd.DataFrame({"sex": ["f", "m"] * 25})
+    for given in (sides, sides["sex"], sides.to_numpy()):
+        with pytest.raises(Refusal, match=f"{what} is given as a .* of values; names of the table"):
+            taken(table, **{what: given})
+    assert taken(table, drop=pd.Index(["a"])).dropped == {"a": "asked for"}
+
+
+def test_sizes_may_be_per_cent():
+    table = pd.DataFrame(np.random.default_rng(4).normal(size=(120, 4)), columns=list("abcd"))
+    for size, rows in (("10%", 20), ("25 %", 30), ("30", None), ("x%", None)):
+        if rows is None:
+            with pytest.raises(Refusal, match="or '10%'"):
+                leftout.audit(table, quick=True, group_size=size)
+            continue
+        assert leftout.audit(table, quick=True, group_size=size).partition.sizes_[1] == rows
+    assert MaxDisparityPartition(2, group_size="25%").fit(table).sizes_[1] == 30
+
+
+def test_a_notebook_shows_the_headline_once():
+    table = pd.DataFrame(np.random.default_rng(4).normal(size=(120, 4)), columns=list("abcd"))
+    found = leftout.audit(table, quick=True)
+    assert found._repr_html_().count(found.headline()) == 1
+
+
+def test_tab_completion_shows_what_people_use():
+    shown = {name for name in dir(MaxDisparityPartition) if not name.startswith("_")}
+    own = {"fit", "fit_predict", "predict", "score_samples", "loss_samples", "bound_", "left_out_",
+           "left_out_groups_"}  # fmt: skip
+    assert shown - {name for name in dir(BaseEstimator) if not name.startswith("_")} == own

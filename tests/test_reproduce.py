@@ -375,7 +375,7 @@ def test_preset_of_the_audit_is_the_papers_formula(folder):
         runs=2, n_components=3,
     )  # fmt: skip
     assert (found.settings.loss, found.settings.centering) == (PAPER.loss, PAPER.centering)
-    assert found.partition.check_names() == GREEDY
+    assert found.partition._check_names() == GREEDY
     X = tables.encode(CREDIT, frame)
     np.testing.assert_allclose(X, found.intake.X, atol=1e-12)
     here = searched(X.to_numpy(), 3, PAPER, GREEDY, 2, 0, 1)

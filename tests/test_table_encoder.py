@@ -456,3 +456,25 @@ def test_any_table_is_encoded_or_refused(drawn):
     assert np.isfinite(X).all() and X.min() >= 0.0 and X.max() <= 1.0
     assert len(encoder.encoding_) == table.shape[1] and len(encoder.sources_) == X.shape[1]
     np.testing.assert_array_equal(encoder.transform(table), X)
+
+
+def test_categories_with_an_order_keep_it():
+    sizes = ["small", "medium", "large", "huge"]
+    cells = ["large", "small", "huge", None, "medium", "medium", "small"]
+    expected = np.array([2, 0, 3, 1, 1, 1, 0]) / 3  # the median is medium
+    other = np.arange(7.0) ** 2
+    frames = [
+        pd.DataFrame({"s": pd.Categorical(cells, sizes, ordered=True), "x": other}),
+        pl.DataFrame({"s": pl.Series(cells, dtype=pl.Enum(sizes)), "x": other}),
+    ]
+    for frame in frames:
+        encoder = TableEncoder()
+        found = encoder.fit_transform(frame)
+        assert encoder.get_feature_names_out().tolist() == ["s", "s is missing", "x"]
+        np.testing.assert_allclose(found[:, 0], expected)
+        told = encoder.encoding_[0]
+        assert (told.kind, told.why) == ("category", "4 values, declared, in order")
+        assert told.how.startswith("small to huge in 3 equal steps; missing: median")
+        np.testing.assert_allclose(encoder.transform(frame[4:6])[:, 0], [1 / 3, 1 / 3])
+    loose = pd.DataFrame({"s": pd.Categorical(cells, sizes), "x": other})
+    assert len(TableEncoder().fit(loose).get_feature_names_out()) == 6

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import cells
 import leftout
-from leftout.explain import align, compare_outcome, typical_values
-from leftout.wording import date, lapse, number, points, shortest
+from leftout.explain import align, compare_outcome, describe, typical_values
+from leftout.wording import as_name, date, lapse, number, points, shortest
 
 EXPONENT = re.compile(r"\d[eE][+-]?\d")
 DAY = 86_400e6
@@ -218,3 +218,11 @@ def test_a_report_has_no_exponents():
     lines = cells.Page(found.html()).lines
     text = "\n".join([*lines, found.summary(), found.explanation.summary()])
     assert not [line for line in text.splitlines() if EXPONENT.search(line)]
+
+
+def test_names_that_are_numbers_are_quoted():
+    table = pd.DataFrame({1: np.arange(400.0) / 80, "town": ["a", "b"] * 200})
+    left_out = (table[1] >= 1.65) & (table[1] < 2.5)
+    assert re.fullmatch(r"1\.\d+ <= '1' < 2\.\d+", describe(table, left_out.to_numpy()).text)
+    for name, text in (("1", "'1'"), ("2020", "'2020'"), ("1,5%", "'1,5%'"), ("x1", "x1")):
+        assert as_name(name) == text

@@ -11,6 +11,7 @@ import numpy as np
 _JOINER = "\u200d"
 _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$")
+_NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*%?")
 # Longer names and values are cut: nobody reads them, and a report may hold them many times.
 _LONGEST = 120
 # Digits beyond which a number is likely to be one of single precision.
@@ -53,6 +54,17 @@ def unambiguous(value: Any) -> str:
     text = str(value)
     quoted = _AMBIGUOUS.search(text) or shown(text) != text
     return shown(repr(text) if quoted else text)
+
+
+def as_name(name: Any) -> str:
+    """The name of a column in a sentence: also in quotes where it could be read as a number.
+
+    Examples
+    --------
+    >>> as_name("age"), as_name("1"), as_name("2020")
+    ('age', "'1'", "'2020'")
+    """
+    return repr(str(name)) if _NUMBER.fullmatch(str(name)) else unambiguous(name)
 
 
 def shortest(value: float) -> str:

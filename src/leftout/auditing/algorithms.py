@@ -54,12 +54,12 @@ def compared(
     lines = []
     tiny = np.random.default_rng(0).random((40, 4))
     with collected_notes():  # what they say of sizes, the audit says once
-        posed = posed if part is X else search.pose(part.to_numpy())
+        posed = posed if part is X else search._pose(part.to_numpy())
         for done, (name, solver) in enumerate(_SOLVERS.items()):
             report(name, done, len(_SOLVERS))
             MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
             began = time.perf_counter()
-            found = clone(search).set_params(solver=solver).fit_posed(part, posed)
+            found = clone(search).set_params(solver=solver)._fit_posed(part, posed)
             seconds = time.perf_counter() - began
             sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
             lines.append(Compared(name, sizes, losses, found.disparity_, seconds))

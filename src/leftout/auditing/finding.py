@@ -118,7 +118,7 @@ def found(
     if size is not None:
         thorough.set_params(group_size=size, min_group_size=None)
         smallest, _ = group_sizes(None, size, *X.shape)
-    group = thorough.fit_posed(X, posed.resized(smallest, size))
+    group = thorough._fit_posed(X, posed.resized(smallest, size))
     return group.set_params(solver=search.solver)
 
 

@@ -23,7 +23,7 @@ from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.intake import Intake
 from leftout.tables.judging.relations import Relation
-from leftout.wording import counted, leading, number, points, unambiguous
+from leftout.wording import as_name, counted, leading, number, points
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
@@ -229,7 +229,7 @@ def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -
         return Finding(code, NOT_APPLICABLE, title, detail)
     alike = claims(lines)
     known = [line for line in proxies if line.of in {one.column for one in alike or lines}]
-    stand = leading([f"{unambiguous(p.column)} for {unambiguous(p.of)}" for p in known])
+    stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in known])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if not alike:
         seen = seen or " Columns that were searched may stand for them."

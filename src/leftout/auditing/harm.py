@@ -18,7 +18,7 @@ from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.conditions import Mask
 from leftout.tables.intake import Intake
-from leftout.wording import listed, unambiguous
+from leftout.wording import as_name, listed
 
 # With more features, models are fitted once; with very many, they take longer than the search.
 _ONCE, _MOST = 200, 1_000
@@ -63,7 +63,7 @@ def costs(
     several = found.n_groups_ > 2
     if inside:
         return Costs(
-            why=f"{listed([unambiguous(name) for name in inside])} became the target's mean, so "
+            why=f"{listed([as_name(name) for name in inside])} became the target's mean, so "
             f"predictions would have seen it. Audit with {asking('encoding', 'free')}."
         )
     if X.shape[1] > _MOST:

@@ -25,7 +25,7 @@ from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.facts import ColumnFacts
 from leftout.tables.flags import LARGE
 from leftout.tables.intake import Intake
-from leftout.wording import counted, leading, number, points, shown, unambiguous
+from leftout.wording import as_name, counted, leading, number, points, shown
 
 # Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
 # column that is missing in such a share of the rows has been filled.
@@ -94,7 +94,7 @@ class Blanks(Told):
     @property
     def told(self) -> str:
         """In a sentence or two."""
-        what = "some cell" if self.column is None else unambiguous(self.column)
+        what = "some cell" if self.column is None else as_name(self.column)
         what += f" and {counted(self.others, 'other column')}" * bool(self.others)
         did = f"filled in {what}" if self.known else f"left {what} blank"
         text = f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
@@ -190,7 +190,7 @@ def _codes(intake: Intake, other: OtherReading | None) -> Finding:
     code, title = "T001", "The group changes if numbers that look like codes are categories"
     if not intake.codes:
         return Finding(code, NOT_APPLICABLE, title, "No column read as numbers looks like codes.")
-    named = leading([unambiguous(kind.column) for kind in intake.codes])
+    named = leading([as_name(kind.column) for kind in intake.codes])
     asked = asking("categorical", [intake.called(kind.column) for kind in intake.codes])
     if other is None:
         detail = f"Read as numbers, though they look like codes: {named}. Not tried as categories."
@@ -285,7 +285,7 @@ def _stray(fact: ColumnFacts) -> str:
     texts = [shown(repr(text)) + f" ({n:,} times)" * (n > 1) for text, n in fact.strays]
     cells = sum(n for _, n in fact.strays)
     kind = "dates" if fact.kind == "date" else "numbers"
-    name = unambiguous(fact.label)
+    name = as_name(fact.label)
     return f"{name} holds {kind} but for {counted(cells, 'cell')}: {leading(texts)}"
 
 

@@ -14,7 +14,7 @@ from leftout.checks import Refusal, check_choice, check_whole
 from leftout.core.ranks import can_tell
 from leftout.evidence.trusting import EVIDENCE
 from leftout.search.several import AUTO, check_n_groups
-from leftout.search.sizes import TENTH
+from leftout.search.sizes import TENTH, share_of
 from leftout.tables.files.fetching import bare
 from leftout.tables.said.reading import Reading
 
@@ -51,6 +51,9 @@ class Settings(Reading):
 
     def settled(self) -> Settings:
         """Checked, with what the preset says; refuses what does not go together."""
+        for name in ("group_size", "min_group_size"):
+            if share_of(getattr(self, name)) is not getattr(self, name):
+                return replace(self, **{name: share_of(getattr(self, name))}).settled()
         for name in ("runs", "chance", "rows"):
             check_whole(name, getattr(self, name))
         asked = self.asked()

@@ -11,7 +11,7 @@ from leftout.downstream.aims import VARIANTS
 from leftout.downstream.result import Harm
 from leftout.fair.mitigation import Mitigation
 from leftout.search.left_out import LeftOut, told_points
-from leftout.wording import counted, listed, number, unambiguous
+from leftout.wording import as_name, counted, listed, number
 
 
 def several_answer(
@@ -67,7 +67,7 @@ def _verdict(group: GroupAudit) -> str:
     assert group.trust is not None
     name = group.trust.verdict_name or "not tested"
     if group.trust.verdict == "C" and group.trust.parts is not None:
-        columns = [unambiguous(column) for column in group.trust.parts.unusual]
+        columns = [as_name(column) for column in group.trust.parts.unusual]
         name += f" of {listed(columns)}" if columns else ""
     return f"group {group.label}: {name}"
 

@@ -102,15 +102,15 @@ class Work:
             random_state=settings.random_state, n_jobs=n_jobs, solver=settings.solver,
         )  # fmt: skip
         given = None if settings.group_size == EVIDENCE else settings.group_size
-        search.set_params(group_size=given).check_names()
+        search.set_params(group_size=given)._check_names()
         if settings.n_groups != 2:  # steps search for one group, unless they say otherwise
             if settings.n_groups != AUTO and given != TENTH:
                 Sides.asked(int(settings.n_groups), search.min_group_size, given, intake.X.shape)
             search.set_params(n_groups=2, group_size=None)
-        posed = search.pose(intake.X).resized(size=None)
+        posed = search._pose(intake.X).resized(size=None)
         d = finding.components(posed, settings.n_components)
         if d != posed.problem.d:
-            posed = search.set_params(n_components=d).pose(intake.X).resized(size=None)
+            posed = search.set_params(n_components=d)._pose(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
         rows, part = np.arange(len(X)), X

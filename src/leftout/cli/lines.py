@@ -10,7 +10,7 @@ from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS
 from leftout.downstream.comparing import Compared
 from leftout.downstream.result import Harm
-from leftout.wording import shown, unambiguous
+from leftout.wording import as_name, shown
 
 # Names in the first column need room, where there is some.
 _NARROW = 80
@@ -53,7 +53,7 @@ def show_prediction(console: Console, found: Compared, most: int) -> None:
         for text, n, error, other, gap in each
     ]  # fmt: skip
     unit = "" if found.kind == "number" else ", points"
-    name = unambiguous(found.prediction)
+    name = as_name(found.prediction)
     title = f"\nThe prediction that is there: errors of {name} (95 % intervals)"
     show(console, title, ("group", "rows", "error", "its rest", f"difference{unit}"), rows, 18)
     if len(told) > most:

@@ -12,7 +12,7 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_groups
 from leftout.tables.columns import Column, column_of
 from leftout.tables.targets import as_numbers, called, level_of, levels_of, value_of
-from leftout.wording import counted, shortened, unambiguous
+from leftout.wording import as_name, counted, shortened, unambiguous
 
 # Fewer rows say next to nothing of an error rate.
 FEWEST = 20
@@ -124,7 +124,7 @@ def _several(target: Column, chosen: int, known: NDArray[np.bool_]) -> Aim:
             f"which value counts with {asking('positive')}."
         )
     values = target.values[known].astype(np.intp)
-    return Aim(target.name, unambiguous(target.name), values, target.categories, chosen)
+    return Aim(target.name, as_name(target.name), values, target.categories, chosen)
 
 
 def _check_classes(aim: Aim, folds: int) -> None:

@@ -124,7 +124,7 @@ class Task:
             smallest = default_smallest(*matrix.shape)
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
-            posed = free.pose(matrix)
+            posed = free._pose(matrix)
         rngs = generator(estimator.random_state).spawn(3)
         return cls(
             X=matrix,

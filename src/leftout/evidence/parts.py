@@ -20,7 +20,7 @@ import numpy as np
 
 from leftout.core.losses import Array
 from leftout.files import Told
-from leftout.wording import listed, number, unambiguous
+from leftout.wording import as_name, listed, number
 
 # What people call the parts, in this order.
 CALLED = {
@@ -176,7 +176,7 @@ class Parts:
             text = f"{number(part.loss, self.total)} {CALLED[key]}"
             carriers: list[str] = {"cloud": [], "values": self.unusual, "own": part.carriers}[key]
             if part.loss > _SHARE * abs(self.total) and carriers:
-                text += f" ({listed([unambiguous(name) for name in carriers])})"
+                text += f" ({listed([as_name(name) for name in carriers])})"
             words.append(text)
         return f"Of {number(self.total)} more than the rest lose, {listed(words)}."
 

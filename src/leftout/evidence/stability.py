@@ -191,7 +191,7 @@ def agreement(
     solver, matrix = prepare(estimator, X)
     rngs = generator(estimator.random_state).spawn(runs)
     with one_thread():
-        problem = estimator.pose(matrix).problem
+        problem = estimator._pose(matrix).problem
     return compare(solver, problem, rngs, estimator.n_jobs, Steps(runs, progress))
 
 

@@ -9,7 +9,7 @@ from leftout.evidence import verdicts
 from leftout.evidence.looks import drawing_interval
 from leftout.files import Told
 from leftout.search.sizes import TENTH
-from leftout.wording import counted, number, unambiguous
+from leftout.wording import as_name, counted, number
 
 if TYPE_CHECKING:
     from leftout.evidence.profiles import Profile
@@ -91,7 +91,7 @@ class Weighed(Told):
                 "tables of each kind, and halves of the rows."
             )
         columns = [] if self.parts is None else self.parts.unusual
-        return found.told([unambiguous(name) for name in columns])
+        return found.told([as_name(name) for name in columns])
 
     @property
     def verdict_name(self) -> str | None:

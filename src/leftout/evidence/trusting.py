@@ -236,7 +236,7 @@ def trust(
     posed = task.at_size(size)
     named = X if hasattr(X, "shape") or hasattr(X, "columns") else task.X
     if found is None:
-        found = clone(estimator).set_params(group_size=size).fit_posed(named, posed)
+        found = clone(estimator).set_params(group_size=size)._fit_posed(named, posed)
     here, against = _compared(task, size, chance, kinds, of_table, steps)
     at_sizes, p_value = here, against.p_value
     if chosen == EVIDENCE:  # what chose the size, and the kinds that it was not compared with

@@ -190,7 +190,7 @@ class _Work:
         """The disparities found, split over features."""
         alone = clone(self.task.estimator)
         with one_thread(), collected_notes():
-            posed = self.task.posed if self.everyone is self.task.X else alone.pose(self.everyone)
+            posed = self.task.posed if self.everyone is self.task.X else alone._pose(self.everyone)
             labels = self.found.labels_.astype(np.int8)
             return split_by_feature(posed, labels, self.found.n_groups_)
 

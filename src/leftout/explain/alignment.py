@@ -15,7 +15,7 @@ from leftout.files import Told
 from leftout.tables.columns import Column, columns_of, found
 from leftout.tables.conditions import Mask
 from leftout.tables.cuts import cut
-from leftout.wording import date, lapse, leading, number, unambiguous
+from leftout.wording import as_name, date, lapse, leading, number
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -90,7 +90,7 @@ class Alignment(Told):
 
     @property
     def text(self) -> str:
-        name = unambiguous(self.column)
+        name = as_name(self.column)
         return f"{name} is missing" if self.kind == "missing" else name
 
     def sides(self) -> tuple[str, str]:

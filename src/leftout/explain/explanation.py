@@ -27,7 +27,7 @@ from leftout.search.known import measured
 from leftout.search.one_of import NEITHER
 from leftout.search.outcome import Outcome, outcomes, without_outcome
 from leftout.tables.columns import Column, names_of
-from leftout.wording import listed, number, unambiguous
+from leftout.wording import as_name, listed, number
 
 # Below this strength a column is not alike.
 _WEAK = 0.05
@@ -134,7 +134,7 @@ class Explanation(Told):
         parts = self.by_column()
         total = sum(parts.values())
         named = [
-            f"{unambiguous(name)} ({100 * part / total:.0f} %)"
+            f"{as_name(name)} ({100 * part / total:.0f} %)"
             for name, part in list(parts.items())[:_SHOWN]
         ]
         others = len(parts) - len(named)
@@ -177,7 +177,7 @@ class Explanation(Told):
 
     def _about_what_if(self) -> str:
         each = [
-            f"without {unambiguous(line.feature)} "
+            f"without {as_name(line.feature)} "
             + (f"{100 * line.gone:.0f} % of it goes" if line.gone >= 0 else "it does not fall")
             + f" (the groups overlap by {100 * line.overlap:.0f} %)"
             for line in self.what_if[:_SHOWN]
@@ -383,11 +383,11 @@ def _notes(raw: Raw, encoded: dict[int, Column], n_telling: int) -> list[str]:
             "about the group."
         )
     if encoded and raw.target is not None:
-        names = [unambiguous(column.name) for column in encoded.values()]
+        names = [as_name(column.name) for column in encoded.values()]
         more = len(names) - _SHOWN
         names = names[:_SHOWN] + [f"{more} more"] * (more > 0)
         notes.append(
-            f"Note: the search did not see {unambiguous(raw.target.name)}, but {listed(names)} "
+            f"Note: the search did not see {as_name(raw.target.name)}, but {listed(names)} "
             f"{'was' if len(encoded) == 1 else 'were'} encoded by its mean, so it reached the "
             "search that way, which is why other encodings were tried too."
         )

@@ -11,7 +11,7 @@ from leftout.explain.alignment import Alignment
 from leftout.files import Told
 from leftout.tables.columns import columns_of
 from leftout.tables.conditions import Condition, Mask
-from leftout.wording import listed, number, unambiguous
+from leftout.wording import as_name, listed, number
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -140,7 +140,7 @@ class Sentence(Told):
             return {}
         shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns}
         return {
-            unambiguous(name): f"{number(share, digits=2)} %"
+            as_name(name): f"{number(share, digits=2)} %"
             for name, share in shares.items()
             if share >= _TAKES
         }

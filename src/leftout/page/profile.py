@@ -20,7 +20,7 @@ from leftout.tables.judging.relations import copies
 from leftout.tables.reading import Source
 from leftout.tables.said.declared import Declared
 from leftout.tables.targets import value_of
-from leftout.wording import shortened, unambiguous
+from leftout.wording import as_name, shortened
 
 # Columns are judged on so many rows, fewer where there are many columns.
 _ROWS, _CELLS, _LEAST = 20_000, 4_000_000, 500
@@ -66,7 +66,7 @@ def _line(
 ) -> dict[str, Any]:
     how, features = _becomes(column, kind)
     if copy_of is not None:
-        how, features = f"left out: a copy of {unambiguous(copy_of)}", 0
+        how, features = f"left out: a copy of {as_name(copy_of)}", 0
     role, why = guess(kind, raw.name, taken)
     if demo and role != OUTCOME:
         role, why = AUTO, "" if kind.sure else why

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leftout.evidence.telling import CALLED as TABLES
-from leftout.wording import listed, number, unambiguous
+from leftout.wording import as_name, listed, number
 
 _NAMED = 5
 Data = Mapping[str, Any]
@@ -62,7 +62,7 @@ def _features(data: Data) -> str:
     for line in data["explanation"]["disparity_by_feature"]:
         parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
     most = sorted(parts, key=lambda name: -abs(parts[name]))[:_NAMED]
-    named = [f"{unambiguous(name)} {100 * parts[name]:.0f} %" for name in most]
+    named = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Bars: what each column adds to the disparity, or takes from it: {listed(named)}."
 
 
@@ -70,7 +70,7 @@ def _scores(data: Data) -> str:
     lines = data["explanation"]["feature_scores"]
     most = sorted(lines, key=lambda line: -line["difference"])[:_NAMED]
     named = [
-        f"{unambiguous(line['feature'])} {line['left_out']:.1f} against {line['rest']:.1f}"
+        f"{as_name(line['feature'])} {line['left_out']:.1f} against {line['rest']:.1f}"
         for line in most
     ]
     return f"Pairs of bars: the paper's scores, left-out group against rest: {listed(named)}."

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from leftout.core.ranks import told_p
 from leftout.evidence.parts import CALLED, Carrier, Part
-from leftout.wording import counted, listed, number, unambiguous
+from leftout.wording import as_name, counted, listed, number
 
 _NAMED = 3
 _STATUSES = ("found", "not found", "not applicable", "not run")
@@ -54,7 +54,7 @@ def _drivers(data: Data) -> str:
     for line in lines:
         parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
     most = sorted(parts, key=lambda name: -parts[name])[:_NAMED]
-    each = [f"{unambiguous(name)} {100 * parts[name]:.0f} %" for name in most]
+    each = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Of the disparity: {listed(each)}"
 
 
@@ -170,7 +170,7 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
         columns = [Carrier(**line) for line in part["columns"]]
         named = Part(**{**part, "columns": columns}).carriers
         large = key != "cloud" and part["share"] > _SHARE
-        found[key] = [unambiguous(name) for name in named] if large else []
+        found[key] = [as_name(name) for name in named] if large else []
     return found
 
 

@@ -158,7 +158,10 @@ def _of_texts(
     if is_a.is_boolean(kind):
         levels = np.array([float(label == TRUTHS[1]) for label in labels])
     declared = said or is_a.is_dictionary(kind)
-    return Column(name, codes, tuple(labels), levels=levels, declared=declared, tally=tally)
+    ordered = summary.order is not None and len(labels) > 2
+    return Column(
+        name, codes, tuple(labels), levels=levels, declared=declared, ordered=ordered, tally=tally
+    )
 
 
 def _n_texts(summary: Texts) -> int:

@@ -151,7 +151,7 @@ class Scaled:
             n_jobs=n_jobs, solver=asked.solver,
         )  # fmt: skip
         given = None if asked.group_size == EVIDENCE else asked.group_size
-        search.set_params(group_size=given).check_names()
+        search.set_params(group_size=given)._check_names()
         rule = Loss.named(asked.loss, asked.centering)
         intake = plan.intake(parts.name)
         pooled = moments_of(table, intake.X)
@@ -233,7 +233,7 @@ class Scaled:
             smallest, _ = group_sizes(None, size, m, n)
         if m * n <= LARGE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
-            posed = self.search.pose(rows.to_numpy()).resized(size=None)
+            posed = self.search._pose(rows.to_numpy()).resized(size=None)
             group = finding.found(self.search, posed, rows, size, False)
             labels = group.labels_.astype(np.int8)
             sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
@@ -278,7 +278,7 @@ class Scaled:
             min_group_size=None,
         )  # fmt: skip
         posed = Posed(problem, whole, self.explained)
-        found.describe(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
+        found._fit_known(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
     def _looked_at(
@@ -300,7 +300,7 @@ class Scaled:
             own=own_components(self.rule, sides, len(self.shared.components)),
         )  # fmt: skip
         found = clone(self.search).set_params(random_state=finding.FIXED, group_size=inside)
-        return found.set_params(min_group_size=None).describe(X, posed, here)
+        return found.set_params(min_group_size=None)._fit_known(X, posed, here)
 
     def _mended(
         self, found: MaxDisparityPartition, result: SearchResult, _: Any, report: Report

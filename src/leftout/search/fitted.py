@@ -28,7 +28,7 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
             f"weighed at a time. Use {asking('n_groups', 2)}; leftout.trust_each weighs several, "
             "and leftout.how_many counts them."
         )
-    return estimator.check_names(), check_matrix(X)
+    return estimator._check_names(), check_matrix(X)
 
 
 def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparityPartition, Array]:
@@ -63,5 +63,5 @@ def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparit
 
 def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
     """The same search, not fitted, for a group as large; a solver that takes no size is free."""
-    size = int(found.sizes_[1]) if takes_sizes(found.check_names()) else None
+    size = int(found.sizes_[1]) if takes_sizes(found._check_names()) else None
     return clone(found).set_params(group_size=size, verbose=0)

@@ -17,7 +17,7 @@ from leftout.core.ranks import LEVEL, can_tell, told_p
 from leftout.files import Told, plain
 from leftout.search.why import Why
 from leftout.tables.conditions import Condition, Mask
-from leftout.wording import counted, leading, listed, number, points, unambiguous
+from leftout.wording import as_name, counted, leading, listed, number, points
 
 # The most groups that a sentence names.
 _NAMED = 5
@@ -300,7 +300,7 @@ class KnownGroups(Told):
 
     @property
     def _which(self) -> str:
-        return listed([unambiguous(name) for name in self.columns])
+        return listed([as_name(name) for name in self.columns])
 
     @property
     def _told_many(self) -> str:

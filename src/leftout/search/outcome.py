@@ -17,7 +17,7 @@ from leftout.files import Told
 from leftout.tables.columns import Column, column_of
 from leftout.tables.conditions import Mask
 from leftout.tables.targets import levels_of, value_of
-from leftout.wording import number, unambiguous
+from leftout.wording import as_name, number, unambiguous
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Outcome(Told):
     @property
     def text(self) -> str:
         """What it is a rate or a mean of."""
-        name = unambiguous(self.target)
+        name = as_name(self.target)
         if self.kind == "missing":
             return f"{name} is missing"
         return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"

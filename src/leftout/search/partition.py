@@ -165,12 +165,12 @@ class MaxDisparityPartition(BaseEstimator):
         -------
         self
         """
-        solver = self.check_names()
+        solver = self._check_names()
         matrix = self._check_table(X, reset=True)
         self.__dict__.pop("how_many_", None)
         with one_thread(matrix.size <= SMALL):
             if self.n_groups == 2:
-                return self._search(solver, self.pose(matrix))
+                return self._search(solver, self._pose(matrix))
             return self._search_several(solver, matrix, self._sides(matrix, X))
 
     def _sides(self, matrix: Array, X: Any) -> Sides:
@@ -184,16 +184,16 @@ class MaxDisparityPartition(BaseEstimator):
         self.how_many_ = leftout.how_many(self, matrix)
         return Sides.counted(self.how_many_.sizes, len(matrix))
 
-    def pose(self, matrix: Array) -> Posed:
+    def _pose(self, matrix: Array) -> Posed:
         """The problem on a checked matrix."""
         smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
         return pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
 
-    def fit_posed(self, X: Any, posed: Posed) -> Self:
+    def _fit_posed(self, X: Any, posed: Posed) -> Self:
         """:meth:`fit` on a table that is checked and posed already."""
         self._see(X, reset=True)
         with one_thread(posed.problem.X.size <= SMALL):
-            return self._search(self.check_names(), posed)
+            return self._search(self._check_names(), posed)
 
     def _search(self, solver: Solver, posed: Posed) -> Self:
         self._describe(posed, solver.maximise(posed.problem, self._means()), 2)
@@ -307,7 +307,7 @@ class MaxDisparityPartition(BaseEstimator):
             return (scored > self.offset_).astype(np.intp)
         return places(scored, np.asarray(self.offset_), self.sizes_)
 
-    def check_names(self) -> Solver:
+    def _check_names(self) -> Solver:
         """The solver; refuses names that are not known."""
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
@@ -332,7 +332,7 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def describe(
+    def _fit_known(
         self, X: Any, posed: Posed, result: SearchResult, bound: float | None = None
     ) -> Self:
         """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.

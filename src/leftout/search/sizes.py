@@ -1,5 +1,6 @@
 """How many rows a group may have."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,17 @@ _FEWEST, _EACH = 20, 2
 _FEWEST_NAMED, _PER_COMPONENT = 30, 2
 
 
+def share_of(value: Any) -> Any:
+    """A share of the rows from a text such as ``"10%"``; anything else as it is."""
+    if isinstance(value, str) and value.rstrip().endswith("%"):
+        with suppress(ValueError):
+            return float(value.rstrip().removesuffix("%")) / 100.0
+    return value
+
+
 def check_size(name: str, value: Any, n_rows: int) -> int:
     """A number of rows from an int, or from a share of the rows."""
+    value = share_of(value)
     if is_int(value) and int(value) >= 1:
         return int(value)
     if is_share(value):
@@ -27,7 +37,7 @@ def check_size(name: str, value: Any, n_rows: int) -> int:
     hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
     raise Refusal(
         f"{asking(name, value)} is neither a number of rows (an int from 1) nor a share of the "
-        f"rows (a float between 0 and 1). Give one of these, or None.{hint}"
+        f"rows (a float between 0 and 1, or '10%'). Give one of these, or None.{hint}"
     )
 
 

@@ -16,7 +16,7 @@ from leftout.tables.columns import Column, column_of, columns_of
 from leftout.tables.conditions import Condition
 from leftout.tables.cuts import Cut, cut
 from leftout.tables.frames import as_frame
-from leftout.wording import counted, shortened, unambiguous
+from leftout.wording import as_name, counted, shortened
 
 # Numbers of up to this many values are groups by value; others are cut into bands.
 _FEW = 8
@@ -57,7 +57,7 @@ def banded(column: Column, bands: int, smallest: int) -> Banded:
         if len(kept) < n_values:
             word = "other" if kept else "rare"
             values = tuple(column.value(code) for code in kept)
-            text = f"{unambiguous(column.name)} is one of {n_values - len(kept):,} {word} values"
+            text = f"{as_name(column.name)} is one of {n_values - len(kept):,} {word} values"
             conditions.append(Condition(column.name, "others", text, values=values))
             labels.append(f"{word} values ({n_values - len(kept):,})")
         conditions += missing

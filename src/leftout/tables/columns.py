@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
 from leftout.tables.cells import Distinct, distinct, objects_of, plain
-from leftout.tables.frames import as_frame, column_names, number_matrix, numbers
+from leftout.tables.frames import as_frame, column_names, number_matrix, numbers, refuse_sparse
 from leftout.tables.tallies import Tabulated, Tally, tabulate
 from leftout.wording import date, number, shortened, shortest, unambiguous
 
@@ -33,10 +33,10 @@ class Column:
 
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
-    stand for. ``declared`` are categories that somebody has called so. ``written`` says how numbers
-    or dates were written that came as text, ``strays`` which texts were none, and of how many rows.
-    Of a table whose rows are elsewhere, each value is there once, and a ``tally`` says how many
-    rows it stands for.
+    stand for. ``declared`` are categories that somebody has called so, ``ordered`` those that have
+    an order. ``written`` says how numbers or dates were written that came as text, ``strays`` which
+    texts were none, and of how many rows. Of a table whose rows are elsewhere, each value is there
+    once, and a ``tally`` says how many rows it stands for.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Column:
     dates: bool = False
     levels: Floats | None = None
     declared: bool = False
+    ordered: bool = False
     written: str | None = None
     strays: tuple[tuple[str, int], ...] = ()
     tally: Tally | None = None
@@ -238,6 +239,7 @@ def _table_of(table: Any) -> NDArray[Any]:
 
 def _plain(values: Any) -> NDArray[Any]:
     """An array; what is masked is missing."""
+    refuse_sparse(values)
     if isinstance(values, np.ma.MaskedArray):
         kind = np.float64 if values.dtype.kind in "iuf" else object
         gap = np.nan if kind is np.float64 else None
@@ -290,6 +292,15 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
         return set()
+    series = nw.dependencies.is_into_series(wanted) and not set(map(str, names)) & set(
+        map(str, wanted)
+    )
+    if series or as_frame(wanted) is not None or getattr(wanted, "ndim", 1) > 1:
+        raise Refusal(
+            f"{asking(what)} is given as a {type(wanted).__name__} of values; names of the table's "
+            f"columns are needed. Put the values into the table, and name them: "
+            f"{asking(what, ['A', 'B'])}."
+        )
     single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     each = [wanted] if single else wanted
     return {known for name in each for known in find_all(names, name, what)}
@@ -378,7 +389,8 @@ def _categories(name: str, cells: Distinct) -> Column:
     levels = None
     if labels and present.keys() <= {"False", "True"}:
         levels = np.array([float(label == "True") for label in labels])
-    return Column(name, codes[cells.places], tuple(labels), levels=levels)
+    ordered = cells.ordered and len(labels) > 2
+    return Column(name, codes[cells.places], tuple(labels), levels=levels, ordered=ordered)
 
 
 def natural(text: str) -> tuple[bool, float, str]:

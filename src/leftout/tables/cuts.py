@@ -13,7 +13,7 @@ from sklearn.metrics import mutual_info_score
 from leftout.compiling import kernel
 from leftout.tables.columns import EXACT, Column
 from leftout.tables.conditions import Condition, Mask
-from leftout.wording import unambiguous
+from leftout.wording import as_name
 
 # Cut points per column where a sentence is looked for, or what a column tells.
 FINE = 16
@@ -40,7 +40,7 @@ class Cut:
     def condition(self, start: int, stop: int | None = None) -> Condition:
         """What holds for the rows in the bins from ``start`` to before ``stop``."""
         stop = start + 1 if stop is None else stop
-        column, name = self.column, unambiguous(self.column.name)
+        column, name = self.column, as_name(self.column.name)
         if start == self.n_known:
             return Condition(column.name, "missing", f"{name} is missing")
         if start == 0 and stop == self.n_known and stop > 1:
@@ -64,7 +64,7 @@ class Cut:
     def other_than(self, code: int) -> Condition:
         """What holds for all rows but a category's, or a single value's."""
         only = self.condition(code)
-        name = unambiguous(self.column.name)
+        name = as_name(self.column.name)
         if only.op == "missing":
             return Condition(only.column, "known", f"{name} is known")
         text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"

@@ -16,7 +16,9 @@ from leftout.running import note
 from leftout.tables.cleaning import CODE, clean, unique
 from leftout.tables.columns import Column
 from leftout.tables.encoder import TableEncoder
+from leftout.tables.encoding import as_read
 from leftout.tables.facts import ColumnFacts, facts
+from leftout.tables.judging.codes import FEW
 from leftout.tables.judging.kinds import Kind
 from leftout.tables.judging.relations import Relation, copies, leaks, proxies
 from leftout.tables.judging.sentinels import Suspect, suspects
@@ -24,7 +26,7 @@ from leftout.tables.roles import Roles, assign
 from leftout.tables.said.declared import Declared
 from leftout.tables.said.reading import Reading
 from leftout.tables.targets import level_of, levels_of, value_of
-from leftout.wording import leading, unambiguous
+from leftout.wording import as_name, counted, leading, unambiguous
 
 # More features than this make too large a matrix.
 MOST_FEATURES = 5_000
@@ -66,8 +68,13 @@ def decide(
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
     roles = roles.renamed(now)
-    outcome = _outcome(columns, roles)
     kinds = {kind.column: kind for kind in judged}
+    for place, column in enumerate(columns):
+        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
+            why = f"{counted(column.n_values, 'value')} of a sensitive column"
+            kinds[column.name] = Kind(column.name, "category", why, "category", True, "")
+            columns[place] = as_read(column, kinds[column.name])
+    outcome = _outcome(columns, roles)
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
     said = reading.positive
     positive = _counts(outcome, labels.get(str(said), said), kinds)
@@ -98,7 +105,7 @@ def decide(
             f"{MOST_FEATURES:,}. Drop columns of many values."
         )
     dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
-    dropped |= {line.column: f"a copy of {unambiguous(line.of)}" for line in repeated}
+    dropped |= {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
     unknown = {*roles.targets, *roles.predictions, *dropped}
     known = [column for column in columns if column.name not in unknown]
     hidden = [column for column in columns if column.name in roles.sensitive]
@@ -125,10 +132,16 @@ def decide(
     )
 
 
+def _is_labels(column: Column, kind: Kind) -> bool:
+    """Whether numbers are so few that they name groups, unless somebody says otherwise."""
+    said = kind.why == f"declared: {kind.kind}"
+    return kind.read_as == "number" and column.n_values <= FEW and not said
+
+
 def _tell_zeros(columns: Sequence[Column]) -> None:
     """Say which codes would be numbers, and the audit another, where their zeros are lost."""
     zeros = [
-        unambiguous(column.name)
+        as_name(column.name)
         for column in columns
         if not column.declared and any(map(CODE.match, column.categories or ()))
         and clean(column, numeric=True).strays == ()
@@ -183,7 +196,7 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, Kind]) -> 
             )
         return None
     levels, level = levels_of(target, positive), level_of(target, positive)
-    name, kind = unambiguous(target.name), kinds.get(target.name)
+    name, kind = as_name(target.name), kinds.get(target.name)
     if levels is None:
         if kind is not None and kind.kind == "code":
             value = asking("positive", target.show(target.values[~target.missing].max()))
@@ -194,7 +207,7 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, Kind]) -> 
         return None
     if len(levels) > 1:
         note(
-            f"{unambiguous(target.name)} takes {len(levels):,} values; the rate of the most "
+            f"{as_name(target.name)} takes {len(levels):,} values; the rate of the most "
             f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
             f"with {asking('positive')}."
         )

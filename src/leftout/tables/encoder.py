@@ -29,9 +29,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
     smallest to their largest value. Two values become 0 and 1, other categories yes-or-no columns
-    of which any two are one apart. A missing cell takes the middle of its column, and a flag says
-    so; flags that say the same are one. Columns that are empty, the same in every row, names of
-    rows or free text are left out.
+    of which any two are one apart, values with an order equal steps from 0 to 1. A missing cell
+    takes the middle of its column, and a flag says so; flags that say the same are one. Columns
+    that are empty, the same in every row, names of rows or free text are left out.
 
     Parameters
     ----------

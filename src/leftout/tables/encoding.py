@@ -130,6 +130,9 @@ class Words:
     def of(cls, column: Column, levels: int) -> Words:
         """Yes-or-no columns; of two values one says all, of very many the rare share one.
 
+        Values that somebody has put in order are one column, a step from each to the next; a
+        missing or new one is the median.
+
         A missing cell says nothing of the value: it is the most frequent of two, as the median of
         yes and no would be, and of more the average of all.
         """
@@ -137,6 +140,10 @@ class Words:
         known = [text for text in texts if text is not None]
         count, times = len(known), column.times(codes, len(texts))[: len(known)]
         places: dict[str | None, int] = _places([*known, None])
+        if column.ordered:
+            steps = np.linspace(0.0, 1.0, count)[:, None]
+            middle = steps[[np.searchsorted(np.cumsum(times), times.sum() / 2.0)]]
+            return cls(places, np.vstack([steps, middle, middle]), [""], True)
         if count <= 2:
             vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
             middle = vectors[[times.argmax()]]
@@ -210,7 +217,7 @@ class Plan:
         becomes: Becomes
         if not column.words:
             becomes = Numbers.of(column)
-        elif by_target is not None and len(coded(column)[0]) > 2:
+        elif by_target is not None and len(coded(column)[0]) > 2 and not column.ordered:
             becomes = by_target(column)
         else:
             becomes = Words.of(column, levels)
@@ -261,7 +268,10 @@ def _told(column: Column, target: str | None, levels: int) -> str:
     if target is not None:
         own = ", missing ones a value of their own" * gaps
         return f"{counted(n_values, 'value')}: mean of {target} for each{own}"
-    if column.words and n_values > 2:
+    if column.ordered and n_values > 2:
+        ends = (column.show(values[place]) for place in (0, -1))
+        how, filled = "{} to {} in {} equal steps".format(*ends, n_values - 1), "median"
+    elif column.words and n_values > 2:
         how = f"{counted(n_values, 'value')}: a yes-or-no column for each"
         how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
         filled = "the average of all"

@@ -10,7 +10,7 @@ from leftout.tables.encoder import TableEncoder
 from leftout.tables.judging.kinds import Kind
 from leftout.tables.judging.relations import Relation
 from leftout.tables.roles import Roles
-from leftout.wording import unambiguous
+from leftout.wording import as_name
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def facts(
         role, how = _part(name, roles), ""
         features: tuple[str, ...] = ()
         if name in copied:
-            role, how = "left out", f"a copy of {unambiguous(copied[name])}"
+            role, how = "left out", f"a copy of {as_name(copied[name])}"
         elif name in encoder.dropped_:
             role = "left out"
         elif name in encoded:

@@ -60,6 +60,7 @@ def as_frame(table: Any) -> Any:
     """A data frame of whatever kind as narwhals sees it; None for anything else."""
     if isinstance(table, np.ndarray):
         return None
+    refuse_sparse(table)
     if nw.dependencies.is_into_dataframe(table):
         return nw.from_native(_with_names(table), eager_only=True)
     _refuse_lazy(table)
@@ -163,6 +164,16 @@ def _tell_repeated(names: list[Any]) -> None:
         f"Several columns are named {first}{more}; all but the first of a name are called "
         f"{listed(quoted)}."
     )
+
+
+def refuse_sparse(table: Any) -> None:
+    """Refuse sparse matrices: centred, as PCA needs them, they are full."""
+    if hasattr(table, "toarray") and hasattr(table, "nnz"):
+        rows, columns = (*table.shape, 1)[:2]
+        raise Refusal(
+            f"Found a sparse matrix of {rows:,} rows and {columns:,} columns; for now a full table "
+            "is needed. Call .toarray() on it, if that fits into memory."
+        )
 
 
 def _refuse_lazy(table: Any) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.tables.columns import Column
-from leftout.wording import counted, unambiguous
+from leftout.wording import as_name, counted, unambiguous
 
 _SHOWN = 5
 
@@ -71,7 +71,7 @@ def level_of(target: Column, positive: Any = None) -> Any:
 
 def called(target: Column, positive: Any = None) -> str:
     """What a mean of the target's numbers is a mean of."""
-    level, name = level_of(target, positive), unambiguous(target.name)
+    level, name = level_of(target, positive), as_name(target.name)
     return name if level is None else f"{name} = {unambiguous(value_of(target, level))}"
 
 

@@ -122,7 +122,7 @@ def _judged(column: Column, others: Others, place: int, said: str | None) -> Kin
     if len(counts) == 2:
         return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
-        why = f"{counted(column.n_values, 'value')}, declared"
+        why = f"{counted(column.n_values, 'value')}, declared" + ", in order" * column.ordered
         if _of_digits(column):
             return _kind(column, "code", why, overrule="numeric")
         return _kind(column, "category", why, overrule="drop")

@@ -13,7 +13,7 @@ from leftout.tables.columns import Column
 from leftout.tables.judging.answers import answer_of
 from leftout.tables.judging.copying import EXACT, copied
 from leftout.tables.judging.telling import Rule, tellings
-from leftout.wording import unambiguous
+from leftout.wording import as_name, unambiguous
 
 # A target with 2 % of its cells flipped has an area of 0.98 on average, and must not be missed. One
 # of several classes may be told alone, if fully: what separates it well is a good feature.
@@ -57,7 +57,7 @@ class Relation(Told):
 
     @property
     def told(self) -> str:
-        name, of = unambiguous(self.column), unambiguous(self.of)
+        name, of = as_name(self.column), as_name(self.of)
         if self.value is not None:
             of = f"{of} = {unambiguous(self.value)}"
         whom = {"leak": "the target ", "proxy": "the sensitive column "}.get(self.how, "") + of

@@ -14,7 +14,7 @@ from leftout.files import Told
 from leftout.tables.cleaning import CODE, clean
 from leftout.tables.columns import Column, find, of_numbers
 from leftout.tables.said.values import Mask, Written, number_of, one_or_more, same, told_apart
-from leftout.wording import counted, listed, shortened, unambiguous
+from leftout.wording import as_name, counted, listed, shortened, unambiguous
 
 _SHOWN = 3
 
@@ -102,7 +102,7 @@ class Missing(Told):
         """How many cells of which columns; of columns before ``apply``."""
         return "; ".join(
             f"{unambiguous(value)} was declared missing: "
-            + listed([f"{counted(n, 'cell')} of {unambiguous(name)}" for name, n in held.items()])
+            + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
             for value, held in self.counts(columns).items()
         )
 
