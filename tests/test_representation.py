@@ -296,7 +296,6 @@ def test_refusals():
             return Z
 
     strange = Strange(np.eye(5)[:2], 0.0)
-    strange.fitted_ = True
     with pytest.raises(Refusal, match="must have the shape of X"):
         group_losses(X, labels, representation=strange)
 

@@ -140,7 +140,8 @@ def as_representation(given: Any) -> Representation:
             "components is needed."
         )
     try:
-        check_is_fitted(given)
+        if hasattr(given, "fit"):  # what has none came fitted
+            check_is_fitted(given)
     except NotFittedError as error:
         raise Refusal(
             f"The representation, {name}, is not fitted. Call its fit with the rows it is meant "
