@@ -70,6 +70,9 @@ def read_otherwise(
     )
 
 
+_GIVEN = "The features were given, or made by a pipeline: how columns were read did not matter."
+
+
 def table_findings(intake: Intake, other: OtherReading | None, repeats: Repeats) -> list[Finding]:
     """Codes, leaks, copies, values that mean something else, flags, repeated rows, proxies."""
     return [
@@ -80,6 +83,8 @@ def table_findings(intake: Intake, other: OtherReading | None, repeats: Repeats)
 
 def _codes(intake: Intake, other: OtherReading | None) -> Finding:
     code, title = "T001", "The group changes if numbers that look like codes are categories"
+    if intake.features is not None:
+        return Finding(code, NOT_APPLICABLE, title, _GIVEN)
     if not intake.codes:
         return Finding(code, NOT_APPLICABLE, title, "No column read as numbers looks like codes.")
     named = leading([unambiguous(kind.column) for kind in intake.codes])
@@ -131,6 +136,8 @@ def _suspects(intake: Intake) -> Finding:
 def _flags(intake: Intake) -> Finding:
     code, title = "T005", "Flags of missing cells hold much of the variance"
     flags = intake.encoder.flags_
+    if intake.features is not None:
+        return Finding(code, NOT_APPLICABLE, title, _GIVEN)
     if not flags:
         return Finding(code, NOT_APPLICABLE, title, "No searched column has missing cells.")
     detail = f"{counted(len(flags), 'flag')}: {100 * intake.flags:.2g} % of the variance."

@@ -230,8 +230,14 @@ class _Inverse:
         return self.given.transform(X if names is None else pd.DataFrame(X, columns=names))
 
     def __call__(self, X: Array) -> Array:
-        with np.errstate(all="ignore"):
-            made = np.asarray(self.given.inverse_transform(self.transform(X)), dtype=np.float64)
+        try:
+            with np.errstate(all="ignore"):
+                made = np.asarray(self.given.inverse_transform(self.transform(X)), dtype=np.float64)
+        except NotFittedError as error:  # KernelPCA, unless it was asked to
+            raise Refusal(
+                f"The representation, {type(self.given).__name__}, was not fitted with a way back "
+                "to the features. Fit it with fit_inverse_transform=True."
+            ) from error
         if made.shape != X.shape or not np.isfinite(made).all():
             raise Refusal(
                 f"The representation, {type(self.given).__name__}, turned {X.shape[0]:,} rows of "

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole, generator, is_int
-from leftout.core.components import check_components
 from leftout.core.interval import Interval
-from leftout.core.losses import Array, Loss, summarise
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_notes, note, one_thread
 from leftout.search.cross_fitting import cross_fitted
 from leftout.search.groups import KnownGroup, KnownGroups
-from leftout.search.permuting import Groups, Permuted, Shares, permuted, permuting_steps
-from leftout.search.pose import pose, residual_axes
+from leftout.search.permuting import Groups, InAxes, Permuted, Shares, permuted, permuting_steps
 from leftout.search.sizes import smallest_named
 from leftout.tables.bands import Banded, banded, known_columns
 from leftout.tables.matrix import check_matrix, reordered
@@ -100,7 +97,7 @@ def known_groups(
     _check_order(columns, X)
     X = check_matrix(features_of(representation, X))
     with collected_notes() as notes:
-        posed = _seen(X, n_components, representation)
+        posed = InAxes.of(X, n_components, representation)
         d, n_rows = posed.d, len(X)
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
@@ -131,29 +128,6 @@ def known_groups(
         permutations=permutations,
         notes=notes,
     )
-
-
-class _Seen(NamedTuple):
-    """Rows in axes of which the first say what is shared."""
-
-    rows: Array
-    kept: Array  # of each row
-    d: int
-
-
-def _seen(X: Array, n_components: Any, representation: Any) -> _Seen:
-    """The rows about the origin of the representation, or of their own PCA."""
-    if representation is None:
-        table = summarise(X, "global", mean_first=True)
-        rule = Loss.named("excess", "global")
-        shared = check_components(rule, table, n_components, below_rank=False)
-        rows, d = (table.rows - table.moments.origin) @ shared.axes.T, len(shared.components)
-    else:
-        problem = pose(X, None, "excess", "global", 1, None, representation).problem
-        return _Seen(
-            problem.rows() @ residual_axes(problem).T, problem.norms_and_kept[1], problem.d
-        )
-    return _Seen(rows, np.einsum("ij,ij->i", rows[:, :d], rows[:, :d]), d)
 
 
 def _told(

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leftout.core.losses import WIDE, Array
+from leftout.core.components import check_components
+from leftout.core.losses import WIDE, Array, Loss, summarise
 from leftout.core.moments import blocks
 from leftout.core.ranks import corrected_p_values, p_value
 from leftout.running import Steps, in_turn, one_thread
+from leftout.search.pose import pose, residual_axes
 
 Rows = NDArray[np.intp]
 
@@ -48,6 +50,30 @@ class Shares(NamedTuple):
     @property
     def losses(self) -> Array:
         return self.own - self.kept
+
+
+class InAxes(NamedTuple):
+    """Rows about what is shared, in axes of which the leading ones hold nearly all."""
+
+    rows: Array
+    kept: Array  # of each row
+    d: int
+
+    @classmethod
+    def of(
+        cls, X: Array, n_components: Any, representation: Any = None, centering: str = "global"
+    ) -> InAxes:
+        """About the origin of a representation that is given, or of the rows' own PCA."""
+        if representation is not None:
+            problem = pose(X, None, "excess", centering, 1, None, representation).problem
+            rows = problem.rows() @ residual_axes(problem).T
+            return cls(rows, problem.norms_and_kept[1], problem.d)
+        table = summarise(X, centering, mean_first=True)
+        rule = Loss.named("excess", centering)
+        shared = check_components(rule, table, n_components, below_rank=False)
+        d = len(shared.components)
+        rows = (table.rows - table.moments.origin) @ shared.axes.T
+        return cls(rows, np.einsum("ij,ij->i", rows[:, :d], rows[:, :d]), d)
 
 
 @dataclass(frozen=True)

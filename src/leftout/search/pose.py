@@ -134,7 +134,7 @@ def _pose_given(
         kept = given.kept(X)
         V = shared_pca(rule, moments, given.rank).components
         moments = moments._replace(kept=np.array([kept.sum()]))
-        explained = moments.kept / variance
+        explained = np.array([kept.sum() / variance])
     else:
         V = given.components if table.back is None else given.components @ table.back
         explained = np.einsum("in,nk,ik->i", V, moments.second[0], V, optimize=True) / variance

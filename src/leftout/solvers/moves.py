@@ -59,7 +59,7 @@ def seen_moments(
     moments = build(rows[seen], labels[seen], n_groups=n_sides)
     if problem.kept is not None:
         kept = np.bincount(labels[seen], problem.kept[seen], minlength=n_sides)
-        moments = moments._replace(kept=kept)
+        moments = moments._replace(kept=kept.astype(np.float64))
     return stack(moments, pooled(moments))
 
 
