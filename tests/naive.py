@@ -408,3 +408,29 @@ def means_apart(values, mask, draws, rng):
         rest = [values[row] for row in rows if not mask[row]]
         found.append((np.mean(group), np.mean(rest), np.mean(group) - np.mean(rest)))
     return np.array(found)
+
+
+def given_losses(M, labels, estimator, d, origin):
+    """Average loss of each group under a fitted transformer: its errors less a PCA's of the group.
+
+    The group's own PCA has ``d`` components through the ``origin``.
+    """
+    made = np.asarray(estimator.inverse_transform(estimator.transform(M)))
+    losses = []
+    for g in np.unique(labels):
+        G = M[labels == g] - origin
+        W = components(G, d, about_mean=False)
+        losses.append(
+            (np.sum((M - made)[labels == g] ** 2) - np.sum((G - G @ W @ W.T) ** 2)) / len(G)
+        )
+    return np.array(losses)
+
+
+def best_of_all_under(M, estimator, d, origin, size):
+    """The largest disparity of any group of a size under a fitted transformer."""
+
+    def gap(labels):
+        rest, group = given_losses(M, labels, estimator, d, origin)
+        return group - rest
+
+    return max(gap(labels) for labels in partitions(len(M), 1, size))

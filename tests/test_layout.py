@@ -23,6 +23,7 @@ LAYERS = [
     {"datasets"},
     {"core"},
     {"tables"},
+    {"representation"},
     {"solvers"},
     {"search"},
     {"evidence"},

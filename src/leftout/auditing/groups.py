@@ -40,6 +40,7 @@ def named_and_known(
             intake.X,
             intake.telling,
             n_components=found.n_components_,
+            representation=found.representation,
             depth=1 if wide else 2,  # pairs of very many columns would take hours
             target=intake.target,
             positive=intake.positive,
@@ -54,6 +55,7 @@ def named_and_known(
         intake.X,
         named,
         known,
+        representation=found.representation,
         rows=rows,
         repeats=find_repeats(intake.X[rows]),
         tables=min(settings.chance, TABLES),
@@ -82,6 +84,7 @@ def _of_known_columns(
                 intake.X,
                 columns,
                 n_components=found.n_components_,
+                representation=found.representation,
                 depth=depth,
                 permutations=_PERMUTATIONS,
                 random_state=settings.random_state,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
+from leftout.auditing.given import Given
 from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.downstream.aims import TooRare
@@ -51,15 +52,24 @@ def costs(
     settings: Settings,
     n_jobs: int | None,
     progress: Report,
+    given: Given | None = None,
 ) -> Costs:
     """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest.
 
     What the shared PCA costs groups that are to be compared ``also`` follows from that. Of several
-    left-out groups each is compared with the rest, by the same predictions.
+    left-out groups each is compared with the rest, by the same predictions. Where a pipeline was
+    given, its own steps make the features and its own model predicts, fitted anew in each fold.
     """
     if intake.target is None or settings.preset is not None:
         return Costs()
-    X, inside = intake.X, intake.encoder.target_encoded_
+    X, inside = intake.X, intake.target_encoded
+    models: Any = "logistic"
+    table, how = X, {"representation": found.representation}
+    if given is not None and given.pipeline is not None:
+        pipeline = given.pipeline
+        if pipeline.before is not None:
+            table, how["encoder"] = given.table, pipeline.before
+        models = "logistic" if pipeline.after is None else pipeline.after
     several = found.n_groups_ > 2
     if inside:
         return Costs(
@@ -75,18 +85,19 @@ def costs(
         with collected_notes():  # how many rows were predicted, the result says itself
             return Costs(
                 harm(
-                    X,
+                    table,
                     intake.target,
                     found.labels_ if several else found.left_out_.mask,
                     found.n_components_,
                     rest=0 if several else None,
                     positive=intake.positive,
-                    models="logistic",
+                    models=models,
                     also=also,
                     repeats=1 if X.shape[1] > _ONCE else _REPEATS,
                     random_state=settings.random_state,
                     n_jobs=n_jobs,
                     progress=progress,
+                    **how,
                 )
             )
     except TooRare as error:  # an audit has no number of folds to lower

@@ -176,6 +176,9 @@ def read_otherwise(
     )
 
 
+_GIVEN = "The features were given, or made by a pipeline: how columns were read did not matter."
+
+
 def table_findings(
     intake: Intake, other: OtherReading | None, repeats: Repeats, blanks: Blanks | None = None
 ) -> list[Finding]:
@@ -188,6 +191,8 @@ def table_findings(
 
 def _codes(intake: Intake, other: OtherReading | None) -> Finding:
     code, title = "T001", "The group changes if numbers that look like codes are categories"
+    if intake.features is not None:
+        return Finding(code, NOT_APPLICABLE, title, _GIVEN)
     if not intake.codes:
         return Finding(code, NOT_APPLICABLE, title, "No column read as numbers looks like codes.")
     named = leading([as_name(kind.column) for kind in intake.codes])
@@ -239,6 +244,8 @@ def _suspects(intake: Intake) -> Finding:
 def _flags(intake: Intake, blanks: Blanks | None) -> Finding:
     code, title = "T005", "Missing cells tell who is in the group"
     flags = intake.encoder.flags_
+    if intake.features is not None:
+        return Finding(code, NOT_APPLICABLE, title, _GIVEN)
     if not flags and blanks is None:
         return Finding(code, NOT_APPLICABLE, title, "No searched column has missing cells.")
     said = [] if blanks is None else [blanks.told]

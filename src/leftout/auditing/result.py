@@ -250,7 +250,7 @@ class Audit:
                 "rows": self.n_rows,
                 "rows_in_table": intake.n_rows,
                 "features": intake.X.shape[1],
-                "feature_names": intake.encoder.get_feature_names_out().tolist(),
+                "feature_names": intake.feature_names,
                 "target": None if intake.target is None else intake.target.name,
                 "positive": intake.positive,
                 "sensitive": intake.sensitive,

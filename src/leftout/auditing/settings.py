@@ -33,6 +33,9 @@ class Settings(Reading):
     where there was one.
     """
 
+    features: Any = None
+    pipeline: Any = None
+    pipeline_step: str | None = None
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
     group_size: int | float | str | Sequence[int | float] | None = TENTH
@@ -61,6 +64,16 @@ class Settings(Reading):
             raise Refusal(
                 f"{asking('prediction')} is given, but not what it predicts. Name that column, "
                 f"too ({asking('target', 'COLUMN')}), or leave the prediction out."
+            )
+        if self.features is not None and self.pipeline is not None:
+            raise Refusal(
+                f"{asking('features')} and {asking('pipeline')} were both given; either says what "
+                "the representation sees. Give one of them."
+            )
+        if self.preset is not None and (self.features is not None or self.pipeline is not None):
+            raise Refusal(
+                f"The preset {self.preset!r} has an encoding of its own, but features or a "
+                "pipeline were given. Leave the preset out."
             )
         check_n_groups(self.n_groups, self.group_size)
         if self.n_groups != 2:
@@ -103,6 +116,12 @@ class Settings(Reading):
         for name in ("categorical", "numeric", "drop", "sensitive"):
             data[name] = _names(data[name])
         data["missing"] = _values(self.missing)
+        for name in ("features", "pipeline"):
+            given = data[name]
+            if isinstance(given, str | os.PathLike):
+                data[name] = os.path.basename(given)
+            elif given is not None:
+                data[name] = "given"
         if not isinstance(self.dictionary, str | os.PathLike | None):
             data["dictionary"] = "given"
         elif self.dictionary is not None:

@@ -15,6 +15,7 @@ from leftout import explain
 from leftout.auditing import finding
 from leftout.auditing.algorithms import compared
 from leftout.auditing.all_findings import with_findings
+from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.groups import named_and_known
 from leftout.auditing.harm import Costs, costs, more_groups
 from leftout.auditing.one_group import Several
@@ -84,6 +85,7 @@ class Work:
     part: pd.DataFrame
     stages: Stages
     exact: Callable[[KnownGroups], KnownGroups] | None = None  # where X is a sample, on all rows
+    given: Given | None = None  # features or a pipeline; None: the table's own
 
     @classmethod
     def on(cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages) -> Work:
@@ -96,23 +98,30 @@ class Work:
             once=settings.preset is None,
             rng=of_sample,
         )
+        given = what_is_given(source, settings, intake)
+        representation = None
+        if given is not None:
+            intake, representation = intake.seeing(given.features), given.representation
         search = MaxDisparityPartition(
-            settings.n_components, min_group_size=settings.min_group_size,
-            n_groups=settings.n_groups, loss=settings.loss, centering=settings.centering,
+            settings.n_components, representation=representation,
+            min_group_size=settings.min_group_size, n_groups=settings.n_groups,
+            loss=settings.loss, centering=settings.centering,
             random_state=settings.random_state, n_jobs=n_jobs, solver=settings.solver,
         )  # fmt: skip
-        given = None if settings.group_size == EVIDENCE else settings.group_size
-        search.set_params(group_size=given)._check_names()
+        size = None if settings.group_size == EVIDENCE else settings.group_size
+        search.set_params(group_size=size)._check_names()
         if settings.n_groups != 2:  # steps search for one group, unless they say otherwise
-            if settings.n_groups != AUTO and given != TENTH:
-                Sides.asked(int(settings.n_groups), search.min_group_size, given, intake.X.shape)
+            if settings.n_groups != AUTO and size != TENTH:
+                Sides.asked(int(settings.n_groups), search.min_group_size, size, intake.X.shape)
             search.set_params(n_groups=2, group_size=None)
         posed = search._pose(intake.X).resized(size=None)
-        d = finding.components(posed, settings.n_components)
+        d = posed.problem.d
+        if representation is None:
+            d = finding.components(posed, settings.n_components)
         if d != posed.problem.d:
             posed = search.set_params(n_components=d)._pose(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
-        X = pd.DataFrame(intake.X, columns=intake.encoder.get_feature_names_out())
+        X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
         if len(X) > TRUST_ROWS and not settings.quick:
             rows = intake.part(TRUST_ROWS, of_trust)
@@ -122,7 +131,7 @@ class Work:
                 f"comparison tables, halves and parts of the rows from {TRUST_ROWS:,} of them, "
                 "drawn at random, with sizes in proportion."
             )
-        return cls(intake, search, posed, settings, X, rows, part, stages)
+        return cls(intake, search, posed, settings, X, rows, part, stages, given=given)
 
     def audit(
         self,
@@ -166,7 +175,7 @@ class Work:
         ``counted``, ``chosen``: how several groups were counted, and sized.
         """
         other = blanks = None
-        if self.settings.preset is None:
+        if self.settings.preset is None and self.given is None:
             blanks = find_blanks(found, self.intake)
             other = read_otherwise(found, self.intake, self.settings.n_components)
         report = self.stages.begin(EXPLAIN)
@@ -246,7 +255,9 @@ class Work:
         if known is not None and self.exact is not None:
             known = self.exact(known)
         now = so_far(replace(start, named=named, known=known), Costs())
-        paid = costs(found, self.intake, more_groups(named, known), asked, n_jobs, begin(COST))
+        paid = costs(
+            found, self.intake, more_groups(named, known), asked, n_jobs, begin(COST), self.given
+        )
         also = more_groups(named, known, MOST_KNOWN)
         guessed = [
             judged(one_of(found, label), self.intake, also, asked.random_state)
@@ -312,7 +323,7 @@ class Work:
             search = clone(self.search).set_params(min_group_size=None)
             share, everyone = found.left_out_.share, (self.X, found)
             weighed = [trust(search, self.part, group_size=share, everyone=everyone, **how)]
-        sources = self.intake.encoder.sources_
+        sources = self.intake.sources
         return [
             replace(
                 each, of_rows=len(self.X), chosen=chosen,
@@ -337,8 +348,8 @@ class Work:
             target=None if intake.target is None else intake.target.name,
             positive=intake.positive,
             sensitive=intake.sensitive,
-            target_encoded=intake.encoder.target_encoded_,
-            sources=intake.encoder.sources_,
+            target_encoded=intake.target_encoded,
+            sources=intake.sources,
             runs=None if stability is None else stability.labels,
             what_if=_WHAT_IF if self.settings.preset is not None else 0,
             rows=self.settings.rows,
@@ -350,14 +361,15 @@ class Work:
     def _again(self, found: MaxDisparityPartition, now: Audit, report: Report) -> Explanation:
         """The same with what other runs and searches without leading columns say."""
         told, stability = now.explanation, now.stability
-        X, sources = self.intake.X, list(self.intake.encoder.sources_)
-        leading = list(told.by_column())[:_WHAT_IF] if len(set(sources)) > 2 else []
+        X, sources = self.intake.X, self.intake.sources
+        leading = []
+        if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
+            leading = list(told.by_column())[:_WHAT_IF]
         steps = Steps(len(leading) * (1 + _SHUFFLES), report)
         told = replace(told, what_if=search_without(found, X, sources, leading, _SHUFFLES, steps))
         if stability is None:
             return told
-        seen = set(sources)
-        columns = [c.take(self.rows) for c in self.intake.columns if c.name in seen]
+        columns = [column.take(self.rows) for column in self.intake.telling]
         return replace(
             told,
             feature_scores=explain.feature_scores(
@@ -386,4 +398,7 @@ class Work:
         if found.n_groups_ > 2:
             groups = [f"the {GROUP} {label}" for label in range(1, found.n_groups_)]
         sides = np.array(["rest", *groups])[found.labels_]
-        return mitigate(self.X, sides, found.n_components_, progress=report)
+        return mitigate(
+            self.X, sides, found.n_components_, representation=found.representation,
+            progress=report,
+        )  # fmt: skip

@@ -23,6 +23,9 @@ Together ``top_d(Y'Y) <= sum_A (|x_i|^2 - w_i |T'x_i|^2) + top_d(sum_i w_i T'x_i
 ``sum_A |V x_i|^2``, replace the sum over ``A`` by the ``k`` largest terms, divide by ``k``; the
 rest's loss, which is taken away for the disparity, is not negative.  QED
 
+The theorem holds for the residuals of any representation. Where it is no projection, the rest's
+loss may be negative: :meth:`leftout.core.problem.Problem.disparity_bound`.
+
 With ``w = 0`` this is the mean of the ``k`` largest residuals. Any ``w`` and ``T`` prove a bound,
 so a short search for good ones is enough. ``w`` levels the residuals: with a cap ``c``,
 ``w_i |T'x_i|^2 = max(r_i - c, 0)``. ``T`` then levels the spectrum of what was cut off, whose top
@@ -67,7 +70,8 @@ def certified_bound(problem: Problem, size: int) -> float:
         size=size,
         d=problem.loss.rank(problem.d, n),
     )
-    return ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
+    most = ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
+    return float(problem.disparity_bound(most, size))
 
 
 @dataclass(frozen=True)

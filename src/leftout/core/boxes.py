@@ -1,8 +1,7 @@
 r"""Moments of many overlapping groups at once, and a ceiling on what each can lose.
 
 Rows fall into cells; a box is a union of cells, and its second moments are the sum of theirs. So
-one pass over the rows gives the moments of every box, in the table's principal axes, where the
-shared components are the first ``d`` coordinates.
+one pass over the rows gives the moments of every box, in the table's principal axes.
 
 **Theorem.** For a symmetric matrix ``S`` with columns ``S e_j``, any number ``mu``, and ``top_d``
 the sum of the ``d`` largest eigenvalues,
@@ -17,9 +16,9 @@ the lengths of the columns of ``M``.  QED
 
 On a diagonal matrix, with ``mu`` between the ``d``-th and the next entry, this is exact; in
 principal axes the moments of a group that is spread like the table are nearly diagonal, so that the
-ceiling is low where a group loses little. What is kept, the sum of the first ``d`` entries, taken
-away from it bounds the group's total ``excess`` loss. So does the sum of the other entries, the
-residuals: the better of the two counts.
+ceiling is low where a group loses little. What the shared representation keeps, taken away from it,
+bounds the group's total ``excess`` loss. So does the sum of the residuals: the better of the two
+counts.
 """
 
 from functools import cache
@@ -29,7 +28,6 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.core.losses import Array
-from leftout.core.tridiagonal import top_sums
 
 # Sums over columns may be reordered for speed.
 _SUMS = {"reassoc", "contract", "nsz"}
@@ -132,17 +130,6 @@ def highest_sums(packed: Array, n: int, d: int) -> Array:
     return result
 
 
-@kernel
-def ceilings(packed: Array, n: int, d: int) -> Array:
-    """The most that each box can lose in total, from its packed moments (theorem above)."""
-    result = np.empty(len(packed))
-    diagonal, lengths = np.empty(n), np.empty(n)
-    for box in range(len(packed)):
-        top = _highest_sum(packed[box], n, d, diagonal, lengths)
-        result[box] = min(top - diagonal[:d].sum(), diagonal[d:].sum())
-    return result
-
-
 @cache
 def _own(n: int) -> NDArray[np.intp]:
     """Where the diagonal of a packed triangle is."""
@@ -155,11 +142,3 @@ def diagonal(values: Array) -> Array:
     packed = np.zeros(n * (n + 1) // 2)
     packed[_own(n)] = values
     return packed
-
-
-def total_losses(packed: Array, n: int, d: int) -> Array:
-    """Total ``excess`` loss of each box, from its packed moments."""
-    if not len(packed):
-        return np.empty(0)
-    own = _own(n)
-    return top_sums(packed, n, d) - packed[:, own[:d]].sum(axis=1)

@@ -136,20 +136,24 @@ def summarise(
     n_groups: int = 1,
     *,
     mean_first: bool = False,
+    origin: Array | None = None,
 ) -> Summary:
     """Moments of the table, or of each of its groups, about the origin ``centering`` asks for.
 
     With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
     rotation changes no loss: moments are taken in coordinates of that subspace. Otherwise the mean
     comes out of the same pass as the moments; ``mean_first`` spends a pass on it, which keeps up to
-    two more digits of columns far from zero.
+    two more digits of columns far from zero. An ``origin`` that is given takes the place of the
+    centring's.
     """
     wide, about_mean = X.shape[1] > X.shape[0], centering == "global"
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        if not wide and about_mean and not mean_first:
+        if origin is None and not wide and about_mean and not mean_first:
             moments = build_about_mean(X, labels, n_groups=n_groups)
             return Summary(X, moments, moments.origin, None)
-        mean = X.mean(axis=0) if about_mean else np.zeros(X.shape[1])
+        mean = origin
+        if mean is None:
+            mean = X.mean(axis=0) if about_mean else np.zeros(X.shape[1])
         if not wide:
             return Summary(X, build(X, labels, n_groups=n_groups, origin=mean), mean, None)
         back, R = linalg.qr((X - mean).T, mode="economic", check_finite=False)
@@ -206,30 +210,42 @@ def own_components(loss: Loss, moments: Moments, d: int) -> Array:
 def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -> Array:
     """Average loss of each group, shape (n_groups,); an empty group's is nan.
 
-    ``own`` are the groups' own components where they are known already.
+    ``own`` are the groups' own components where they are known already. What a representation that
+    is no projection keeps, the moments have counted; its loss is ``excess``.
     """
     if own is None:
         own = own_components(loss, moments, len(V))
     losses = np.empty(len(moments.count))
     for group, (S, W) in enumerate(zip(moments.second, own, strict=True)):
-        losses[group] = basis_loss(loss, S, V, W)
+        kept = None if moments.kept is None else float(moments.kept[group])
+        losses[group] = basis_loss(loss, S, V, W, kept)
     with np.errstate(invalid="ignore"):
         return losses / np.where(moments.count > 0, moments.count, np.nan)
 
 
-def basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
-    """Total loss of the rows with second moments ``S`` when their own components are ``W``."""
+def basis_loss(loss: Loss, S: Array, V: Array, W: Array, kept: float | None = None) -> float:
+    """Total loss of the rows with second moments ``S`` when their own components are ``W``.
+
+    ``kept`` is what the shared representation keeps of them where ``V`` does not tell.
+    """
     if not loss.compiled:
         return float(np.sum(form(loss, V, W) * S))
     VS, WS = V @ S, W @ S
-    kept, own = float(np.sum(VS * V)), float(np.sum(WS * W))
+    own = float(np.sum(WS * W))
+    if kept is not None:
+        return own - kept
+    kept = float(np.sum(VS * V))
     if loss.kind == EXCESS:
         return own - kept
     return kept + own - 2.0 * float(np.sum((WS @ V.T) * (W @ V.T)))
 
 
-def basis_loss_by_feature(loss: Loss, S: Array, V: Array, W: Array) -> Array:
+def basis_loss_by_feature(
+    loss: Loss, S: Array, V: Array, W: Array, errors: Array | None = None
+) -> Array:
     """:func:`basis_loss`, split over the columns: what each adds to the squared errors.
+
+    ``errors`` are the sums of squared errors under a shared representation that is no projection.
 
     ``excess`` compares the residuals of a column under the shared and the group's own components,
     the diagonals of ``(I - P) S (I - P)``; ``projection_gap`` the two reconstructions. Of other
@@ -238,6 +254,8 @@ def basis_loss_by_feature(loss: Loss, S: Array, V: Array, W: Array) -> Array:
     if not loss.compiled:
         return np.einsum("ij,ij->i", form(loss, V, W), S)
     P, P_own = V.T @ V, W.T @ W
+    if errors is not None:
+        return errors - np.diagonal(S) - _kept(S, P_own)
     if loss.kind == EXCESS:
         # diag((I - P) S (I - P)) = diag(S) - 2 diag(PS) + diag(PSP); the first cancels
         return _kept(S, P) - _kept(S, P_own)
@@ -263,12 +281,6 @@ def row_losses(loss: Loss, X: Array, kept: Array, V: Array, W: Array) -> Array:
     if loss.kind == EXCESS:
         return own - kept
     return kept + own - 2.0 * np.einsum("ij,ij->i", X @ (V.T @ (V @ W.T)), Z)
-
-
-def side_losses(loss: Loss, X: Array, V: Array, own: Array) -> Array:
-    """:func:`row_losses` for each group's components in ``own``: shape (n_groups, rows)."""
-    kept = np.sum((X @ V.T) ** 2, axis=1)
-    return np.stack([row_losses(loss, X, kept, V, W) for W in own])
 
 
 def row_reach(loss: Loss, norms: Array, kept: Array) -> Array:

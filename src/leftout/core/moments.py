@@ -31,6 +31,9 @@ class Moments(NamedTuple):
     total: NDArray[np.float64]  # sum of x - o            (n_groups, n)
     second: NDArray[np.float64]  # sum of (x - o)(x - o)' (n_groups, n, n)
     origin: NDArray[np.float64]  # o, shared by all       (n,)
+    # Sum of what a shared representation keeps of each row, where it is no function of the others
+    # (n_groups,); None: components tell.
+    kept: NDArray[np.float64] | None = None
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -116,12 +119,20 @@ def merge(a: Moments, b: Moments) -> Moments:
             f"Cannot merge moments taken about different origins (largest gap {number(gap)}). "
             "Call recentre(b, a.origin) first."
         )
-    return Moments(a.count + b.count, a.total + b.total, a.second + b.second, a.origin)
+    kept = None if a.kept is None or b.kept is None else a.kept + b.kept
+    return Moments(a.count + b.count, a.total + b.total, a.second + b.second, a.origin, kept)
 
 
 def without(a: Moments, b: Moments) -> Moments:
     """Moments of the rows of ``a`` that are not in ``b``, where ``b`` is a part of ``a``."""
-    return merge(a, Moments(-b.count, -b.total, -b.second, b.origin))
+    return merge(a, scaled(b, -1.0))
+
+
+def scaled(moments: Moments, factor: float) -> Moments:
+    """Moments in which every row counts ``factor`` times."""
+    count, total, second, origin, kept = moments
+    kept = None if kept is None else factor * kept
+    return Moments(factor * count, factor * total, factor * second, origin, kept)
 
 
 def stack(*parts: Moments) -> Moments:
@@ -131,13 +142,20 @@ def stack(*parts: Moments) -> Moments:
         np.concatenate([part.total for part in parts]),
         np.concatenate([part.second for part in parts]),
         parts[0].origin,
+        _joined([part.kept for part in parts]),
     )
+
+
+def _joined(kept: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    known = [each for each in kept if each is not None]
+    return np.concatenate(known) if len(known) == len(kept) else None
 
 
 def pooled(moments: Moments) -> Moments:
     """Moments of all groups together, as one group."""
     count, total, second = (part.sum(axis=0, keepdims=True) for part in moments[:3])
-    return Moments(count, total, second, moments.origin)
+    kept = None if moments.kept is None else moments.kept.sum(keepdims=True)
+    return Moments(count, total, second, moments.origin, kept)
 
 
 def recentre(moments: Moments, origin: ArrayLike) -> Moments:

@@ -13,13 +13,14 @@ from leftout.core.losses import (
     EXCESS,
     Array,
     Loss,
+    basis_loss,
     evaluate,
     own_components,
     row_losses,
     row_reach,
     top_components_of_rows,
 )
-from leftout.core.moments import WHOLE, Moments, blocks, build, merge, stack, without
+from leftout.core.moments import WHOLE, Moments, blocks, build, merge, scaled, stack, without
 from leftout.core.passes import fold
 
 Labels = NDArray[np.int8]
@@ -37,6 +38,11 @@ class Problem:
     Rows stay as they came; ``rows`` takes the origin away where they are used, so that a large
     table is never copied. ``X`` may hold only the rows that can still be in the group: whatever
     else ``pooled`` counts then belongs to the rest, and no formula changes.
+
+    The shared representation is the projection onto ``V``: the PCA of these rows (``refit``), or
+    one that was given. Where it is no projection, ``kept`` holds what it keeps of each row, and
+    ``pooled.kept`` the sum over all; ``V`` is then the PCA of the rows, from which searches start.
+    A loss may be negative there.
     """
 
     X: Array  # (rows that may be in the group, n), as given
@@ -47,6 +53,8 @@ class Problem:
     group_size: int | None = None
     # where coordinates are principal axes: how many of them hold nearly all there is to lose
     leading: int | None = None
+    kept: Array | None = None
+    refit: bool = True
 
     @property
     def n_rows(self) -> int:
@@ -67,16 +75,20 @@ class Problem:
     def centred(self, index: Any = slice(None)) -> Problem:
         """The same problem, its rows (or only those that may still be in the group) copied once."""
         pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
-        return replace(self, X=self.rows(index), pooled=pooled)
+        return replace(self, X=self.rows(index), pooled=pooled, kept=self.kept_of(index))
+
+    def kept_of(self, index: Any) -> Array | None:
+        """What the representation keeps of some rows, where it is no projection."""
+        return None if self.kept is None else self.kept[index]
 
     def narrow(self) -> Problem:
         """The problem in its leading axes alone; itself where the axes are others."""
         q = self.leading
         if q is None:
             return self
-        count, total, second, origin = self.pooled
+        count, total, second, origin, kept = self.pooled
         leading = np.ascontiguousarray(second[:, :q, :q])
-        pooled = Moments(count, total[:, :q], leading, origin[:q])
+        pooled = Moments(count, total[:, :q], leading, origin[:q], kept)
         X, V = np.ascontiguousarray(self.X[:, :q]), np.ascontiguousarray(self.V[:, :q])
         return replace(self, X=X, V=V, pooled=pooled, leading=None)
 
@@ -86,10 +98,11 @@ class Problem:
         norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
         for block in blocks(*self.X.shape):
             rows = self.rows(block)
-            Y = rows @ self.V.T
             norms[block] = np.einsum("ij,ij->i", rows, rows)
-            kept[block] = np.einsum("ij,ij->i", Y, Y)
-        return norms, kept
+            if self.kept is None:
+                Y = rows @ self.V.T
+                kept[block] = np.einsum("ij,ij->i", Y, Y)
+        return norms, kept if self.kept is None else self.kept
 
     @cached_property
     def reach(self) -> Array:
@@ -110,17 +123,46 @@ class Problem:
         """Certified upper bound on the disparity of any left-out group of ``size`` rows.
 
         A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
-        longest; the rest's loss is not negative, and is taken away.
+        longest.
         """
-        return float(self._mean_reach[size - 1])
+        return self.disparity_bound(float(self._mean_reach[size - 1]), size)
+
+    def disparity_bound(self, loss: Any, size: Any) -> Any:
+        """No group of ``size`` rows has a larger disparity, if none has a larger ``loss``.
+
+        Under a projection the rest's loss is not negative. Otherwise, with ``D`` the sum of the d
+        largest eigenvalues, ``D(all) <= D(group) + D(rest)``: so the rest's total loss is at least
+        that of all rows less the group's, and the disparity at most ``m / (m - k)`` times the
+        group's average loss less that of all rows.
+        """
+        if self.kept is None:
+            return loss
+        return (loss - self.overall) * self.n_rows / (self.n_rows - size)
+
+    @cached_property
+    def overall(self) -> float:
+        """Average loss of all rows."""
+        return float(evaluate(self.loss, self.pooled, self.V)[0])
 
     def split(self, labels: Labels) -> Moments:
         """Moments of the rest (0) and the left-out group (1)."""
         index = np.flatnonzero(labels == 1)
         step = max(WHOLE // self.X.shape[1], 1)  # so that not too many rows are copied at once
         parts = (index[start : start + step] for start in range(0, max(len(index), 1), step))
-        group = fold((build(self.X[part], origin=self.pooled.origin) for part in parts), merge)
+        group = fold((self.moments_of(part) for part in parts), merge)
         return stack(without(self.pooled, group), group)
+
+    def moments_of(self, index: Any) -> Moments:
+        """Moments of some rows, with what is kept of them where components do not tell."""
+        moments = build(self.X[index], origin=self.pooled.origin)
+        if self.kept is None:
+            return moments
+        return moments._replace(kept=np.array([self.kept[index].sum()]))
+
+    def total_loss(self, W: Array) -> float:
+        """Total loss of all rows if their own components were ``W``."""
+        kept = None if self.pooled.kept is None else float(self.pooled.kept[0])
+        return basis_loss(self.loss, self.pooled.second[0], self.V, W, kept)
 
     def losses(self, labels: Labels, own: Array | None = None) -> tuple[Array, Array]:
         """Average losses of rest and group, and their own components (if not known already).
@@ -194,9 +236,7 @@ class Problem:
         through its moments alone; below it they are a sample of them, and the moments shrink alike.
         """
         part = self.centred(index)
-        count, total, second, origin = part.pooled
-        pooled = Moments(rate * count, rate * total, rate * second, origin)
-        return replace(part, pooled=pooled)
+        return replace(part, pooled=scaled(part.pooled, rate))
 
 
 class Ranking(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.core.losses import Array, top_components_of_rows
-from leftout.core.moments import Moments, build, stack, without
+from leftout.core.moments import Moments, stack, without
 from leftout.core.problem import Labels, Problem
 
 
@@ -68,8 +68,7 @@ def worth(losses: Array) -> float:
 
 def split(problem: Problem, labels: Labels, n_sides: int) -> Moments:
     """Moments of the rest and of each group; the rest is what the groups leave."""
-    origin = problem.pooled.origin
-    groups = [build(problem.X[labels == side], origin=origin) for side in range(1, n_sides)]
+    groups = [problem.moments_of(labels == side) for side in range(1, n_sides)]
     rest = problem.pooled
     for group in groups:
         rest = without(rest, group)
@@ -90,6 +89,6 @@ def side_weights(sizes: Sequence[int]) -> Array:
 
 def among(problem: Problem, left: NDArray[np.bool_], size: int | None) -> Problem:
     """The search for one group among the rows that are left, under the shared components."""
-    taken = build(problem.X[~left], origin=problem.pooled.origin)
-    pooled = without(problem.pooled, taken)
-    return replace(problem, X=problem.X[left], pooled=pooled, group_size=size)
+    pooled = without(problem.pooled, problem.moments_of(~left))
+    kept = problem.kept_of(left)
+    return replace(problem, X=problem.X[left], kept=kept, pooled=pooled, group_size=size)

@@ -39,9 +39,11 @@ def track(loss: Loss, moments: Moments, V: Array) -> Sides:
             "solver='alternating', Sorting(split='matched') or a solver of your own."
         )
     values, vectors = np.linalg.eigh(scatter(loss, moments))
-    kept = np.array([np.sum((V @ S) * V) for S in moments.second])
+    kept = moments.kept
+    if kept is None:
+        kept = np.array([np.sum((V @ S) * V) for S in moments.second])
     vectors = np.ascontiguousarray(vectors.transpose(0, 2, 1))
-    return Sides(moments.count.copy(), moments.total.copy(), values, vectors, kept)
+    return Sides(moments.count.copy(), moments.total.copy(), values, vectors, kept.copy())
 
 
 @kernel

@@ -30,6 +30,7 @@ from leftout.downstream.others import OtherCost, beside, check_also
 from leftout.downstream.predictions import Predicted, Task, across, predictions
 from leftout.downstream.predictions import taken as rows_taken
 from leftout.downstream.result import COMPARED, AtDimension, Cost, Figure, Harm
+from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, note, one_thread
 from leftout.search.known import measure
 from leftout.tables.columns import Column
@@ -48,6 +49,7 @@ def harm(
     groups: ArrayLike | None = None,
     n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     search: Any = None,
     encoder: Any = None,
     positive: Any = None,
@@ -81,6 +83,9 @@ def harm(
         each of which is compared with all other rows.
     n_components : int or float, default=0.8
         Number of components, or the share of the whole table's variance to exceed.
+    representation : transformer or None, default=None
+        What takes the place of the shared PCA, with its own number of components; it is fitted anew
+        on the other folds.
     search : MaxDisparityPartition, optional
         Instead of ``groups``: it is fitted on the other folds and predicts the group of held-out
         rows, so that what is said holds for rows that it has not seen.
@@ -134,8 +139,9 @@ def harm(
     rng = generator(random_state)
     steps = Steps(folds * (repeats + by_dimension), progress)
     task, sides, chosen, counts = _posed(
-        X, y, groups, n_components, search, encoder, positive, models, folds, max_rows, rest, rng
-    )
+        X, y, groups, n_components, representation, search, encoder, positive, models, folds,
+        max_rows, rest, rng,
+    )  # fmt: skip
     more = {name: mask[chosen] for name, mask in check_also(also, sum(counts)).items()}
     with one_thread():
         found = predictions(task, folds, repeats, rng, n_jobs, steps)
@@ -190,8 +196,9 @@ def _check(
 
 
 def _posed(
-    X: Any, y: Any, groups: Any, n_components: Any, search: Any, encoder: Any, positive: Any,
-    models: Any, folds: int, max_rows: int | None, rest: int | None, rng: np.random.Generator,
+    X: Any, y: Any, groups: Any, n_components: Any, representation: Any, search: Any, encoder: Any,
+    positive: Any, models: Any, folds: int, max_rows: int | None, rest: int | None,
+    rng: np.random.Generator,
 ) -> tuple[Task, Sides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
     """Everything checked, rows chosen, and the number of components and the group settled."""
     table = check_matrix(X) if encoder is None else X
@@ -221,6 +228,8 @@ def _posed(
         check_sides(aim, names, place)
     whole = table if encoder is None else _encoded(encoder, table, given)
     n_groups = len(names) if groups is not None else 1
+    if representation is not None:
+        n_components = min(as_representation(representation).rank, *whole.shape)
     told = measure(whole, place, n_groups, n_components, "excess", "global")
     losses = told.losses()
     if rest is not None:
@@ -235,6 +244,7 @@ def _posed(
         models_of(models, aim.classes is None),
         encoder,
         search,
+        representation,
     )
     counts = len(chosen), missing, set_aside
     return task, Sides(names, place, first, rest), chosen, counts

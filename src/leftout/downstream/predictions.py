@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from leftout.core.losses import Array
@@ -39,6 +40,7 @@ class Task:
     models: list[Model]
     encoder: Any = None
     search: Any = None
+    representation: Any = None  # fitted anew in every fold; None: PCA
 
     def matrices(self, train: Rows, test: Rows) -> tuple[Array, Array]:
         """The rows that are learnt from and those that are not, as numbers."""
@@ -145,7 +147,8 @@ def _fold(task: Task, repeat: int, fold: Rows, k: int) -> _Part:
     train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
     learnt, new = task.matrices(train, test)
     before, place = task.groups(learnt, new, train, test)
-    views = [(learnt, new), *components(learnt, new, before, task.n_components)]
+    views = [(learnt, new)]
+    views += components(learnt, new, before, task.n_components, task.representation)
     y, classes = task.aim.values[train], task.aim.classes
     shape = (len(task.models), len(VARIANTS), len(test))
     guesses = np.zeros(shape)
@@ -171,12 +174,14 @@ def _chances(fitted: Any, X: Array, guesses: Array, n_classes: int) -> Array:
 
 
 def components(
-    learnt: Array, new: Array, place: Rows, n_components: int
+    learnt: Array, new: Array, place: Rows, n_components: int, representation: Any = None
 ) -> list[tuple[Array, Array]]:
-    """Coordinates of rows, learnt from and new, under the shared PCA and under Fair PCA."""
+    """Coordinates of rows, learnt from and new, under the shared PCA and under Fair PCA.
+
+    A ``representation`` takes the place of the PCA: what can be fitted is fitted anew.
+    """
     d = min(n_components, *learnt.shape)
-    solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"
-    shared = PCA(d, svd_solver=solver).fit(learnt)
+    shared = _shared(learnt, d) if representation is None else _again(representation, learnt)
     fair = FairPCA(d).fit(learnt, groups=place)
     # more than two groups may take more dimensions than were asked for
     V = getattr(fair, "rank_d_components_", fair.components_)
@@ -184,6 +189,18 @@ def components(
         (shared.transform(learnt), shared.transform(new)),
         ((learnt - fair.mean_) @ V.T, (new - fair.mean_) @ V.T),
     ]
+
+
+def _shared(learnt: Array, d: int) -> Any:
+    solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"
+    return PCA(d, svd_solver=solver).fit(learnt)
+
+
+def _again(representation: Any, learnt: Array) -> Any:
+    """A representation that has learnt from some rows, or one that cannot learn, as it is."""
+    if isinstance(representation, np.ndarray):
+        return FunctionTransformer(lambda X: X @ representation.T)
+    return clone(representation).fit(learnt) if hasattr(representation, "fit") else representation
 
 
 def across(

@@ -158,7 +158,8 @@ class Task:
     def pose(self, X: Array) -> Posed:
         """Another table's problem, with as many components."""
         e = self.estimator
-        return pose(X, self.n_components, e.loss, e.centering, self.smallest, None)
+        d, smallest = self.n_components, self.smallest
+        return pose(X, d, e.loss, e.centering, smallest, None, e.representation)
 
     def at_size(self, size: int) -> Posed:
         """The table's problem for a group of a given size."""

@@ -150,7 +150,9 @@ def _halves(
     rows = np.flatnonzero(group.labels)
     X = problem.X[rows]
     pooled = build(X, origin=problem.pooled.origin)
-    inside = replace(problem, X=X, V=group.own[1], pooled=pooled, group_size=size)
+    inside = replace(
+        problem, X=X, V=group.own[1], kept=None, refit=False, pooled=pooled, group_size=size
+    )
     found = solver.maximise(inside, Means(rng=rng)).labels
     for _ in range(_ROUNDS):  # each row to the half that its components keep more of
         rest, left_out = inside.row_losses(inside.losses(found)[1])

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.losses import Array, Loss, side_losses
+from leftout.core.losses import Array, Loss
 from leftout.evidence.chance import Task, search_sizes
+from leftout.representation.base import Representation
 from leftout.solvers import Alternating, Means, Solver
 
 # Climbs of each of the many searches, on the table, its parts and comparison tables alike. Of a
@@ -45,21 +46,20 @@ def quick(solver: Solver) -> Solver:
 
 
 class Learned(NamedTuple):
-    """Shared components, those of rest and group, and the score from which a row is left out.
+    """What is shared, the components of rest and group, and the score from which a row is left out.
 
     Scores are those of :meth:`leftout.core.problem.Problem.scores`.
     """
 
     loss: Loss
-    mean: Array
-    V: Array
+    shared: Representation
     own: Array  # (2, d, n): of the rest and of the group
     weight: float  # of a row's loss with the rest in its score
     cut: float
 
     def row_losses(self, X: Array) -> Array:
         """What rows would add to the loss of the rest and of the group, (2, rows)."""
-        return side_losses(self.loss, X - self.mean, self.V, self.own)
+        return self.shared.row_losses(self.loss, X, self.own)
 
     def left_out(self, losses: Array) -> NDArray[np.bool_]:
         """Which rows belong to the group, by what they add to the losses."""
@@ -85,8 +85,7 @@ def learn(task: Task, X: Array, size: int, rng: np.random.Generator) -> Learned:
     scores = problem.rank(own, size).scores
     return Learned(
         loss=problem.loss,
-        mean=table.mean,
-        V=table.in_columns(problem.V),
+        shared=posed.representation,
         own=np.stack([table.in_columns(W) for W in own]),
         weight=size / (len(X) - size),
         cut=float(scores[size - 1] + scores[size]) / 2.0,

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from leftout.core.assignment import assign
-from leftout.core.losses import Array, Loss, side_losses
+from leftout.core.losses import Array, Loss
 from leftout.core.problem import Labels, Problem
 from leftout.core.several import Sides, row_values, side_weights
 from leftout.evidence.beside import Closer, Found, Tables, split_by_feature
 from leftout.evidence.chance import Task, residual_share
 from leftout.evidence.learned import quick, searching
+from leftout.representation.base import Representation
 from leftout.search.pose import Posed
 from leftout.solvers import Means, Solver
 from leftout.solvers.joint import refine
@@ -101,15 +102,14 @@ class LearnedGroups(NamedTuple):
     """Groups that were found on some rows, as a rule for any row."""
 
     loss: Loss
-    mean: Array
-    V: Array
+    shared: Representation
     own: Array  # (sides, d, n), the rest first
     sizes: list[int]  # of all sides
     prices: Array
 
     def row_losses(self, X: Array) -> Array:
         """What rows would add to the loss of each side: (sides, rows)."""
-        return side_losses(self.loss, X - self.mean, self.V, self.own)
+        return self.shared.row_losses(self.loss, X, self.own)
 
     def placed(self, losses: Array) -> Labels:
         """The side of each row, by the prices that the rows learned from settled."""
@@ -139,8 +139,7 @@ def learn_groups(
     every = found.sizes.tolist()
     return LearnedGroups(
         loss=problem.loss,
-        mean=table.mean,
-        V=table.in_columns(problem.V),
+        shared=posed.representation,
         own=np.stack([table.in_columns(W) for W in found.own]),
         sizes=every,
         prices=assign(row_values(problem, found.own, every), every).prices,

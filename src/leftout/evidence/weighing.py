@@ -82,6 +82,7 @@ class Weighing:
     X: Array
     extra: Array  # what is known of the rows and was not searched: yes or no
     n_components: int
+    representation: Any  # None: the PCA of each table
     axes: list[Axis]  # of these rows
     named: list[Name]
     known: list[list[int]]  # the extra columns that hold for each known group
@@ -143,7 +144,8 @@ class Weighing:
 
     def _judged(self, whole: Array, codes: list[NDArray[np.intp]]) -> Judged:
         Y = np.ascontiguousarray(whole[:, : self.X.shape[1]])
-        rows = Rows.of(pose(Y, self.n_components, "excess", "global", 1, None).problem)
+        posed = pose(Y, self.n_components, "excess", "global", 1, None, self.representation)
+        rows = Rows.of(posed.problem)
         axes = [replace(axis, codes=each) for axis, each in zip(self.axes, codes, strict=True)]
         search = Search(rows, axes, self.asked)
         names = [line.name for line in search.beam(self.top)]
@@ -176,6 +178,7 @@ def weighed(
     named: NamedGroups | None,
     known: KnownGroups | None,
     *,
+    representation: Any = None,
     rows: NDArray[np.intp] | None = None,
     repeats: Repeats | None = None,
     tables: int = TABLES,
@@ -191,6 +194,8 @@ def weighed(
         What was searched.
     named : NamedGroups or None
     known : KnownGroups or None
+    representation : fitted transformer or None
+        What was given as shared; comparison tables pass through the same.
     rows : array of int, optional
         Places of the rows that comparison tables are made like; None: all.
     repeats : Repeats, optional
@@ -204,7 +209,7 @@ def weighed(
     large = [] if known is None else known.measured
     if not whole and not large or not tables:
         return named, known
-    work = weighing_of(X, named, known, rows)
+    work = weighing_of(X, named, known, rows, representation)
     steps = Steps(2 * tables, progress)
     copies = None if repeats is None else repeats.copies
     cloud, values = (
@@ -239,6 +244,7 @@ def weighing_of(
     named: NamedGroups | None,
     every: KnownGroups | None,
     rows: NDArray[np.intp] | None = None,
+    representation: Any = None,
 ) -> Weighing:
     """What to look for, on some of the rows."""
     rows = np.arange(len(X)) if rows is None else rows
@@ -255,6 +261,7 @@ def weighing_of(
         X=X[rows],
         extra=extra,
         n_components=d,
+        representation=representation,
         axes=axes,
         named=[group.name for group in named_groups],
         known=[[parts[key] for key in group.labels.items()] for group in known],

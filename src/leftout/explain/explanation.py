@@ -23,7 +23,7 @@ from leftout.explain.what_if import WhatIf, by_source, search_without
 from leftout.files import Told, plain
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.search.fitted import fitted_on
-from leftout.search.known import measured
+from leftout.search.known import measure
 from leftout.search.one_of import NEITHER
 from leftout.search.outcome import Outcome, outcomes, without_outcome
 from leftout.tables.columns import Column, names_of
@@ -314,11 +314,13 @@ def group(
     steps = Steps(4 + len(ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
 
     steps.tell("features")
-    rule = {"loss": partition.loss, "centering": partition.centering}
     # where eigenvalues tie, the components are those of the finding
-    known = measured(matrix, partition.labels_, partition.n_components_, **rule)
-    about, moments, _ = known.in_columns()
-    losses = split_losses(about, moments, partition.components_)[-2:]  # those of neither come first
+    groups, place = np.unique(partition.labels_, return_inverse=True)
+    known = measure(
+        matrix, place, len(groups), partition.n_components_, partition.loss, partition.centering,
+        partition.representation_,
+    )  # fmt: skip
+    losses = split_losses(*known.in_columns())[-2:]  # those of neither come first
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))

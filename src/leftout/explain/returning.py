@@ -141,6 +141,7 @@ def _judged(
             X[other],
             {"described": mask},
             n_components=found.n_components_,
+            representation=found.representation,
             depth=1,
             permutations=permutations,
             random_state=rng,

@@ -22,8 +22,9 @@ from leftout.tables.matrix import check_matrix
 def feature_losses(
     X: Any,
     labels: ArrayLike,
-    n_components: int | float,
+    n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
 ) -> Array:
@@ -38,7 +39,7 @@ def feature_losses(
 
     Parameters
     ----------
-    X, labels, n_components, loss, centering
+    X, labels, n_components, representation, loss, centering
         As for :func:`leftout.group_losses`.
 
     Returns
@@ -54,16 +55,22 @@ def feature_losses(
     array([[0., 0.],
            [0., 1.]])
     """
-    return split_losses(*measured(X, labels, n_components, loss, centering).in_columns())
+    known = measured(X, labels, n_components, loss, centering, representation)
+    return split_losses(*known.in_columns())
 
 
-def split_losses(rule: Loss, moments: Moments, V: Array) -> Array:
-    """:func:`feature_losses` of groups' moments, for given shared components."""
+def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = None) -> Array:
+    """:func:`feature_losses` of groups' moments, for given shared components.
+
+    ``errors``: each group's sums of squared errors by feature, where components do not tell them.
+    """
     own = own_components(rule, moments, len(V))
     return np.stack(
         [
-            basis_loss_by_feature(rule, S, V, W) / count
-            for S, W, count in zip(moments.second, own, moments.count, strict=True)
+            basis_loss_by_feature(rule, S, V, W, None if errors is None else errors[group]) / count
+            for group, (S, W, count) in enumerate(
+                zip(moments.second, own, moments.count, strict=True)
+            )
         ]
     )
 
@@ -71,8 +78,9 @@ def split_losses(rule: Loss, moments: Moments, V: Array) -> Array:
 def disparity_by_feature(
     X: Any,
     labels: ArrayLike,
-    n_components: int | float,
+    n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
 ) -> Array:
@@ -80,7 +88,7 @@ def disparity_by_feature(
 
     Parameters
     ----------
-    X, labels, n_components, loss, centering
+    X, labels, n_components, representation, loss, centering
         As for :func:`leftout.disparity`.
 
     Returns
@@ -96,7 +104,8 @@ def disparity_by_feature(
     >>> bool(abs(parts.sum() - disparity(X, planted, 2)) < 1e-12)
     True
     """
-    parts = feature_losses(X, labels, n_components, loss=loss, centering=centering)
+    rule = {"representation": representation, "loss": loss, "centering": centering}
+    parts = feature_losses(X, labels, n_components, **rule)
     total = parts.sum(axis=1)
     return parts[np.argmax(total)] - parts[np.argmin(total)]
 

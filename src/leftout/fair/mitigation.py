@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_groups, check_whole
@@ -21,7 +21,9 @@ from leftout.fair.estimator import (
 )
 from leftout.fair.random_groups import RandomGroups, random_groups
 from leftout.files import Told, plain
+from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
+from leftout.search.known import measured
 from leftout.search.permuting import permuting_steps
 from leftout.tables.matrix import check_matrix
 from leftout.wording import counted, listed, number, points, shown
@@ -210,6 +212,7 @@ def mitigate(
     groups: ArrayLike,
     n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     across: ArrayLike | None = None,
     centering: str = "global",
     tol: float = 1e-9,
@@ -227,6 +230,9 @@ def mitigate(
         The group of each row: known, or a search's ``labels_``.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What the rows share now, with its own number of components: losses before are those under
+        it. None: ordinary PCA of the table.
     across : list of int, optional
         Numbers of components to compare; None: up to 12 from 1 to the table's rank. An empty list
         compares none.
@@ -257,10 +263,14 @@ def mitigate(
     True
     """
     check_whole("permutations", permutations)
+    matrix = check_matrix(features_of(representation, X), min_features=1)
+    if representation is not None:
+        n_components = as_representation(representation).rank
     fair = FairPCA(n_components, centering=centering, tol=tol)
-    matrix = check_matrix(X, min_features=1)
-    fair.fit(X, groups=groups)
+    fair.fit(X if matrix.shape == np.shape(X) else matrix, groups=groups)
     _, place = check_groups(groups, len(matrix))
+    if representation is not None:
+        _measure_before(fair, matrix, place, representation)
     with one_thread(prefers_one_thread(matrix)):
         moments = summarise(matrix, centering, place, len(fair.groups_)).moments
         numbers = _chosen(fair, moments, across)
@@ -272,6 +282,18 @@ def mitigate(
             matrix, place, fair.n_asked_, centering, permutations, random_state, n_jobs, steps
         )
     return Mitigation(fair, _here(fair), by_dimension, random)
+
+
+def _measure_before(fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any) -> None:
+    """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
+    known = measured(X, place, fair.n_asked_, "excess", fair.centering, representation)
+    moments, losses = known.table.moments, known.losses()
+    variance = np.trace(moments.second, axis1=1, axis2=2)
+    kept = moments.kept
+    if kept is None:
+        kept = np.einsum("dn,gnk,dk->g", known.V, moments.second, known.V, optimize=True)
+    fair.baseline_losses_, fair.baseline_retained_ = losses, kept / variance
+    fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
 
 
 def mitigate_summary(

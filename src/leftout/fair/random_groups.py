@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from leftout.asking import asking
 from leftout.checks import Refusal, generator
-from leftout.core.components import check_components
-from leftout.core.losses import Array, Loss, summarise
+from leftout.core.losses import Array
 from leftout.core.ranks import LEVEL, can_tell, told_p
 from leftout.files import Told
 from leftout.running import Steps
-from leftout.search.permuting import Groups, permuted
+from leftout.search.permuting import Groups, InAxes, permuted
 from leftout.tables.conditions import Mask
 from leftout.wording import counted, number, points
 
@@ -130,12 +129,9 @@ def random_groups(
             "Random groups are compared under the definition of a loss, but centering='paper' was "
             f"asked for. Use centering='global', or {asking('permutations', 0)}."
         )
-    table = summarise(X, centering, mean_first=True)
-    rule = Loss.named("excess", centering)
-    shared = check_components(rule, table, n_components, below_rank=False)
     order = np.argsort(place, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(place))[:-1])
-    groups = Groups.of(table, shared, [members])
+    groups = Groups.of(*InAxes.of(X, n_components, centering=centering), [members])
     found = permuted(groups, permutations, generator(random_state), n_jobs, steps)
     return RandomGroups(
         mean=found.random,

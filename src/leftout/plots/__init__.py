@@ -339,14 +339,17 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     ax = axis(ax)
     partition, matrix = fitted_on(found, X)
     rows = matrix - partition.mean_
-    V = partition.components_
-    group = partition.left_out_.mask
-    residual = rows - rows @ V.T @ V
+    group, shared = partition.left_out_.mask, partition.representation_
+    residual = shared.errors(matrix)
+    if shared.components is None:
+        first = np.linalg.svd(rows - residual, full_matrices=False)[2][0]
+    else:
+        first = partition.components_[0]
     direction = np.linalg.svd(residual[group], full_matrices=False)[2][0]
     direction *= np.sign(direction[np.abs(direction).argmax()])
     for side, color, label in ((~group, REST, "rest"), (group, LEFT_OUT, "left-out group")):
         ax.scatter(
-            rows[side] @ V[0], residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
+            rows[side] @ first, residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
             label=label,
         )  # fmt: skip
     lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)

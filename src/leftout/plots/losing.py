@@ -29,8 +29,8 @@ def people(found: Any, X: Any, ax: Axes | None = None) -> Axes:
     group = partition.left_out_
     rows = matrix - partition.mean_
     length = np.einsum("ij,ij->i", rows, rows)
-    both = (partition.components_, group.components)
-    shared, own = (length - np.sum((rows @ V.T) ** 2, axis=1) for V in both)
+    shared = length - partition.representation_.kept(matrix)
+    own = length - np.sum((rows @ group.components.T) ** 2, axis=1)
     sides = ((~group.mask, REST, "rest"), (group.mask, LEFT_OUT, "left-out group"))
     for mask, color, name in sides:
         places = _drawn(np.flatnonzero(mask), _POINTS)

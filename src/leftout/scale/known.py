@@ -52,8 +52,9 @@ class GroupSums:
             for place, conditions in enumerate(way):
                 holds = [each.holds(columns[each.column]) for each in conditions]
                 labels[np.logical_and.reduce(holds)] = place
-            count, total, second, o = build(rows, labels, n_groups=len(way) + 1, origin=self.origin)
-            found.append(Moments(count[:-1], total[:-1], second[:-1], o))
+            made = build(rows, labels, n_groups=len(way) + 1, origin=self.origin)
+            count, total, second = (sums[:-1] for sums in made[:3])
+            found.append(Moments(count, total, second, made.origin))
         return stack(*found)
 
 

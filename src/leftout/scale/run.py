@@ -21,6 +21,9 @@ from leftout.tables.reading import Source
 def audit(
     table: Any,
     *,
+    features: Any = None,
+    pipeline: Any = None,
+    pipeline_step: str | None = None,
     target: Any = None,
     positive: Any = None,
     prediction: Any = None,
@@ -56,6 +59,15 @@ def audit(
         As people have it: numbers, text, dates, gaps. Also one in parts: a pattern of paths
         (``"data/*.parquet"``), a folder, a list of paths, a ``pyarrow.dataset.Dataset``, a Dask
         data frame or array.
+    features : matrix, data frame or path, optional
+        What the representation sees instead of the table's columns: an embedding, pixels, gene
+        expression; one row for each row of the table, in the same order, or matched by a key column
+        that both have. The table then says who people are. Nothing is scaled.
+    pipeline : scikit-learn Pipeline, optional
+        Fitted or not: the steps before its representation make the features, that representation
+        is audited, and the steps after it are the model that costs are measured with.
+    pipeline_step : str, optional
+        The name of the step that is the representation, where that is not clear.
     target : name of a column, or array of shape (m,)
         An outcome to compare between the group and the rest. The search never sees it.
     positive : value or None
@@ -129,7 +141,8 @@ def audit(
     ('A', 'C001', 'found')
     """
     settings = Settings(
-        target=target, positive=positive, prediction=prediction, categorical=categorical,
+        features=features, pipeline=pipeline, pipeline_step=pipeline_step, target=target,
+        positive=positive, prediction=prediction, categorical=categorical,
         numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
         encoding=encoding, n_components=n_components, min_group_size=min_group_size,
         group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, quick=quick,

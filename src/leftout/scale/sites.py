@@ -72,7 +72,7 @@ class SiteMoments:
             "sites": self.sites,
         }  # fmt: skip
         buffer = io.BytesIO()
-        count, total, second, origin = self.moments
+        count, total, second, origin, _ = self.moments
         upper = np.triu_indices(len(origin))
         np.savez_compressed(
             buffer, about=np.array(json.dumps(about)), count=count, total=total,

@@ -30,13 +30,14 @@ from leftout.checks import Refusal, generator
 from leftout.core.ceilings import exceeding
 from leftout.core.components import check_components
 from leftout.core.cutting import Form, highest, score_form
-from leftout.core.losses import Array, Loss, Shared, Summary, own_components, side_losses
+from leftout.core.losses import Array, Loss, Shared, Summary, own_components
 from leftout.core.moments import FIRST, Moments, build_about_mean
 from leftout.core.passes import Along, moments_and_rows
 from leftout.core.problem import Problem
 from leftout.evidence.trusting import EVIDENCE
 from leftout.explain.scores import split_losses
 from leftout.fair.mitigation import Mitigation, mitigate_summary
+from leftout.representation.base import Representation
 from leftout.running import Report, Stages, clean_interrupts, collected_notes, note, one_thread
 from leftout.scale import planning
 from leftout.scale.chunks import Chunk
@@ -48,7 +49,7 @@ from leftout.scale.rows import OverChunks
 from leftout.scale.state import Passes, State
 from leftout.scale.tables import Parts
 from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import Posed
+from leftout.search.pose import Posed, fitted_here
 from leftout.search.sizes import group_sizes
 from leftout.solvers import Alternating, Means, SearchResult
 from leftout.solvers.passing import LARGE, search_passes
@@ -159,7 +160,8 @@ class Scaled:
         shared = check_components(rule, whole, asked.n_components)
         explained = shared.eigenvalues / shared.eigenvalues.sum()
         problem = Problem(X=whole.rows, loss=rule, V=shared.components, pooled=pooled, min_size=1)
-        d = finding.components(Posed(problem, whole, explained), asked.n_components)
+        fitted = fitted_here(whole, shared.components)
+        d = finding.components(Posed(problem, whole, explained, fitted), asked.n_components)
         if d != len(shared.components):
             shared = check_components(rule, whole, d)
         search.set_params(n_components=d, group_size=None)
@@ -256,7 +258,8 @@ class Scaled:
             X=X, loss=self.rule, V=self.shared.components, pooled=moments,
             min_size=min(smallest, max(1, len(X) // 4)),
         )  # fmt: skip
-        return Posed(problem, Summary(X, moments, moments.origin, None), self.explained)
+        table = Summary(X, moments, moments.origin, None)
+        return Posed(problem, table, self.explained, fitted_here(table, problem.V))
 
     def _described(self, X: pd.DataFrame, result: SearchResult) -> MaxDisparityPartition:
         """The partition of all rows, from its moments; its bound and offset from one pass."""
@@ -277,7 +280,7 @@ class Scaled:
             random_state=finding.FIXED, solver=Alternating(n_starts=None), group_size=size,
             min_group_size=None,
         )  # fmt: skip
-        posed = Posed(problem, whole, self.explained)
+        posed = Posed(problem, whole, self.explained, fitted_here(whole, problem.V))
         found._fit_known(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
@@ -351,7 +354,7 @@ def scored(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Of each chunk a name, and a line for each row: its number, its group, its score."""
     weight = float(found.sizes_[1] / found.sizes_[0])
-    score = Scores(plan, rule, found.mean_, found.components_, found.group_components_, weight)
+    score = Scores(plan, rule, found.representation_, found.group_components_, weight)
     engine = Local() if engine.closed else engine  # a cluster that was started for the audit
     chunks = parts.chunks
     for place, (chunk, scores) in enumerate(zip(chunks, engine.stream(score, chunks), strict=True)):
@@ -367,14 +370,13 @@ class Scores:
 
     plan: Plan
     rule: Loss
-    mean: Array
-    V: Array
+    shared: Representation
     own: Array
     weight: float
 
     def __call__(self, chunk: Chunk) -> Array:
         parts = []
         for _, rows in self.plan.blocks(chunk):
-            rest, group = side_losses(self.rule, rows - self.mean, self.V, self.own)
+            rest, group = self.shared.row_losses(self.rule, rows, self.own)
             parts.append(group + self.weight * rest)
         return np.concatenate(parts)

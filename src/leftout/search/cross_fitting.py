@@ -10,7 +10,7 @@ ones would. The loss reported lies between the two, where to second order nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from scipy import stats
 from leftout.core.interval import LEVEL, Interval
 from leftout.core.losses import Array, Loss, basis_loss, shared_pca, summarise, top_components
 from leftout.core.moments import Moments, build, pooled, recentre, without
+from leftout.search.pose import pose
 from leftout.tables.conditions import Mask
 
 FOLDS = 10
@@ -39,12 +40,13 @@ class CrossFitted(NamedTuple):
 class _Table(NamedTuple):
     """The rows in their principal axes, and what every fold leaves to learn from."""
 
-    rows: Array  # the shared components are the first d axes
+    rows: Array  # the shared components are the first d axes, unless they are given
     variances: Array  # along the axes
     folds: NDArray[np.integer]  # of each row
     origins: list[Array]  # of the rows outside each fold
     shared: list[Array]  # their components
     about_mean: bool
+    kept: Array | None = None  # of each row, by a representation that is given
 
 
 def cross_fitted(
@@ -55,6 +57,7 @@ def cross_fitted(
     rng: np.random.Generator,
     folds: int = FOLDS,
     centering: str = "global",
+    representation: Any = None,
 ) -> list[CrossFitted]:
     """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95 % interval.
 
@@ -76,6 +79,8 @@ def cross_fitted(
         Draws the folds.
     folds : int
     centering : {"global", "none"}
+    representation : as for :func:`leftout.group_losses`
+        One that is given stays as it is: only the group's own components come from other rows.
 
     Returns
     -------
@@ -107,7 +112,11 @@ def cross_fitted(
     >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
     ['2.39', '2.57', '1.58', '3.65', '2.73']
     """
-    table = _prepared(X, n_components, min(folds, len(X)), centering == "global", rng)
+    n_folds = min(folds, len(X))
+    if representation is None:
+        table = _prepared(X, n_components, n_folds, centering == "global", rng)
+    else:
+        table = _given(X, n_folds, centering, rng, representation)
     return [_fitted(table, mask, n_components) for mask in masks]
 
 
@@ -123,6 +132,17 @@ def _prepared(X: Array, d: int, n_folds: int, about_mean: bool, rng: np.random.G
         origins.append(outside.total[0] / outside.count[0] * about_mean)
         components.append(top_components(recentre(outside, origins[-1]).second[0], d))
     return _Table(rows, shared.eigenvalues / len(rows), folds, origins, components, about_mean)
+
+
+def _given(
+    X: Array, n_folds: int, centering: str, rng: np.random.Generator, representation: Any
+) -> _Table:
+    """Rows about the origin of a representation that no fold changes."""
+    problem = pose(X, None, "excess", centering, 1, None, representation).problem
+    rows, n = problem.rows(), problem.X.shape[1]
+    folds = rng.permutation(len(rows)) % n_folds
+    origins, kept = [np.zeros(n)] * n_folds, problem.norms_and_kept[1]
+    return _Table(rows, np.empty(0), folds, origins, [problem.V] * n_folds, False, kept)
 
 
 def _one(moments: Moments, group: int) -> Moments:
@@ -142,11 +162,21 @@ def _fitted(table: _Table, mask: Mask, d: int) -> CrossFitted:
         inside, origin = _one(parts, fold), table.origins[fold]
         W = top_components(recentre(without(whole, inside), origin).second[0], d)
         S = recentre(inside, origin).second[0]
-        total += basis_loss(_EXCESS, S, table.shared[fold], W)
+        kept = None
+        if table.kept is not None:
+            kept = float(table.kept[mask & (table.folds == fold)].sum())
+        total += basis_loss(_EXCESS, S, table.shared[fold], W, kept)
     W = top_components(whole.second[0], d)
-    V = np.eye(W.shape[1])[:d]
-    in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
-    psi = influences(table.rows, mask, table.variances, W, about_mean=table.about_mean)
+    if table.kept is None:
+        V = np.eye(W.shape[1])[:d]
+        in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
+        psi = influences(table.rows, mask, table.variances, W, about_mean=table.about_mean)
+    else:
+        values = np.sum((table.rows[mask] @ W.T) ** 2, axis=1) - table.kept[mask]
+        in_sample = values.mean()
+        # what is shared does not move: a row counts through the group's average and size alone
+        psi = np.zeros(len(mask))
+        psi[mask] = (values - in_sample) * (len(mask) / count)
     return _between(float(in_sample), float(total / count), psi, int(count), n_folds)
 
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from leftout.asking import asking
 from leftout.checks import Refusal
 from leftout.core.losses import Array
+from leftout.representation.base import features_of
 from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
 from leftout.solvers import Solver, takes_sizes
@@ -28,7 +29,7 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
             f"weighed at a time. Use {asking('n_groups', 2)}; leftout.trust_each weighs several, "
             "and leftout.how_many counts them."
         )
-    return estimator._check_names(), check_matrix(X)
+    return estimator._check_names(), check_matrix(features_of(estimator.representation, X))
 
 
 def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparityPartition, Array]:
@@ -51,7 +52,7 @@ def fitted_on(found: Any, X: Any, label: int | None = None) -> tuple[MaxDisparit
             f"Found {counted(found.n_groups_ - 1, 'left-out group')}, but one is told of at a time."
             " explain.group takes label=1 and so on; functions that take labels take labels_ == 1."
         )
-    matrix = check_matrix(X)
+    matrix = check_matrix(features_of(found.representation, X))
     if matrix.shape != (len(found.labels_), found.n_features_in_):
         raise Refusal(
             f"The group was found in a table of {len(found.labels_):,} rows and "

@@ -11,16 +11,14 @@ import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole, generator, is_int
-from leftout.core.components import check_components
 from leftout.core.interval import Interval
-from leftout.core.losses import Array, Loss, summarise
+from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_notes, note, one_thread
 from leftout.search.cross_fitting import cross_fitted
 from leftout.search.groups import KnownGroup, KnownGroups
-from leftout.search.permuting import Groups, Permuted, Shares, permuted, permuting_steps
+from leftout.search.permuting import Groups, InAxes, Permuted, Shares, permuted, permuting_steps
 from leftout.search.sizes import smallest_named
 from leftout.tables.bands import Banded, banded, known_columns
-from leftout.tables.conditions import Mask
 from leftout.tables.matrix import check_matrix, reordered
 from leftout.wording import counted, shortened
 
@@ -35,6 +33,7 @@ def known_groups(
     columns: Any,
     *,
     n_components: int | float = 0.8,
+    representation: Any = None,
     depth: int = 2,
     permutations: int = 999,
     min_group_size: int | float | None = None,
@@ -61,6 +60,8 @@ def known_groups(
         category of more than 50 values the rare ones are one group.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What the rows share, with its own number of components; None: their PCA.
     depth : {1, 2, 3}, default=2
         How many columns a group combines at most.
     permutations : int, default=999
@@ -94,13 +95,10 @@ def known_groups(
     """
     _check(depth, permutations, bands, folds)
     _check_order(columns, X)
-    X = check_matrix(X)
+    X = check_matrix(features_of(representation, X))
     with collected_notes() as notes:
-        table = summarise(X, "global", mean_first=True)
-        shared = check_components(
-            Loss.named("excess", "global"), table, n_components, below_rank=False
-        )
-        d, n_rows = len(shared.components), len(X)
+        posed = InAxes.of(X, n_components, representation)
+        d, n_rows = posed.d, len(X)
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
         ways = _ways(parts, depth, smallest)
@@ -111,11 +109,13 @@ def known_groups(
     steps.tell("known groups")
     large = [[group for group in way if not group.too_small] for way in ways]
     with one_thread():
-        looked = Groups.of(table, shared, [[group.rows for group in way] for way in large])
+        looked = Groups.of(*posed, [[group.rows for group in way] for way in large])
         here, rest = looked.both()
     flat = [group for way in large for group in way]
     chance = permuted(looked, permutations, rng, n_jobs, steps)
-    intervals = _intervals(X, [group.mask for group in flat], d, folds, folding)
+    masks = [group.mask for group in flat]
+    fitted = cross_fitted(X, masks, d, folds=folds, rng=folding, representation=representation)
+    intervals = [each.loss for each in fitted]
     found = _told(flat, here, rest, chance, intervals)
     steps.tell("known groups", 1)
     return KnownGroups(
@@ -123,7 +123,7 @@ def known_groups(
         groups=[group if group.too_small else next(found) for way in ways for group in way],
         n_rows=n_rows,
         n_components=d,
-        retained=float(shared.eigenvalues[:d].sum() / shared.eigenvalues.sum()),
+        retained=float(posed.kept.sum() / np.vdot(posed.rows, posed.rows)),
         smallest=smallest,
         permutations=permutations,
         notes=notes,
@@ -234,10 +234,3 @@ def _way(chosen: Sequence[Banded], smallest: int) -> list[KnownGroup]:
             )
         )
     return groups
-
-
-def _intervals(
-    X: Array, masks: list[Mask], d: int, folds: int, rng: np.random.Generator
-) -> list[Interval]:
-    """Each group's loss on rows that neither PCA has seen, with its 95 % interval."""
-    return [each.loss for each in cross_fitted(X, masks, d, folds=folds, rng=rng)]

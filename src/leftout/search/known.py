@@ -9,14 +9,17 @@ from leftout.checks import check_choice, check_groups
 from leftout.core.components import check_components
 from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
 from leftout.core.moments import Moments
+from leftout.representation.base import Representation, as_representation, features_of
+from leftout.search.pose import check_given
 from leftout.tables.matrix import check_matrix
 
 
 def group_losses(
     X: Any,
     labels: ArrayLike,
-    n_components: int | float,
+    n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
 ) -> Array:
@@ -37,6 +40,8 @@ def group_losses(
         The group of each row; any values that can be sorted.
     n_components : int or float
         Number of components, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What the rows share, with its own number of components; None: their PCA.
     loss : {"excess", "projection_gap"}
     centering : {"global", "none", "paper"}
 
@@ -52,7 +57,7 @@ def group_losses(
     >>> group_losses(X, ["along", "along", "across", "across"], 1)
     array([1., 0.])
     """
-    return measured(X, labels, n_components, loss, centering).losses()
+    return measured(X, labels, n_components, loss, centering, representation).losses()
 
 
 class Measured(NamedTuple):
@@ -61,29 +66,42 @@ class Measured(NamedTuple):
     rule: Loss
     table: Summary  # one row of its moments for each group, in the order of the sorted labels
     V: Array  # the shared components
+    # squared errors by group and feature, under a representation that is no projection
+    errors: Array | None = None
 
     def losses(self) -> Array:
         """Average loss of each group."""
         return evaluate(self.rule, self.table.moments, self.V)
 
-    def in_columns(self) -> tuple[Loss, Moments, Array]:
+    def in_columns(self) -> tuple[Loss, Moments, Array, Array | None]:
         """The same in the table's columns, for splits over features."""
         moments, back = self.table.moments, self.table.back
         if back is not None:
             second = np.stack([back @ S @ back.T for S in moments.second])
-            moments = Moments(moments.count, moments.total @ back.T, second, self.table.mean)
-        return self.rule, moments, self.table.in_columns(self.V)
+            moments = moments._replace(
+                total=moments.total @ back.T, second=second, origin=self.table.mean
+            )
+        return self.rule, moments, self.table.in_columns(self.V), self.errors
 
 
 def measured(
-    X: Any, labels: ArrayLike, n_components: int | float, loss: str, centering: str
+    X: Any,
+    labels: ArrayLike,
+    n_components: int | float,
+    loss: str,
+    centering: str,
+    representation: Any = None,
 ) -> Measured:
     """Check what users pass in, and take the moments of each group."""
     check_choice("loss", loss, LOSSES)
     check_choice("centering", centering, CENTERINGS)
-    X = check_matrix(X)
+    X = check_matrix(features_of(representation, X))
     names, index = check_groups(labels, len(X))
-    return measure(X, index, len(names), n_components, loss, centering)
+    given = None
+    if representation is not None:
+        given = as_representation(representation)
+        check_given(given, Loss.named(loss, centering), X.shape[1])
+    return measure(X, index, len(names), n_components, loss, centering, given)
 
 
 def measure(
@@ -93,19 +111,45 @@ def measure(
     n_components: int | float,
     loss: str,
     centering: str,
+    given: Representation | None = None,
 ) -> Measured:
     """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
     rule = Loss.named(loss, centering)
+    if given is not None:
+        return _measure_given(X, index, n_groups, rule, centering, given)
     table = summarise(X, centering, index, n_groups, mean_first=True)
     shared = check_components(rule, table, n_components, below_rank=False)
     return Measured(rule, table, shared.components)
 
 
+def _measure_given(
+    X: Array,
+    index: NDArray[np.integer],
+    n_groups: int,
+    rule: Loss,
+    centering: str,
+    given: Representation,
+) -> Measured:
+    table = summarise(X, centering, index, n_groups, mean_first=True, origin=given.origin)
+    given = given.at(table.mean)
+    if given.components is not None:
+        V = given.components if table.back is None else given.components @ table.back
+        return Measured(rule, table, V)
+    squares = given.errors(X) ** 2
+    errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
+    variance = np.trace(table.moments.second, axis1=1, axis2=2)
+    moments = table.moments._replace(kept=variance - errors.sum(axis=1))
+    # only their number counts
+    V = np.eye(moments.second.shape[1])[: given.rank]
+    return Measured(rule, table._replace(moments=moments), V, errors)
+
+
 def disparity(
     X: Any,
     labels: ArrayLike,
-    n_components: int | float,
+    n_components: int | float = 0.8,
     *,
+    representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
 ) -> float:
@@ -120,5 +164,6 @@ def disparity(
     >>> disparity(X, [0, 0, 1, 1], 1)
     1.0
     """
-    losses = group_losses(X, labels, n_components, loss=loss, centering=centering)
+    rule = {"representation": representation, "loss": loss, "centering": centering}
+    losses = group_losses(X, labels, n_components, **rule)
     return float(losses.max() - losses.min())

@@ -15,6 +15,7 @@ from leftout.checks import Refusal, check_count, check_floor, generator, is_int
 from leftout.core.bounds import certified_bound
 from leftout.core.losses import Array
 from leftout.core.problem import Problem
+from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_notes, one_thread
 from leftout.search.axes import BINS, axes_of
 from leftout.search.cross_fitting import cross_fitted
@@ -50,6 +51,7 @@ def named_groups(
     table: Any,
     *,
     n_components: int | float = 0.8,
+    representation: Any = None,
     depth: int = 2,
     min_group_size: int | float | None = None,
     top: int = 20,
@@ -80,6 +82,8 @@ def named_groups(
         What people know: its columns name the groups.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What the rows share, with its own number of components; None: their PCA.
     depth : {1, 2, 3}, default=2
         Most conditions of a name.
     min_group_size : int, float or None, default=None
@@ -121,7 +125,7 @@ def named_groups(
     >>> found[0].condition, found[0].size
     ('town = Beeley', 100)
     """
-    matrix = check_matrix(X)
+    matrix = check_matrix(features_of(representation, X))
     _check(depth, top, weight, bins, folds, budget)
     columns = columns_of(table, categorical=categorical, unread=drop)
     check_rows(table, X, len(columns[0]))
@@ -131,16 +135,15 @@ def named_groups(
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
-        problem = pose(matrix, n_components, "excess", "global", 1, None).problem
+        problem = pose(matrix, n_components, "excess", "global", 1, None, representation).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
         axes = axes_of(columns, bins, smallest)
         search = Search(rows, axes, Question(smallest, float(weight), depth, float(budget)))
         lines, looked = search.lines(top, distinct, n_jobs)
         steps.tell("what they lose", 1)
-        groups = Measuring(matrix, problem, folds, generator(random_state)).groups(
-            search, lines, outcome
-        )
+        measuring = Measuring(matrix, problem, folds, generator(random_state), representation)
+        groups = measuring.groups(search, lines, outcome)
         steps.tell("what they lose", 1)
     return NamedGroups(
         groups=groups,
@@ -186,6 +189,7 @@ class Measuring:
     problem: Problem
     folds: int
     rng: np.random.Generator
+    representation: Any = None
 
     def groups(self, search: Search, lines: list[Line], outcome: Target | None) -> list[NamedGroup]:
         if not lines:
@@ -202,7 +206,10 @@ class Measuring:
             ceilings[size] = certified_bound(self.problem, size)
             draws = (of_random.choice(m, size, replace=False) for _ in range(_RANDOM))
             random[size] = float(np.mean([search.rows.loss(rows) for rows in draws]))
-        fitted = cross_fitted(self.matrix, masks, self.problem.d, folds=self.folds, rng=of_folds)
+        fitted = cross_fitted(
+            self.matrix, masks, self.problem.d, folds=self.folds, rng=of_folds,
+            representation=self.representation,
+        )  # fmt: skip
         tenth, covered = self._tenth(), np.zeros(m, dtype=bool)
         groups = []
         for line, each in zip(lines, fitted, strict=True):
@@ -230,7 +237,9 @@ class Measuring:
 
     def _tenth(self) -> Mask:
         """The worst-represented tenth of the rows."""
-        search = MaxDisparityPartition(self.problem.d, group_size=TENTH, random_state=0)
+        search = MaxDisparityPartition(
+            self.problem.d, representation=self.representation, group_size=TENTH, random_state=0
+        )
         with collected_notes():  # of the components, which are the same
             return search.fit(self.matrix).left_out_.mask
 

@@ -24,15 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.boxes import (
-    ceilings,
-    cell_moments,
-    diagonal,
-    highest_sums,
-    span_moments,
-    total_losses,
-)
+from leftout.core.boxes import cell_moments, diagonal, highest_sums, span_moments
 from leftout.core.losses import Array
+from leftout.core.tridiagonal import top_sums
 from leftout.running import Steps, in_turn
 from leftout.search.axes import Axis, Conditions
 from leftout.search.listing import GAIN, Line, Name, Place, least_of, ranked, telling
@@ -84,6 +78,7 @@ class Block(NamedTuple):
     cells: NDArray[np.intp]  # of the rows for which the fixed conditions hold
     Z: Array
     residuals: Array
+    shared: Array  # what the shared representation keeps of each row
 
 
 class Look(NamedTuple):
@@ -99,7 +94,7 @@ class Search:
 
     def __init__(self, rows: Rows, axes: Sequence[Axis], asked: Question) -> None:
         self.rows, self.axes, self.asked = rows, axes, asked
-        self.residuals = rows.residuals
+        self.residuals, self.all_shared = rows.residuals, float(rows.kept.sum())
         self.bins: dict[int, Array] = {}
         self.whole = diagonal(rows.eigenvalues)  # the table's moments
 
@@ -193,7 +188,7 @@ class Search:
         axes = [self.axes[axis] for axis in block]
         shape = tuple(axis.n_bins for axis in axes)
         cells = np.ravel_multi_index(tuple(axis.codes for axis in axes), shape)
-        whole = Block(block, (), axes, cells, self.rows.Z, self.residuals)
+        whole = Block(block, (), axes, cells, self.rows.Z, self.residuals, self.rows.kept)
         looks = [self._weighed(part, floor, alone) for part in self._parts(whole)]
         names = [name for look in looks for name in look.names]
         return Look(names, sum(look.boxes for look in looks), sum(look.cost for look in looks))
@@ -209,7 +204,7 @@ class Search:
         for span, held in enumerate(axes[0].sums.astype(bool)):
             rows = held[codes]
             if np.count_nonzero(rows) >= self.asked.smallest:
-                kept = block.Z[rows], block.residuals[rows]
+                kept = block.Z[rows], block.residuals[rows], block.shared[rows]
                 part = Block(block.place, (*block.fixed, span), axes[1:], cells[rows], *kept)
                 yield from self._parts(part)
 
@@ -243,7 +238,7 @@ class Search:
         n, d, every = self.rows.Z.shape[1], self.rows.d, self.conditions_of
         rows = np.flatnonzero(mask)
         Z, residuals, values = self.rows.Z[rows], self.residuals[rows], self.rows.eigenvalues
-        kept = np.einsum("ij,ij->i", Z[:, :d], Z[:, :d])
+        kept = self.rows.kept[rows]
         if name.axes:
             values, axes = np.linalg.eigh(Z.T @ Z)
             Z = Z @ axes
@@ -283,8 +278,9 @@ class Search:
         """The boxes of a block that are worth more than a floor, and more than conditions alone."""
         axes, a, n, d = block.axes, self.asked.weight, self.rows.Z.shape[1], self.rows.d
         n_cells = int(np.prod([axis.n_bins for axis in axes]))
-        sums = [np.bincount(block.cells, w, n_cells) for w in (None, block.residuals)]
-        sizes, residual = (_boxes(each[:, None], axes)[:, 0] for each in sums)
+        weights = (None, block.residuals, block.shared)
+        sums = [np.bincount(block.cells, w, n_cells) for w in weights]
+        sizes, residual, shared = (_boxes(each[:, None], axes)[:, 0] for each in sums)
         allowed = (sizes >= self.asked.smallest) & (sizes <= self.m - self.asked.smallest)
         scale = np.maximum(sizes, 1.0) ** (a - 1.0)
         chosen = np.flatnonzero(allowed & (scale * residual > floor))
@@ -292,14 +288,16 @@ class Search:
         if not len(chosen):
             return Look([], boxes, float(len(block.Z)))
         packed = _boxes(self._cells(block, n_cells), axes)[chosen]
-        passed = scale[chosen] * ceilings(packed, n, d) > floor
+        most = np.minimum(highest_sums(packed, n, d) - shared[chosen], residual[chosen])
+        passed = scale[chosen] * most > floor
         chosen, packed = chosen[passed], packed[passed]
         cost = len(block.Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
         k = sizes[chosen]
-        losses = total_losses(packed, n, d) / k
+        losses = (top_sums(packed, n, d) - shared[chosen]) / k
         passed = k**a * losses > np.maximum(floor, GAIN * _parts_worth(block, alone)[chosen])
         chosen, k, losses, packed = chosen[passed], k[passed], losses[passed], packed[passed]
-        rest = total_losses(self.whole - packed, n, d) / (self.m - k)
+        of_rest = top_sums(self.whole - packed, n, d) - (self.all_shared - shared[chosen])
+        rest = of_rest / (self.m - k)
         worth = k**a * (losses - rest)
         spans = np.unravel_index(chosen, tuple(len(axis.spans) for axis in axes))
         names = [

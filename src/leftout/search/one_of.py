@@ -65,5 +65,6 @@ def one_of(found: MaxDisparityPartition, label: int) -> MaxDisparityPartition:
 
 
 _SHARED = (
-    "mean_", "n_components_", "explained_variance_ratio_", "components_", "history_", "stopped_",
+    "mean_", "n_components_", "explained_variance_ratio_", "components_", "representation_",
+    "history_", "stopped_",
 )  # fmt: skip

@@ -6,16 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import leftout
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, generator
 from leftout.core.bounds import certified_bound
-from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, side_losses, signed
+from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, signed
 from leftout.core.problem import Problem
 from leftout.core.several import split
+from leftout.representation.base import features_of
 from leftout.running import clean_interrupts, note, one_thread
 from leftout.search.left_out import Both, LeftOut
 from leftout.search.pose import SMALL, Posed, pose
@@ -41,6 +42,11 @@ class MaxDisparityPartition(BaseEstimator):
     ----------
     n_components : int or float, default=0.8
         Number of components of the shared PCA, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What is audited. None: the PCA of the table. Else a fitted ``PCA``, ``IncrementalPCA``,
+        ``TruncatedSVD``, ``FairPCA`` or ``MinimaxPCA``, a fitted ``Pipeline`` that ends in one,
+        components as rows, or anything fitted with ``transform`` and ``inverse_transform``. Its
+        origin and number of components then count, and it is not fitted again.
     min_group_size : int, float or None, default=None
         Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
         but never more than a quarter of the rows.
@@ -85,9 +91,12 @@ class MaxDisparityPartition(BaseEstimator):
     retained_, retained_own_ : arrays of shape (``n_groups_``,)
         Share of each group's variance kept by the shared projection, and by the group's own.
     components_, mean_ : arrays of shape (d, n) and (n,)
-        The shared PCA.
+        The shared PCA; no ``components_`` where a representation that was given has none.
+    representation_ : Representation
+        What is shared: its name, rank, origin, and what it keeps of rows.
     n_components_ : int
     explained_variance_ratio_ : array of shape (d,)
+        A representation that is no projection has one entry: the share of variance it keeps.
     group_components_ : array of shape (``n_groups_``, d, n)
         The components of the rest and of the left-out group, or groups.
     offset_ : float, or array of shape (``n_groups_ - 1``,) of several groups
@@ -130,6 +139,7 @@ class MaxDisparityPartition(BaseEstimator):
         self,
         n_components: int | float = 0.8,
         *,
+        representation: Any = None,
         min_group_size: int | float | None = None,
         group_size: int | float | Sequence[int | float] | None = None,
         n_groups: int | str = 2,
@@ -141,6 +151,7 @@ class MaxDisparityPartition(BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
+        self.representation = representation
         self.min_group_size = min_group_size
         self.group_size = group_size
         self.n_groups = n_groups
@@ -187,7 +198,18 @@ class MaxDisparityPartition(BaseEstimator):
     def _pose(self, matrix: Array) -> Posed:
         """The problem on a checked matrix."""
         smallest, size = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
-        return pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
+        return self._pose_sized(matrix, smallest, size)
+
+    def _pose_sized(self, matrix: Array, smallest: int, size: int | None) -> Posed:
+        return pose(
+            matrix,
+            self.n_components,
+            self.loss,
+            self.centering,
+            smallest,
+            size,
+            self.representation,
+        )
 
     def _fit_posed(self, X: Any, posed: Posed) -> Self:
         """:meth:`fit` on a table that is checked and posed already."""
@@ -202,7 +224,7 @@ class MaxDisparityPartition(BaseEstimator):
     def _search_several(self, solver: Solver, matrix: Array, sides: Sides) -> Self:
         n_sides, smallest, sizes = sides
         size = sizes[0] if sizes is not None and n_sides == 2 else None
-        posed = pose(matrix, self.n_components, self.loss, self.centering, smallest, size)
+        posed = self._pose_sized(matrix, smallest, size)
         if n_sides == 2:  # one group was counted
             return self._search(solver, posed)
         result = nobody(posed.problem)
@@ -292,9 +314,9 @@ class MaxDisparityPartition(BaseEstimator):
             side of ``fit``, this is that side's entry in ``losses_``.
         """
         check_is_fitted(self)
-        rows = self._check_table(X, reset=False) - self.mean_
+        rows = self._check_table(X, reset=False)
         rule = Loss.named(self.loss, self.centering)
-        return side_losses(rule, rows, self.components_, self.group_components_).T
+        return self.representation_.row_losses(rule, rows, self.group_components_).T
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.
@@ -322,9 +344,19 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("solver", self.solver, SOLVERS)
         return SOLVERS[str(self.solver)]()
 
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy; a representation that was fitted elsewhere stays as it is."""
+        given = self.get_params(deep=False)
+        return type(self)(
+            **{
+                name: value if name == "representation" else clone(value, safe=False)
+                for name, value in given.items()
+            }
+        )
+
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
-        matrix = check_matrix(X, min_features=2 if reset else 1)
+        matrix = check_matrix(features_of(self.representation, X), min_features=2 if reset else 1)
         self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
         return matrix
 
@@ -369,7 +401,9 @@ class MaxDisparityPartition(BaseEstimator):
                 stacklevel=3,
             )
         self._uncertified = problem
-        kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
+        kept = moments.kept
+        if kept is None:
+            kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance
@@ -382,7 +416,10 @@ class MaxDisparityPartition(BaseEstimator):
             self.offset_ = float((ranked[size - 1] + ranked[size]) / 2.0)
         else:
             self.offset_ = offsets(problem, own, self.sizes_)
-        self.components_ = signed(posed.table.in_columns(problem.V))
+        self.__dict__.pop("components_", None)
+        self.representation_ = posed.representation
+        if posed.representation.components is not None:
+            self.components_ = signed(posed.representation.components)
         self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         if result.sweeps is not None:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leftout.core.losses import WIDE, Array, Shared, Summary
+from leftout.core.components import check_components
+from leftout.core.losses import WIDE, Array, Loss, summarise
 from leftout.core.moments import blocks
 from leftout.core.ranks import corrected_p_values, p_value
 from leftout.running import Steps, in_turn, one_thread
+from leftout.search.pose import pose, residual_axes
 
 Rows = NDArray[np.intp]
 
@@ -48,6 +50,30 @@ class Shares(NamedTuple):
     @property
     def losses(self) -> Array:
         return self.own - self.kept
+
+
+class InAxes(NamedTuple):
+    """Rows about what is shared, in axes of which the leading ones hold nearly all."""
+
+    rows: Array
+    kept: Array  # of each row
+    d: int
+
+    @classmethod
+    def of(
+        cls, X: Array, n_components: Any, representation: Any = None, centering: str = "global"
+    ) -> InAxes:
+        """About the origin of a representation that is given, or of the rows' own PCA."""
+        if representation is not None:
+            problem = pose(X, None, "excess", centering, 1, None, representation).problem
+            rows = problem.rows() @ residual_axes(problem).T
+            return cls(rows, problem.norms_and_kept[1], problem.d)
+        table = summarise(X, centering, mean_first=True)
+        rule = Loss.named("excess", centering)
+        shared = check_components(rule, table, n_components, below_rank=False)
+        d = len(shared.components)
+        rows = (table.rows - table.moments.origin) @ shared.axes.T
+        return cls(rows, np.einsum("ij,ij->i", rows[:, :d], rows[:, :d]), d)
 
 
 @dataclass(frozen=True)
@@ -92,6 +118,11 @@ class Cells:
         largest = int(self.starts[self.largest + 1] - self.starts[self.largest])
         return len(self.order) - largest + _ADDED * self.members.nnz
 
+    def sums(self, values: Array, moved: Rows | None = None) -> Array:
+        """Sum of some values of the rows over every cell, where its rows are moved or not."""
+        order = self.order if moved is None else moved[self.order]
+        return np.add.reduceat(values[order], self.starts[:-1])
+
     def seconds(self, rows: Array, pooled: Array, moved: Rows | None = None) -> Array:
         """Second moments of every cell, shape (cells, n, n), where its rows are moved or not."""
         n = rows.shape[1]
@@ -116,15 +147,15 @@ class Groups:
     """Groups of rows that may overlap, in coordinates of the table's principal axes."""
 
     rows: Array  # of the centred table
-    pooled: Array  # their second moments
+    kept: Array  # of each row, by the shared representation
+    pooled: Array  # second moments of the rows
     d: int
     cells: list[Cells]
     sizes: Array
 
     @classmethod
-    def of(cls, table: Summary, shared: Shared, members: Sequence[Sequence[Rows]]) -> Groups:
+    def of(cls, rows: Array, kept: Array, d: int, members: Sequence[Sequence[Rows]]) -> Groups:
         """Groups of several ways to part the rows: each way a list of the rows of its groups."""
-        rows = (table.rows - table.moments.origin) @ shared.axes.T
         sizes = np.array([float(len(index)) for way in members for index in way])
         signatures = np.full((len(rows), len(members)), -1, dtype=np.intp)
         first = 0
@@ -133,7 +164,7 @@ class Groups:
                 signatures[index, way] = place
             first += len(groups)
         cells = _parted(signatures, rows.shape[1])
-        return cls(rows, rows.T @ rows, len(shared.components), cells, sizes)
+        return cls(rows, kept, rows.T @ rows, d, cells, sizes)
 
     @property
     def variance(self) -> float:
@@ -147,7 +178,7 @@ class Groups:
         held = np.cumsum(np.diagonal(self.pooled))
         q = min(n, max(self.d + 1, 1 + int(np.searchsorted(held, _NEARLY_ALL * held[-1]))))
         rows = np.ascontiguousarray(self.rows[:, :q])
-        return Groups(rows, self.pooled[:q, :q], self.d, self.cells, self.sizes)
+        return Groups(rows, self.kept, self.pooled[:q, :q], self.d, self.cells, self.sizes)
 
     def shares(self, moved: Rows | None = None) -> Shares:
         """What is kept of every group."""
@@ -169,13 +200,16 @@ class Groups:
         step = max(1, _BLOCK // n**2)
         for cells in self.cells:
             parts = cells.seconds(self.rows, self.pooled, moved).reshape(-1, n * n)
+            kept = cells.members @ cells.sums(self.kept, moved)
+            side_kept = (kept, self.kept.sum() - kept)
+            for side, each in zip(sides, side_kept, strict=False):
+                side.kept[cells.groups] = each
             for start in range(0, len(cells.groups), step):
                 at = cells.groups[start : start + step]
                 second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)
                 for side, S in zip(sides, (second, self.pooled - second), strict=False):
                     spread = np.diagonal(S, axis1=1, axis2=2)
                     side.variance[at] = spread.sum(axis=1)
-                    side.kept[at] = spread[:, :d].sum(axis=1)
                     side.own[at] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
         return sides
 

@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from leftout.asking import asking
 from leftout.checks import Refusal
-from leftout.core.components import check_components
-from leftout.core.losses import WIDE, Array, Loss, Shared, Summary, summarise
+from leftout.core.components import check_components, check_variance
+from leftout.core.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
 from leftout.core.moments import Moments
 from leftout.core.problem import Problem
+from leftout.representation.base import Representation, as_representation
+from leftout.wording import counted
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
 SMALL = 1 << 22
@@ -25,7 +28,10 @@ class Posed(NamedTuple):
 
     problem: Problem
     table: Summary
-    explained: Array  # share of variance, of all components
+    # share of variance of all components; of a representation that is given, of each of its own,
+    # or of all together where it is no projection
+    explained: Array
+    representation: Representation  # what is shared, in the table's columns
 
     def resized(self, smallest: int | None = None, size: int | None = None) -> Posed:
         """The same table with other sizes allowed."""
@@ -36,9 +42,18 @@ class Posed(NamedTuple):
 
 
 def pose(
-    X: Array, n_components: Any, loss: str, centering: str, smallest: int, size: int | None
+    X: Array,
+    n_components: Any,
+    loss: str,
+    centering: str,
+    smallest: int,
+    size: int | None,
+    representation: Any = None,
 ) -> Posed:
-    """The search's problem on a checked matrix."""
+    """The search's problem on a checked matrix.
+
+    ``representation`` is what rows share; None: their PCA with ``n_components`` components.
+    """
     if loss == "excess" and centering == "paper":
         raise Refusal(
             "centering='paper' exists to reproduce published figures and goes with "
@@ -46,6 +61,8 @@ def pose(
             "or centering='global' for the definition."
         )
     rule = Loss.named(loss, centering)
+    if representation is not None:
+        return _pose_given(X, as_representation(representation), rule, centering, smallest, size)
     table = summarise(X, centering)
     shared = check_components(rule, table, n_components)
     problem = Problem(
@@ -63,7 +80,106 @@ def pose(
             problem = _in_principal_axes(problem, shared)
             axes = shared.axes.T
             table = table._replace(back=axes if table.back is None else table.back @ axes)
-    return Posed(problem, table, shared.eigenvalues / shared.eigenvalues.sum())
+    fitted = fitted_here(table, table.in_columns(problem.V))
+    return Posed(problem, table, shared.eigenvalues / shared.eigenvalues.sum(), fitted)
+
+
+def fitted_here(table: Summary, components: Array) -> Representation:
+    """The PCA of a table as a representation."""
+    return Representation(
+        name="PCA",
+        rank=len(components),
+        n_features=len(table.mean),
+        origin=table.mean,
+        components=components,
+    )
+
+
+def check_given(given: Representation, loss: Loss, n_features: int) -> None:
+    """Refuse a representation of other features, or one that a loss is not defined for."""
+    if given.n_features != n_features:
+        raise Refusal(
+            f"The representation, {given.name}, has {given.n_features:,} features, but the table "
+            f"has {n_features:,}. Pass the features that it was fitted on."
+        )
+    if given.rank >= n_features:
+        raise Refusal(
+            f"The representation, {given.name}, has {counted(given.rank, 'component')} for "
+            f"{counted(n_features, 'feature')}: nothing is left out. Give one of lower rank."
+        )
+    if not loss.own_is_best:
+        raise Refusal(
+            "A representation that is given is audited by the loss 'excess' with centering='global'"
+            " or 'none', but others were asked for. Use these, or leave representation=None."
+        )
+
+
+def _pose_given(
+    X: Array,
+    given: Representation,
+    rule: Loss,
+    centering: str,
+    smallest: int,
+    size: int | None,
+) -> Posed:
+    """The search's problem under a representation that is given."""
+    check_given(given, rule, X.shape[1])
+    table = summarise(X, centering, origin=given.origin)
+    given = given.at(table.mean)
+    variance = float(np.trace(table.moments.second[0]))
+    check_variance(variance, X.shape[1])
+    moments, kept = table.moments, None
+    if given.components is None:
+        # the PCA of the rows is where searches start
+        kept = given.kept(X)
+        V = shared_pca(rule, moments, given.rank).components
+        moments = moments._replace(kept=np.array([kept.sum()]))
+        explained = np.array([kept.sum() / variance])
+    else:
+        V = given.components if table.back is None else given.components @ table.back
+        explained = np.einsum("in,nk,ik->i", V, moments.second[0], V, optimize=True) / variance
+    problem = Problem(
+        X=table.rows,
+        loss=rule,
+        V=np.ascontiguousarray(V),
+        pooled=moments,
+        min_size=smallest,
+        group_size=size,
+        kept=kept,
+        refit=False,
+    )
+    if table.rows.size <= SMALL:
+        problem = problem.centred()
+        if min(table.rows.shape) > WIDE and kept is None:
+            axes = residual_axes(problem)
+            problem = _turned(problem, axes)
+            table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
+    return Posed(problem, table, explained, given)
+
+
+def residual_axes(problem: Problem) -> Array:
+    """The shared components, then the principal axes of what they leave, as rows."""
+    V = np.linalg.qr(problem.V.T)[0].T  # not quite orthonormal in coordinates of fewer rows
+    S = problem.pooled.second[0]
+    left = S - V.T @ (V @ S)
+    left = left - (left @ V.T) @ V
+    # a shift below all others puts the components last
+    vectors = linalg.eigh(left - np.trace(S) * (V.T @ V), check_finite=False)[1][:, ::-1]
+    return np.vstack([V, vectors[:, : len(S) - len(V)].T])
+
+
+def _turned(problem: Problem, axes: Array) -> Problem:
+    """A centred problem in coordinates of such axes, with how many hold nearly all that is left."""
+    count, total, second, origin, kept = problem.pooled
+    turned = axes @ second[0] @ axes.T
+    left = np.cumsum(np.diagonal(turned)[problem.d :])
+    return replace(
+        problem,
+        X=problem.X @ axes.T,
+        V=problem.V @ axes.T,
+        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
+        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
+    )
 
 
 def _in_principal_axes(problem: Problem, shared: Shared) -> Problem:
@@ -74,7 +190,7 @@ def _in_principal_axes(problem: Problem, shared: Shared) -> Problem:
     """
     n, values = problem.X.shape[1], shared.eigenvalues
     left = np.cumsum(values[problem.d :])
-    count, total, _, origin = problem.pooled
+    count, total, _, origin, _ = problem.pooled
     return replace(
         problem,
         X=problem.X @ shared.axes.T,

@@ -1,4 +1,4 @@
-"""A table in its principal axes: the shared components are the first of them."""
+"""A table in its principal axes, and what the shared representation keeps of each row."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Rows(NamedTuple):
     Z: Array
     d: int
     eigenvalues: Array  # sums of squares along the axes
+    kept: Array  # of each row, less the shift
+    shift: float = 0.0  # what a group may gain: no loss beyond it is negative
 
     @classmethod
     def of(cls, problem: Problem) -> Rows:
@@ -29,20 +31,27 @@ class Rows(NamedTuple):
         values = shared.eigenvalues
         n = int(np.sum(values > values[0] * max(problem.n_rows, len(values)) * _EPS))
         axes = shared.axes[: max(n, problem.d + 1)]
-        return cls(np.ascontiguousarray(problem.rows() @ axes.T), problem.d, values[: len(axes)])
+        Z, kept = np.ascontiguousarray(problem.rows() @ axes.T), problem.norms_and_kept[1]
+        shift = 0.0
+        if problem.kept is not None:
+            # A group's own components keep at least what the leading axes do: so no average of
+            # what these keep beyond the representation is above the group's loss.
+            leading = np.einsum("ij,ij->i", Z[:, : problem.d], Z[:, : problem.d])
+            shift = max(0.0, float((kept - leading).max()))
+        return cls(Z, problem.d, values[: len(axes)], kept - shift, shift)
 
     def loss(self, rows: NDArray[np.intp] | Mask) -> float:
         """Average loss of some rows."""
-        Z = self.Z[rows]
-        kept = float(np.vdot(Z[:, : self.d], Z[:, : self.d]))
+        Z, kept = self.Z[rows], float(self.kept[rows].sum())
         # both products have the same eigenvalues, but for zeros
-        return (self._own(Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z) - kept) / len(Z)
+        own = self._own(Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z)
+        return (own - kept) / len(Z) - self.shift
 
     def rest_loss(self, mask: Mask) -> float:
-        """Average loss of all other rows."""
+        """Average loss of all other rows, beyond the shift."""
         Z = self.Z[mask]
         S = np.diag(self.eigenvalues) - Z.T @ Z
-        return (self._own(S) - float(np.trace(S[: self.d, : self.d]))) / (len(self.Z) - len(Z))
+        return (self._own(S) - float(self.kept[~mask].sum())) / (len(self.Z) - len(Z))
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""
@@ -54,7 +63,7 @@ class Rows(NamedTuple):
         rest = np.diag(self.eigenvalues) - S
         packed = np.stack([each[np.tril_indices(len(S))] for each in (S, rest)])
         own = top_sums(packed, len(S), self.d)
-        lost, of_rest = own - [np.trace(each[: self.d, : self.d]) for each in (S, rest)]
+        lost, of_rest = own - [self.kept[mask].sum(), self.kept[~mask].sum()]
         return float(lost / k - of_rest / (m - k))
 
     def _own(self, S: Array) -> float:
@@ -63,4 +72,5 @@ class Rows(NamedTuple):
 
     @property
     def residuals(self) -> Array:
-        return np.einsum("ij,ij->i", self.Z[:, self.d :], self.Z[:, self.d :])
+        """What is left of each row."""
+        return np.einsum("ij,ij->i", self.Z, self.Z) - self.kept

@@ -66,7 +66,7 @@ class Alternating:
     def maximise(self, problem: Problem, means: Means) -> SearchResult:
         if self.n_starts is not None:
             check_count("n_starts", self.n_starts)
-        if problem.X.size > LARGE:
+        if _passed_over(problem):
             return search_passes(Whole.of(problem), means, self.n_starts)
         best, stopped = self._maximised(problem.narrow(), means)
         return _result(_widened(problem, best), stopped)
@@ -94,7 +94,7 @@ class Alternating:
         more than a few; on the way back, each is offered the components of the one after.
         ``problem.group_size`` is not looked at.
         """
-        if problem.X.size > LARGE:
+        if _passed_over(problem):
             starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
             return profile_passes(Whole.of(problem), sizes, means, starts)
         found: list[Found] = []
@@ -135,6 +135,11 @@ class Alternating:
                 means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                 best = max(best, found, key=lambda end: end.value)
         return best
+
+
+def _passed_over(problem: Problem) -> bool:
+    """Whether a table is searched by passes, which score rows by quadratic forms."""
+    return problem.X.size > LARGE and problem.kept is None
 
 
 def _result(found: Found, stopped: str) -> SearchResult:

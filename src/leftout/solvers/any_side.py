@@ -12,7 +12,6 @@ import numpy as np
 from leftout.checks import check_count
 from leftout.compiling import kernel
 from leftout.core.losses import Array, Loss
-from leftout.core.moments import build, pooled, stack
 from leftout.core.problem import Labels, Problem
 from leftout.core.several import Sides as Partition
 from leftout.core.several import split
@@ -20,7 +19,7 @@ from leftout.core.spectra import IntArray
 from leftout.core.tracking import JOINS, LEAVES, REFRESH, Sides, loss_after, loss_now, move, track
 from leftout.solvers.base import Means, SearchResult, as_history
 from leftout.solvers.greedy import Greedy
-from leftout.solvers.moves import kept_by
+from leftout.solvers.moves import kept_by, seen_moments
 from leftout.wording import number
 
 
@@ -70,9 +69,10 @@ def allocate(problem: Problem, rows: Array, n_sides: int, rng: np.random.Generat
     labels[order[:done]] = np.repeat(np.arange(n_sides), seeds)
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
-        moments = build(rows[seen], labels[seen], n_groups=n_sides)
-        sides = track(problem.loss, stack(moments, pooled(moments)), problem.V)
-        _allocate(problem.loss, sides, rows, batch, labels, problem.d)
+        moments = seen_moments(problem, rows, seen, labels, n_sides)
+        sides = track(problem.loss, moments, problem.V)
+        kept = problem.norms_and_kept[1]
+        _allocate(problem.loss, sides, rows, kept, problem.V, problem.refit, batch, labels)
         done += REFRESH
     return labels
 
@@ -98,19 +98,33 @@ def spread(losses: Array) -> float:
 
 
 @kernel
-def _allocate(loss: Loss, sides: Sides, X: Array, order: IntArray, labels: Labels, d: int) -> None:
-    """Let each row join the side whose loss with it is the largest, under the union's PCA."""
-    n = X.shape[1]
+def _allocate(
+    loss: Loss,
+    sides: Sides,
+    X: Array,
+    given: Array,
+    V: Array,
+    refit: bool,
+    order: IntArray,
+    labels: Labels,
+) -> None:
+    """Let each row join the side whose loss with it is the largest.
+
+    Under the union's PCA (``refit``), or under a representation that keeps ``given`` of each row.
+    """
+    d, n = V.shape
     union = np.int64(sides.count.size - 1)
     for i in order:
-        x = X[i]
-        move(loss, sides, union, x, 0.0, JOINS)
-        V = sides.vectors[union, n - d :]
-        y = V @ x
-        kept = y @ y
+        x, kept = X[i], given[i]
+        if refit:
+            move(loss, sides, union, x, 0.0, JOINS)
+            V = sides.vectors[union, n - d :]
+            y = V @ x
+            kept = y @ y
         best, pick = -np.inf, 0
         for side in range(union):
-            sides.kept[side] = kept_by(loss, sides, side, V)
+            if refit:
+                sides.kept[side] = kept_by(loss, sides, side, V)
             value = loss_after(loss, sides, side, V, x, kept, JOINS)
             if value > best:
                 best, pick = value, side

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from leftout.core.losses import Array, basis_loss
+from leftout.core.losses import Array
 from leftout.core.problem import Labels, Problem
 from leftout.running import one_thread
 from leftout.solvers.base import Means
@@ -52,8 +52,7 @@ class Found:
         rest, group = self._row_losses if whole else part.row_losses(self.own)
         weight = size / (part.n_rows - size)
         chosen = np.partition(group + weight * rest, len(rest) - size)[len(rest) - size :]
-        all_rest = basis_loss(part.loss, part.pooled.second[0], part.V, self.own[0])
-        return float(chosen.mean() - all_rest / (part.n_rows - size))
+        return float(chosen.mean() - part.total_loss(self.own[0]) / (part.n_rows - size))
 
 
 def search(

@@ -36,6 +36,7 @@ class Slope(NamedTuple):
     n_rows: float  # all rows, candidates or not
     total: Array  # (n,)
     second: Array  # (n, n)
+    all_kept: float  # sum over all rows; nan where the components tell
 
 
 def lay_out(problem: Problem) -> Slope:
@@ -43,10 +44,10 @@ def lay_out(problem: Problem) -> Slope:
     order = problem.by_reach
     X = problem.rows(order)
     kept = problem.norms_and_kept[1][order]
-    count, total, second, _ = problem.pooled
-    return Slope(
-        X, X @ problem.V.T, kept, problem.reach[order], problem.V, count[0], total[0], second[0]
-    )
+    count, total, second = problem.pooled[:3]
+    all_kept = np.nan if problem.pooled.kept is None else float(problem.pooled.kept[0])
+    V, reach = problem.V, problem.reach[order]
+    return Slope(X, X @ V.T, kept, reach, V, count[0], total[0], second[0], all_kept)
 
 
 @kernel
@@ -95,6 +96,16 @@ def _basis_loss(loss: Loss, S: Array, V: Array, W: Array) -> float:
     for i in range(W.shape[0]):
         cross += left[i] @ right[i]
     return kept + own - 2.0 * cross
+
+
+@kernel
+def _variance(S: Array, W: Array) -> float:
+    """What components keep of rows with these second moments."""
+    WS = W @ S
+    total = 0.0
+    for i in range(W.shape[0]):
+        total += WS[i] @ W[i]
+    return total
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -241,8 +252,13 @@ def climb(
         _regroup(slope, scores, active, cut, size, member, total, second)
         rest = _improve(own[0], second[0], total[0], slope.n_rows - size, loss, 2)
         group = _improve(own[1], second[1], total[1], float(size), loss, 2)
-        value = _basis_loss(loss, second[1], slope.V, group) / size
-        value -= _basis_loss(loss, second[0], slope.V, rest) / (slope.n_rows - size)
+        if np.isnan(slope.all_kept):
+            value = _basis_loss(loss, second[1], slope.V, group) / size
+            value -= _basis_loss(loss, second[0], slope.V, rest) / (slope.n_rows - size)
+        else:
+            kept = slope.kept[member].sum()
+            value = (_variance(second[1], group) - kept) / size
+            value -= (_variance(second[0], rest) - slope.all_kept + kept) / (slope.n_rows - size)
         gain = value - best
         gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
         if value > best:

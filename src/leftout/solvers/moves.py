@@ -4,7 +4,7 @@ import numpy as np
 
 from leftout.compiling import kernel
 from leftout.core.losses import EXCESS, Array, Loss
-from leftout.core.moments import build, pooled, stack
+from leftout.core.moments import Moments, build, pooled, stack
 from leftout.core.problem import Labels, Problem
 from leftout.core.spectra import IntArray
 from leftout.core.tracking import (
@@ -36,19 +36,31 @@ def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
     labels[order[: done // 2]], labels[order[done // 2 : done]] = 0, 1
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
-        moments = build(rows[seen], labels[seen], n_groups=2)
-        moments = stack(moments, pooled(moments))
+        moments = seen_moments(problem, rows, seen, labels, 2)
         _allocate(
             problem.loss,
             track(problem.loss, moments, problem.V),
             rows,
+            problem.norms_and_kept[1],
+            problem.V,
+            problem.refit,
             batch,
             labels,
-            problem.d,
             UNION,
         )
         done += REFRESH
     return labels
+
+
+def seen_moments(
+    problem: Problem, rows: Array, seen: IntArray, labels: Labels, n_sides: int
+) -> Moments:
+    """Moments of each side's rows so far, and of all of them."""
+    moments = build(rows[seen], labels[seen], n_groups=n_sides)
+    if problem.kept is not None:
+        kept = np.bincount(labels[seen], problem.kept[seen], minlength=n_sides)
+        moments = moments._replace(kept=kept.astype(np.float64))
+    return stack(moments, pooled(moments))
 
 
 def higher_side(problem: Problem, labels: Labels) -> int:
@@ -80,22 +92,29 @@ def _allocate(
     loss: Loss,
     sides: Sides,
     X: Array,
+    given: Array,
+    V: Array,
+    refit: bool,
     order: IntArray,
     labels: Labels,
-    d: int,
     union: int,
 ) -> None:
-    """Let each row join the side whose loss it makes the larger, under the union's PCA."""
-    n = X.shape[1]
+    """Let each row join the side whose loss it makes the larger.
+
+    Under the union's PCA (``refit``), or under a representation that keeps ``given`` of each row.
+    """
+    d, n = V.shape
     losses = np.empty(2)
     for i in order:
-        x = X[i]
-        move(loss, sides, union, x, 0.0, JOINS)
-        V = sides.vectors[union, n - d :]
-        y = V @ x
-        kept = y @ y
+        x, kept = X[i], given[i]
+        if refit:
+            move(loss, sides, union, x, 0.0, JOINS)
+            V = sides.vectors[union, n - d :]
+            y = V @ x
+            kept = y @ y
         for group in range(2):
-            sides.kept[group] = kept_by(loss, sides, group, V)
+            if refit:
+                sides.kept[group] = kept_by(loss, sides, group, V)
             losses[group] = loss_after(loss, sides, group, V, x, kept, JOINS)
         labels[i] = 0 if losses[0] > losses[1] else 1
         move(loss, sides, np.int64(labels[i]), x, kept, JOINS)

@@ -25,7 +25,7 @@ from leftout.core.cutting import (
     highest,
     score_form,
 )
-from leftout.core.losses import WIDE, Array, Loss, basis_loss, evaluate, own_components
+from leftout.core.losses import WIDE, Array, Loss, evaluate, own_components
 from leftout.core.moments import Moments, build, stack, without
 from leftout.core.passes import Places
 from leftout.core.problem import Labels, Problem
@@ -79,10 +79,10 @@ class Group(NamedTuple):
         """
         if before is None:
             return self.own
-        count, total, second, origin = self.sides
-        total = total + times * (total - before.sides.total)
-        second = second + times * (second - before.sides.second)
-        return own_components(loss, Moments(count, total, second, origin), self.own.shape[1])
+        total = self.sides.total + times * (self.sides.total - before.sides.total)
+        second = self.sides.second + times * (self.sides.second - before.sides.second)
+        further = self.sides._replace(total=total, second=second)
+        return own_components(loss, further, self.own.shape[1])
 
 
 class Way(NamedTuple):
@@ -288,9 +288,7 @@ def _promise(part: Problem, size: int, own: Array) -> float:
     short = Short.of(part.X, part.pooled)
     scores = short.scores(score_form(part.loss, part.V, own, size / rest))
     chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
-    return (
-        float(chosen.mean()) - basis_loss(part.loss, part.pooled.second[0], part.V, own[0]) / rest
-    )
+    return float(chosen.mean()) - part.total_loss(own[0]) / rest
 
 
 def search_passes(

@@ -18,7 +18,7 @@ from leftout.core.cutting import (
     score_form,
 )
 from leftout.core.losses import Array, Loss
-from leftout.core.moments import Moments
+from leftout.core.moments import Moments, scaled
 from leftout.core.passes import AllRows, InMemory, Places
 from leftout.core.problem import Problem
 
@@ -58,13 +58,12 @@ class Whole:
 
     def part(self, rows: Array, rate: float) -> Problem:
         """The problem on some rows, as if the table had ``rate`` times its rows."""
-        count, total, second, origin = self.pooled
-        pooled = Moments(rate * count, rate * total, rate * second, np.zeros_like(origin))
+        origin = self.pooled.origin
         return Problem(
             X=np.ascontiguousarray(rows - origin),
             loss=self.loss,
             V=self.V,
-            pooled=pooled,
+            pooled=scaled(self.pooled, rate)._replace(origin=np.zeros_like(origin)),
             min_size=self.min_size,
         )
 

@@ -97,12 +97,15 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
 def _ceiling(problem: Problem, order: np.ndarray) -> Array:
     """No cut at or beyond ``k`` has a disparity above ``ceiling[k]``.
 
-    A side's loss is at most the mean reach of its rows, and the other side's is at least 0.
+    A side's loss is at most the mean reach of its rows.
     """
     m = len(order)
     head = np.cumsum(problem.reach[order])
     sizes = np.arange(1, m)
-    either = np.maximum(head[:-1] / sizes, (head[-1] - head[:-1]) / (m - sizes))
+    either = np.maximum(
+        problem.disparity_bound(head[:-1] / sizes, sizes),
+        problem.disparity_bound((head[-1] - head[:-1]) / (m - sizes), m - sizes),
+    )
     return np.concatenate([[np.inf], np.maximum.accumulate(either[::-1])[::-1]])
 
 

@@ -27,6 +27,16 @@ from leftout.wording import counted
 FEWEST_ROWS = 20
 
 
+@dataclass(frozen=True)
+class Features:
+    """What a representation sees of the rows audited, where the encoder did not make it."""
+
+    X: Floats
+    names: list[str]
+    sources: list[str]  # the column of the table that each stands for, or its own name
+    origin: str  # where it comes from
+
+
 @dataclass(frozen=True, kw_only=True)
 class Intake(Decided):
     """What an audit works on.
@@ -64,6 +74,10 @@ class Intake(Decided):
     encoder : TableEncoder
         Fitted.
     X : array of shape (m, n)
+        What the representation sees.
+    features : Features or None
+        Where X was given or made by a pipeline: what it is. The encoder then only says what the
+        table's columns are.
     index : object
         The table's own labels of its rows, where it has some.
     """
@@ -74,6 +88,27 @@ class Intake(Decided):
     n_rows: int
     X: Floats
     index: Any
+    features: Features | None = None
+
+    def seeing(self, features: Features) -> Intake:
+        """The same table, where the representation sees other features than the encoder's."""
+        return replace(self, X=features.X, features=features)
+
+    @property
+    def feature_names(self) -> list[str]:
+        if self.features is not None:
+            return self.features.names
+        return [str(name) for name in self.encoder.get_feature_names_out()]
+
+    @property
+    def sources(self) -> list[str]:
+        """The column that each feature was made from."""
+        return list(self.encoder.sources_ if self.features is None else self.features.sources)
+
+    @property
+    def target_encoded(self) -> list[str]:
+        """Features that hold the target's mean."""
+        return self.encoder.target_encoded_ if self.features is None else []
 
     def part(self, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Places of ``size`` of the audited rows, drawn like a sample."""
@@ -93,6 +128,8 @@ class Intake(Decided):
     @property
     def codes(self) -> list[Kind]:
         """Columns that look like codes, and that were read as numbers."""
+        if self.features is not None:
+            return []
         return [k for k in self.encoder.kinds_ if k.kind == "code" and k.read_as == "number"]
 
     def called(self, column: str) -> str:
@@ -102,6 +139,8 @@ class Intake(Decided):
     @property
     def flags(self) -> float:
         """The share of the variance that is in flags of missing cells."""
+        if self.features is not None:
+            return 0.0
         spread = self.X.var(axis=0)
         return float(spread[self.encoder.flagged_].sum() / spread.sum())
 

@@ -1,0 +1,185 @@
+"""What is audited where it is not the table's own PCA: features that are given, or a pipeline's."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.asking import asking
+from leftout.auditing.settings import Settings
+from leftout.checks import Refusal
+from leftout.core.losses import Array
+from leftout.representation.base import as_representation
+from leftout.representation.pipeline import SplitPipeline, dense, sources_of
+from leftout.running import note
+from leftout.tables.columns import names_of
+from leftout.tables.files.fetching import TEXT, called, kind_of
+from leftout.tables.frames import as_frame, column_names
+from leftout.tables.intake import Features, Intake
+from leftout.tables.matrix import check_matrix
+from leftout.tables.reading import Source, read_table
+from leftout.wording import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Given:
+    """Features, the representation that sees them, and the pipeline that they come from."""
+
+    features: Features
+    representation: Any  # None: the PCA of the features
+    pipeline: SplitPipeline | None = None
+    table: Any = None  # what the pipeline takes, the rows audited
+
+
+def what_is_given(source: Source, settings: Settings, intake: Intake) -> Given | None:
+    """Features of the rows audited, from a matrix or a pipeline; None where there is neither."""
+    if settings.pipeline is not None:
+        return _of_pipeline(source, settings, intake)
+    if settings.features is None:
+        return None
+    X, names = _matrix(settings.features, source.table, intake.n_rows)
+    sources = sources_of(names, [column.name for column in intake.columns])
+    return Given(Features(X[intake.rows], names, sources, "given features"), None)
+
+
+def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
+    split = SplitPipeline.of(settings.pipeline, settings.pipeline_step)
+    table = _frame(source)
+    aside = {intake.called(name) for name in intake.sensitive}
+    for role in (settings.target, settings.prediction):
+        if isinstance(role, str):
+            aside.add(role)
+    aside.update(map(str, settings.drop or ()))
+    if split.columns is not None:
+        lacking = [name for name in split.columns if name not in table.columns]
+        if lacking:
+            raise Refusal(
+                f"The pipeline was fitted on {counted(len(split.columns), 'column')}, of which the "
+                f"table lacks {listed([repr(str(name)) for name in lacking[:5]])}. Pass the table "
+                "as it was, or fit the pipeline on this one."
+            )
+        table = table[split.columns]
+    else:
+        table = table[[name for name in table.columns if str(name) not in aside]]
+    table = table.iloc[intake.rows]
+    y = None if intake.target is None else target_values(intake)
+    if not split.fitted and split.after is not None and y is None:
+        raise Refusal(
+            "The pipeline is not fitted and ends in a model, which needs a target: "
+            f"{asking('target', 'COLUMN')}. Or fit it first."
+        )
+    try:
+        split, made = split.on(table, y)
+    except Refusal:
+        raise
+    except Exception as error:  # whatever its steps raise
+        raise Refusal(
+            f"The pipeline's steps before {split.name!r} could not transform the table: {error}"
+        ) from error
+    X = check_matrix(dense(made))
+    names = split.feature_names(X.shape[1])
+    given = as_representation(split.representation)
+    what = f"the pipeline's step {split.name!r}, {given.name} of {counted(given.rank, 'component')}"
+    if split.fitted:
+        note(
+            f"What is audited is {what}, as it was fitted; on rows that it was not fitted on, the "
+            "answer is about these rows. It is not fitted again."
+        )
+    else:
+        note(f"What is audited is {what}, fitted here on the rows audited.")
+    sources = sources_of(names, [column.name for column in intake.columns])
+    features = Features(X, names, sources, "pipeline")
+    return Given(features, split.representation, split, table)
+
+
+def target_values(intake: Intake) -> NDArray[Any]:
+    """The target of each row as a model takes it: words, or numbers."""
+    target = intake.target
+    assert target is not None
+    if target.missing.any():
+        raise Refusal(
+            f"The target has {counted(int(target.missing.sum()), 'missing value')}, and the "
+            "pipeline has to be fitted with it. Drop these rows, or pass a fitted pipeline."
+        )
+    if target.categories is None:
+        return target.values
+    return np.array(target.categories, dtype=object)[target.values]
+
+
+def _frame(source: Source) -> pd.DataFrame:
+    """The table as a pandas frame with the kinds of columns that pandas would have read."""
+    import pandas as pd
+
+    frame = as_frame(source.table)
+    if frame is None:
+        return pd.DataFrame(np.asarray(source.table))
+    table = frame.to_pandas() if not isinstance(source.table, pd.DataFrame) else source.table
+    if source.path is not None and kind_of(source.path) in TEXT:  # cells came as they were written
+        table = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    return table
+
+
+def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
+    """Features as a matrix in the order of the table's rows, and what they are called."""
+    if isinstance(features, str | os.PathLike):
+        features = _read(os.fspath(features))
+    if as_frame(features) is not None:
+        features = _matched(features, table, n_rows)
+    names = [str(name) for name in column_names(features)]
+    X = check_matrix(dense(features))
+    if len(X) != n_rows:
+        raise Refusal(
+            f"The features have {len(X):,} rows, but the table has {n_rows:,}; one row of features "
+            "for each row of the table is needed, in the same order, or a key column in both."
+        )
+    return X, names if len(names) == X.shape[1] else [f"x{j}" for j in range(X.shape[1])]
+
+
+def _read(path: str) -> Any:
+    """Features in a file."""
+    if Path(path).suffix.lower() == ".npy":
+        try:
+            return np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise Refusal(f"{called(path)} cannot be read as an array: {error}") from error
+    frame = read_table(path)
+    if kind_of(path) in TEXT:
+        import pandas as pd
+
+        frame = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
+    return frame
+
+
+def _matched(features: Any, table: Any, n_rows: int) -> Any:
+    """Features in the order of the table's rows, where a column that both have is a key."""
+    frame = as_frame(features).to_pandas() if not hasattr(features, "iloc") else features
+    if as_frame(table) is None:
+        return frame
+    raw = as_frame(table).to_pandas() if not hasattr(table, "iloc") else table
+    known = set(names_of(table))
+    for name in frame.columns:
+        if name not in raw.columns or str(name) not in known:
+            continue
+        theirs, ours = frame[name].astype(str), raw[name].astype(str)
+        if not theirs.is_unique or not ours.is_unique:
+            continue
+        place = dict(zip(theirs, range(len(theirs)), strict=True))
+        lacking = [key for key in ours if key not in place]
+        if lacking:
+            raise Refusal(
+                f"The features have no row for {len(lacking):,} of the {n_rows:,} values of "
+                f"{str(name)!r} in the table, such as {lacking[0]!r}. Pass features of all rows."
+            )
+        note(f"Rows of the features were matched by {str(name)!r}, which is not a feature itself.")
+        order = [place[key] for key in ours]
+        return frame.iloc[order].drop(columns=[name]).reset_index(drop=True)
+    return frame

@@ -1,0 +1,247 @@
+"""A shared representation: its rank, its origin, and how much it keeps of each row.
+
+A search needs no more of it. With ``r`` the squared error of a row ``x`` about the origin, the
+representation keeps ``q = |x|^2 - r``, and a group ``G`` loses
+
+    L(G) = (top_d(S_G) - sum of q over G) / |G| .
+
+A projection onto orthonormal components ``V`` keeps ``|Vx|^2``, whatever rows it was fitted on.
+Anything else that can be inverted (NMF, kernel PCA, an autoencoder) is known by its errors. Of
+these ``L`` may be negative: it says how much better the group's own PCA of as many components is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from leftout.checks import Refusal
+from leftout.core.losses import Array, Loss, row_losses
+from leftout.core.moments import blocks
+from leftout.wording import counted
+
+# Components are orthonormal up to this.
+_ORTHONORMAL = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Representation:
+    """What is shared by all rows, in the columns of the features.
+
+    Attributes
+    ----------
+    name : str
+        What it is called, such as ``PCA`` or ``NMF``.
+    rank : int
+        How many components a group's own PCA has beside it.
+    n_features : int
+    origin : array of shape (n,) or None
+        The point that rows are measured from; None: the one that the centring says.
+    components : array of shape (rank, n) or None
+        Orthonormal rows of a projection; None where it is none.
+    reconstruct : callable or None
+        From rows to what the representation makes of them, where it is no projection.
+    """
+
+    name: str
+    rank: int
+    n_features: int
+    origin: Array | None
+    components: Array | None = None
+    reconstruct: Callable[[Array], Array] | None = None
+
+    @property
+    def is_projection(self) -> bool:
+        """Whether it is known by components: then no loss is negative."""
+        return self.components is not None
+
+    def at(self, origin: Array) -> Representation:
+        """The same with the origin that a centring gave it."""
+        return Representation(**{**vars(self), "origin": origin})
+
+    def errors(self, X: Array) -> Array:
+        """Error of every cell, of the shape of ``X``."""
+        if self.reconstruct is not None:
+            return X - self.reconstruct(X)
+        assert self.components is not None and self.origin is not None
+        rows = X - self.origin
+        return rows - (rows @ self.components.T) @ self.components
+
+    def kept(self, X: Array) -> Array:
+        """What it keeps of each row: its squared length about the origin less its error's."""
+        assert self.origin is not None
+        kept = np.empty(len(X))
+        for block in blocks(*X.shape):
+            rows = X[block] - self.origin
+            if self.components is not None:
+                Y = rows @ self.components.T
+                kept[block] = np.einsum("ij,ij->i", Y, Y)
+            else:
+                errors = self.errors(X[block])
+                kept[block] = np.einsum("ij,ij->i", rows, rows)
+                kept[block] -= np.einsum("ij,ij->i", errors, errors)
+        return kept
+
+    def row_losses(self, loss: Loss, X: Array, own: Array) -> Array:
+        """What each row would add to the loss of groups with these components: (groups, rows)."""
+        assert self.origin is not None
+        rows, kept = X - self.origin, self.kept(X)
+        V = own[0] if self.components is None else self.components
+        return np.stack([row_losses(loss, rows, kept, V, W) for W in own])
+
+
+def features_of(given: Any, X: Any) -> Any:
+    """What a representation sees of a table: where it ends a pipeline, what the steps before make.
+
+    ``X`` itself for any other.
+    """
+    return given[:-1].transform(X) if isinstance(given, Pipeline) and len(given) > 1 else X
+
+
+def as_representation(given: Any) -> Representation:
+    """What was given as ``representation``: a fitted estimator, or an array of components.
+
+    Parameters
+    ----------
+    given : estimator or array of shape (d, n)
+        ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like by
+        their components; anything else with ``transform`` and ``inverse_transform`` by its errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import NMF, PCA
+    >>> X = np.random.default_rng(0).random((50, 4))
+    >>> as_representation(PCA(2).fit(X)).is_projection
+    True
+    >>> as_representation(NMF(2).fit(X)).is_projection
+    False
+    """
+    if isinstance(given, Representation):
+        return given
+    if isinstance(given, Pipeline):
+        return as_representation(given[-1])
+    if isinstance(given, np.ndarray | list | tuple):
+        return _of_components(given)
+    name = type(given).__name__
+    if isinstance(given, type) or not (
+        hasattr(given, "transform") and hasattr(given, "inverse_transform")
+    ):
+        raise Refusal(
+            f"representation is {given!r}; a fitted transformer with transform and "
+            "inverse_transform (such as PCA, FairPCA, TruncatedSVD or NMF) or an array of "
+            "components is needed."
+        )
+    try:
+        if hasattr(given, "fit"):  # what has none came fitted
+            check_is_fitted(given)
+    except NotFittedError as error:
+        raise Refusal(
+            f"The representation, {name}, is not fitted. Call its fit with the rows it is meant "
+            "for, or leave representation=None to audit the PCA of this table."
+        ) from error
+    components = getattr(given, "components_", None)
+    weights = getattr(given, "component_weights_", None)  # of FairPCA: may be fractions
+    origin = getattr(given, "mean_", None)
+    if components is None or (weights is not None and (np.asarray(weights) < 1.0).any()):
+        return _of_errors(given, name, origin)
+    components = np.asarray(components, dtype=np.float64)
+    if components.ndim != 2 or not _orthonormal(components):
+        return _of_errors(given, name, origin)
+    if origin is None:
+        origin = np.zeros(components.shape[1])  # TruncatedSVD centres nothing
+    return Representation(
+        name=name,
+        rank=len(components),
+        n_features=components.shape[1],
+        origin=np.asarray(origin, dtype=np.float64),
+        components=np.ascontiguousarray(components),
+    )
+
+
+def _orthonormal(components: Array) -> bool:
+    gram = components @ components.T
+    return bool(np.abs(gram - np.eye(len(gram))).max() <= _ORTHONORMAL)
+
+
+def _of_components(given: Any) -> Representation:
+    """The projection onto the span of the rows of an array."""
+    components = np.asarray(given, dtype=np.float64)
+    if components.ndim != 2 or not np.isfinite(components).all() or not components.size:
+        raise Refusal(
+            f"representation is an array of shape {components.shape}; components are needed, one "
+            "finite row of as many numbers as there are features for each."
+        )
+    if not _orthonormal(components):
+        rank = int(np.linalg.matrix_rank(components))
+        if rank < len(components):
+            raise Refusal(
+                f"The {counted(len(components), 'row')} of representation span "
+                f"{counted(rank, 'dimension')} only. Give components that are independent."
+            )
+        components = np.linalg.qr(components.T)[0].T
+    return Representation(
+        name="components",
+        rank=len(components),
+        n_features=components.shape[1],
+        origin=None,
+        components=np.ascontiguousarray(components),
+    )
+
+
+def _of_errors(given: Any, name: str, origin: Any) -> Representation:
+    """Any transformer, by what its inverse makes of rows."""
+    n_features = getattr(given, "n_features_in_", None)
+    if n_features is None:
+        raise Refusal(
+            f"The representation, {name}, does not say how many features it was fitted on. Give it "
+            "the attribute n_features_in_, as scikit-learn's transformers have it."
+        )
+
+    inverse = _Inverse(given)
+    rank = getattr(given, "n_asked_", None)  # of FairPCA, whose weights add up to it
+    if rank is None:
+        rank = np.shape(inverse.transform(np.zeros((1, int(n_features)))))[1]
+    origin = None if origin is None else np.asarray(origin, dtype=np.float64)
+    return Representation(
+        name=name,
+        rank=int(rank),
+        n_features=int(n_features),
+        origin=origin if origin is not None and origin.shape == (n_features,) else None,
+        reconstruct=inverse,
+    )
+
+
+@dataclass(frozen=True)
+class _Inverse:
+    """From rows to what a transformer's inverse makes of them."""
+
+    given: Any
+
+    def transform(self, X: Array) -> Any:
+        names = getattr(self.given, "feature_names_in_", None)
+        return self.given.transform(X if names is None else pd.DataFrame(X, columns=names))
+
+    def __call__(self, X: Array) -> Array:
+        try:
+            with np.errstate(all="ignore"):
+                made = np.asarray(self.given.inverse_transform(self.transform(X)), dtype=np.float64)
+        except NotFittedError as error:  # KernelPCA, unless it was asked to
+            raise Refusal(
+                f"The representation, {type(self.given).__name__}, was not fitted with a way back "
+                "to the features. Fit it with fit_inverse_transform=True."
+            ) from error
+        if made.shape != X.shape or not np.isfinite(made).all():
+            raise Refusal(
+                f"The representation, {type(self.given).__name__}, turned {X.shape[0]:,} rows of "
+                f"{X.shape[1]:,} features into an array of shape {made.shape}, or into values that "
+                "are not finite; inverse_transform(transform(X)) must have the shape of X."
+            )
+        return made
