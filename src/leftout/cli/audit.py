@@ -43,14 +43,8 @@ def audit(
     line; or the address of one (https://, s3://), with fsspec. It may be in parts: several files, a
     folder, or a pattern ('data/*.parquet'); what is too large for memory is passed over chunk by
     chunk. Writes report.html, audit.json and groups.csv (or groups/part-*.parquet) to a folder, by
-    default leftout-TABLE. Files of moments that sites have sent (leftout moments) are audited
-    together.
+    default leftout-TABLE.
     """
-    if all(name.endswith(".npz") for name in tables):
-        from leftout.cli.sites import audit_moments
-
-        audit_moments(tables, given["dims"], out, given["as_json"])
-        return
 
     def read() -> tuple[Any, Any]:
         from leftout.scale.tables import opened
