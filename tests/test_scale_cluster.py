@@ -181,6 +181,17 @@ def test_workers_are_asked_first(cluster, monkeypatch, folder):
         cluster.probe(path)
 
 
+def test_workers_without_leftout_can_be_asked():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    script = (
+        "import sys, pickle; sys.modules['leftout'] = None;"
+        "print(pickle.load(sys.stdin.buffer)('leftout', ('numpy',), None))"
+    )
+    sent = cloudpickle.dumps(clusters._probe)
+    done = subprocess.run([sys.executable, "-c", script], input=sent, capture_output=True)
+    assert b"'leftout': None, 'why leftout': 'ModuleNotFoundError" in done.stdout, done.stderr
+
+
 def test_no_scheduler_at_an_address(monkeypatch):
     import distributed
 
