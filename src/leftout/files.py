@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -83,6 +84,18 @@ def write_parts(
         return [*written, *(old / part for part in names)]
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def own_folder(what: str) -> Path:
+    """The folder of the user's own that is ours: for data to keep (``share``), or ``state``."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        named = os.environ.get({"share": "XDG_DATA_HOME", "state": "XDG_STATE_HOME"}[what], "")
+        base = Path(named) if os.path.isabs(named) else Path.home() / ".local" / what
+    return base / "leftout"
 
 
 class _Staged:

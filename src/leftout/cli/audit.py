@@ -58,7 +58,7 @@ def audit(
         folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
         where = {
             "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
-            "memory": memory, "state": folder.absolute().parent / f".{folder.name}.unfinished",
+            "memory": memory, "state": True,
         }  # fmt: skip
         command = own_words({tables[0]: called} if called else {})
         _run(read, folder, given, where, command=command)

@@ -7,14 +7,13 @@ import os
 import re
 import secrets
 import shutil
-import sys
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from leftout.checks import Refusal
-from leftout.files import write_whole
+from leftout.files import own_folder, write_whole
 
 # What an audit goes through, and what is at an end; all others are under way.
 READING, READY, QUEUED, RUNNING = "reading", "ready", "queued", "running"
@@ -160,14 +159,8 @@ def now() -> str:
 
 
 def home() -> Path:
-    """The folder of the user's data that is ours."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "leftout" / "audits"
+    """Where audits are kept unless somebody says so."""
+    return own_folder("share") / "audits"
 
 
 def _locked(path: Path) -> int | None:
