@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -192,3 +193,43 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match=r"cannot be kept \(.*Set XDG_STATE_HOME"):
         assert State.private({}, {}) is None
+
+
+@pytest.mark.parametrize(
+    "command, file",
+    [
+        ("audit survey.csv", "report.html"), ("audit survey.csv", "groups.csv"),
+        ("audit survey.csv", "audit.json"), ("groups survey.csv", "named.csv"),
+        ("audit data --engine local", "groups/part-00000.parquet"),
+        ("fair survey.csv --groups-col sex", "fair.json"),
+        ("harm survey.csv --target ok --groups-col sex", "harm.csv"),
+        ("reproduce data", "reproduction.html"),
+    ],
+)  # fmt: skip
+def test_results_do_not_take_the_place_of_somebodys_files(
+    command, file, table, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(table, "data")
+    pd.read_parquet(table).to_csv("survey.csv", index=False)
+    before = a_persons(tmp_path / "out") | {tmp_path / "out" / file: b"[]"}
+    (tmp_path / "out" / file).parent.mkdir(exist_ok=True)
+    (tmp_path / "out" / file).write_bytes(b"[]")
+    done = CliRunner().invoke(main, [*command.split(), "--out", "out"])
+    assert done.exit_code == 2, done.output
+    assert "is there, and not as a result of leftout; it is left as it is." in done.stderr
+    assert all_files(tmp_path / "out") == before
+
+
+def test_results_take_the_place_of_results_and_of_nothing_else(table, tmp_path):
+    before = a_persons(tmp_path / "out")
+    words = ["audit", table, *"--engine local --dims 3 --quick --out".split()]
+    for _ in range(2):
+        done = CliRunner().invoke(main, [*words, str(tmp_path / "out")])
+        assert done.exit_code == 0, done.output
+    assert before.items() <= all_files(tmp_path / "out").items()
+    parts = tmp_path / "out" / "groups"
+    assert len(list(parts.iterdir())) == 6
+    (parts / "notes.txt").write_text("mine")
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "out")])
+    assert done.exit_code == 2 and (parts / "notes.txt").read_text() == "mine"

@@ -108,14 +108,17 @@ def _run(
         with interruptible(), reported(quiet or events is not None) as report, refused():
             from leftout.auditing.settings import Settings
             from leftout.cli import options
-            from leftout.files import check_folder
+            from leftout.files import check_folder, check_ours
             from leftout.scale.run import run
+            from leftout.scale.tables import Parts
 
             report = report if events is None else events.progress
             asked = options.of_audit(given)
-            check_folder(folder)
+            check_folder(folder, "audit.json", "report.html", "groups.csv")
             report("reading the table", 0, 1)
             table, columns = read()
+            if isinstance(table, Parts) and not table.whole:
+                check_ours(folder, "audit.json", "groups")
             for name in ("categorical", "numeric", "drop", "sensitive"):
                 asked[name] = options.names(given[name], columns, name)
             asked["prediction"] = options.column(given["prediction"], columns, "prediction")
