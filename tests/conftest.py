@@ -29,6 +29,12 @@ settings.register_profile("thorough", settings.get_profile("leftout"), max_examp
 settings.load_profile("leftout")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_states(tmp_path_factory):
+    """Passes are not kept in the home of whoever runs the tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("states"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Where an oracle gives up, nothing is compared with it: so tests ask it last."""

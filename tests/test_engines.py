@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import numpy as np
@@ -113,23 +112,25 @@ def test_what_others_may_have_written_is_not_read(tmp_path):
         passes(folder, [])
 
 
-def test_half_of_a_header_begins_anew(tmp_path):
+def test_half_of_a_result_is_computed_again(tmp_path):
     folder, calls = tmp_path / ".unfinished", []
-    passes(folder, [])[1]([1, 2])
-    (folder / "begun.json").write_text(json.dumps({"files": {}})[:5])
-    passes(folder, calls)[1]([1, 2])
-    assert calls == [1, 2]
+    passes(folder, [])[1]([1, 2], [3])
+    whole = (folder / "0001.npz").read_bytes()
+    for cut in (0, 1, len(whole) // 2, len(whole) - 1):
+        (folder / "0001.npz").write_bytes(whole[:cut])
+        calls.clear()
+        assert passes(folder, calls)[1]([1, 2], [3]) == [[3, 5], [3, 9]] and calls == [1, 2]
 
 
 def test_a_full_disk_is_one_sentence_and_nothing_half_written(tmp_path, monkeypatch):
     folder, whole = tmp_path / ".unfinished", states.write_whole
 
     def full(path, content):
-        if path.name == "0002.pickle":
+        if path.name == "0002.npz":
             raise OSError(28, os.strerror(28))
         return whole(path, content)
 
     monkeypatch.setattr(states, "write_whole", full)
-    with pytest.raises(Refusal, match="Nothing can be written to .*: No space left on device"):
+    with pytest.raises(Refusal, match=r"cannot be kept in '.*unfinished': No space left on device"):
         passes(folder, [])[1]([1, 2], [3, 4])
-    assert sorted(path.name for path in folder.iterdir()) == ["0001.pickle", "begun.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["0001.npz", "begun.json"]

@@ -21,6 +21,7 @@ from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
+from leftout.checks import Refusal
 from leftout.page import asked, effort  # noqa: E402
 from leftout.page.columns import Columns  # noqa: E402
 from leftout.page.limits import Limits  # noqa: E402
@@ -186,20 +187,39 @@ def test_a_reports_policy_knows_its_own_parts_only():
     assert "script-src 'none'" in policy_of_report("<p>")
 
 
-def test_a_store_forgets_what_is_broken_and_keeps_the_rest(tmp_path):
+def test_a_store_removes_what_is_its_own_alone(tmp_path):
     store = Store(tmp_path)
-    kept, cut = store.new("a.csv", ".csv"), store.new("b.csv", ".csv")
-    kept.state = "running"
-    store.add(kept)
-    (store.of(cut) / "entry.json").write_text('{"id": "')
-    (tmp_path / f".gone-{cut.id}").mkdir()
-    (tmp_path / "letters").mkdir()  # somebody else's
+    kept, cut, half, gone = (store.new(f"{name}.csv", ".csv") for name in "abcd")
+    kept.state = cut.state = "running"
+    for entry in (kept, cut, gone):
+        store.add(entry)
+    broken = {"b" * 16: None, "c" * 16: "[]", cut.id: '{"id": "', ".gone-" + "d" * 16: None}
+    for name, facts in broken.items():  # damaged, or somebody else's
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "report.html").write_text("of a finished audit")
+        if facts is not None:
+            (tmp_path / name / "entry.json").write_text(facts)
+    (tmp_path / "letters").mkdir()
+    (store.of(half) / "table.csv").write_text("half of an upload")
+    (store.of(gone) / "table.csv").write_text("what somebody deleted")
+    store.forget(gone)  # and the server was killed
     store.close()
     again = Store(tmp_path)
     assert list(again.entries) == [kept.id] and again.entries[kept.id].state == "interrupted"
     left = {path.name for path in tmp_path.iterdir() if path.is_dir()}
-    assert left == {kept.id, "letters"}
+    assert left == {kept.id, "letters", *broken}
+    assert all((tmp_path / name / "report.html").exists() for name in broken)
+    assert again.told.startswith("4 folders in ") and all(name in again.told for name in broken)
+    assert "nothing in there was changed" in again.told
     again.close()
+
+
+def test_a_store_is_not_put_among_the_files_of_somebody(tmp_path):
+    (tmp_path / "server.log").write_text("mine")
+    with pytest.raises(Refusal, match=r"holds files, .* left as they are\. Choose .* with --data"):
+        Store(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["server.log"]
+    assert (tmp_path / "server.log").read_text() == "mine"
 
 
 def test_who_watches_hears_every_move_and_the_end():

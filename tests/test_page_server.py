@@ -456,7 +456,7 @@ def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
         while server.worker() is None:
             time.sleep(0.02)
         worker, old = server.worker(), server.cookie
-        (server.folder / "0123456789abcdef").mkdir()  # an upload that was cut off
+        (server.folder / "0123456789abcdef").mkdir()  # damaged, or somebody else's
         server.kill()
         end = time.monotonic() + PATIENCE
         while alive(worker) and time.monotonic() < end:
@@ -472,7 +472,9 @@ def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
             assert told == f"The server stopped while this audit was {was}."
             assert told in server.ask("GET", "/").text
         assert {path.name for path in server.folder.iterdir() if path.is_dir()} == {
-            done, ready, read, running, queued}  # fmt: skip
+            done, ready, read, running, queued, "0123456789abcdef"}  # fmt: skip
+        for told in (server.ask("GET", "/").text, (server.folder / "server.log").read_text()):
+            assert "cannot be read as an audit" in told and "0123456789abcdef" in told
         again = server.post(f"/audits/{queued}/again").headers["location"].split("/")[2]
         server.begin(again, effort="quick")
         assert server.until(again)["state"] == "done"

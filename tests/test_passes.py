@@ -17,7 +17,7 @@ import naive
 from leftout import MaxDisparityPartition, datasets
 from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_form
 from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
-from leftout.core.passes import Along, InMemory, Sums, fold, moments_about_mean
+from leftout.core.passes import Along, InMemory, Sums, fold, moments_and_rows
 from leftout.search.pose import pose
 from leftout.solvers import Alternating, Means, alternating, passing, sampling
 from leftout.solvers.passing import profile_passes, search_passes
@@ -161,12 +161,18 @@ def test_forms_are_the_losses_of_rows(mixed, loss):
     assert_allclose(reach, row_reach(rule, norms, kept), atol=1e-13 * scale)
 
 
+def moments_of(table):
+    """Moments of all rows about their mean."""
+    first = table.take(np.arange(min(mm.FIRST, table.n_rows)))
+    return moments_and_rows(table, first, np.empty(0, dtype=np.intp))[0]
+
+
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_moments_by_passes_are_those_of_the_table(step, seed):
     X = np.random.default_rng(seed).standard_normal((40, 3)) + 1e3
     whole = mm.build_about_mean(X)
     for table in (InMemory(X), Parts(X, list(range(step, 40, step)))):
-        found = moments_about_mean(table)
+        found = moments_of(table)
         for ours, theirs in zip(found, whole, strict=True):
             assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
@@ -264,7 +270,7 @@ def test_the_same_rows_wherever_they_are(small_samples, monkeypatch, size):
     found = search(whole)
     for ends in ([700], list(range(9, 2000, 9))):
         table = Parts(X, ends)
-        elsewhere = Whole(**{**vars(whole), "table": table, "pooled": moments_about_mean(table)})
+        elsewhere = Whole(**{**vars(whole), "table": table, "pooled": moments_of(table)})
         again = search(elsewhere)
         assert_array_equal(again.labels, found.labels)
         assert_allclose(again.offset, found.offset, rtol=1e-9)

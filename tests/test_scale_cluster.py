@@ -14,7 +14,7 @@ import pytest
 
 import leftout
 from leftout import Refusal
-from leftout.core.passes import Pair, moments_about_mean
+from leftout.core.passes import Pair
 from leftout.scale import clusters, work
 from leftout.scale.chunks import listed
 from leftout.scale.clusters import Dask
@@ -96,10 +96,10 @@ def test_fewer_workers(cluster, folder, workers):
     engine = Dask(cluster.client)
     engine.client.submit = partial(type(cluster.client).submit, cluster.client, workers=some)
     try:
-        here, there = (
-            moments_about_mean(OverChunks(plan(chunks, fold), chunks, fold))
-            for fold in (Local().fold, engine.fold)
+        tables = (
+            OverChunks(plan(chunks, fold), chunks, fold) for fold in (Local().fold, engine.fold)
         )
+        here, there = (work.moments_of(each, each.take(np.arange(100))) for each in tables)
     finally:
         del engine.client.submit
     assert all(map(np.array_equal, here, there))
@@ -179,6 +179,17 @@ def test_workers_are_asked_first(cluster, monkeypatch, folder):
     monkeypatch.setattr(clusters, "_NAME", "leftout_that_is_not_there")
     with pytest.raises(Refusal, match=r"^The worker tcp://\S+ has no leftout_that_is_not_there "):
         cluster.probe(path)
+
+
+def test_workers_without_leftout_can_be_asked():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    script = (
+        "import sys, pickle; sys.modules['leftout'] = None;"
+        "print(pickle.load(sys.stdin.buffer)('leftout', ('numpy',), None))"
+    )
+    sent = cloudpickle.dumps(clusters._probe)
+    done = subprocess.run([sys.executable, "-c", script], input=sent, capture_output=True)
+    assert b"'leftout': None, 'why leftout': 'ModuleNotFoundError" in done.stdout, done.stderr
 
 
 def test_no_scheduler_at_an_address(monkeypatch):

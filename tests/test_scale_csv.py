@@ -11,6 +11,7 @@ from leftout import Refusal
 from leftout.running import collected_notes
 from leftout.scale import csv as stored_csv
 from leftout.scale.csv import stored
+from leftout.scale.engines import Local
 from leftout.scale.planning import plan
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
@@ -98,7 +99,7 @@ def written(columns, folder, suffix=".csv", separator=",", encoding="utf-8"):
 def assert_like_memory(parts, whole):
     with stored(parts) as chunks:
         taken = take_in(Source.of(whole), rng=np.random.default_rng(0))
-        assert_same(plan(chunks), chunks, taken)
+        assert_same(plan(chunks, Local().fold), chunks, taken)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from leftout.core.moments import merge as merge_moments
 from leftout.scale import numbers, texts
-from leftout.scale.chunks import in_order, listed
+from leftout.scale.chunks import listed
+from leftout.scale.engines import Local
 from leftout.scale.gaps import Gaps, GapsPass
 from leftout.scale.known import GroupSums
 from leftout.scale.means import MeansPass, merged
@@ -222,7 +223,7 @@ def test_passes_merged_in_any_tree_are_the_same(table):
 
     def fold(function, items, merge):
         asked.append((function, merge))
-        return in_order(function, items, merge)
+        return Local().fold(function, items, merge)
 
     plan(chunks, fold, Reading(target="y", encoding="target"))
     assert {type(each) for each, _ in asked} == {Survey, GapsPass, MeansPass}
@@ -254,7 +255,7 @@ def test_a_wrong_bracket_costs_a_pass_and_changes_nothing(table, monkeypatch):
 
     def fold(function, items, merge):
         passes.append(type(function))
-        return in_order(function, items, merge)
+        return Local().fold(function, items, merge)
 
     right = plan(chunks, fold, sample=50)
     usual = passes.count(GapsPass)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from leftout.running import collected_notes
 from leftout.scale import numbers as scale_numbers
 from leftout.scale import texts as scale_texts
-from leftout.scale.chunks import in_order, listed
+from leftout.scale.chunks import listed
+from leftout.scale.engines import Local
 from leftout.scale.planning import plan
 from leftout.tables.intake import take_in
 from leftout.tables.reading import Source
@@ -133,7 +134,7 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
     (folder / "in").mkdir()
     chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
     with collected_notes() as notes:
-        planned = plan(chunks, in_order, Reading(**ASKED[asked]))
+        planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
     with collected_notes() as said:
         taken = in_memory(table, folder, **ASKED[asked])
     assert_same(planned, chunks, taken)
@@ -143,7 +144,9 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
 def test_the_sample_is_taken_in_as_it_would_be(tmp_path):
     table = mixed(np.random.default_rng(3), 200)
     chunks = listed(write(table, tmp_path, [80], 30))
-    planned = plan(chunks, in_order, Reading(target="yes", sensitive=["town"]), sample=70, seed=5)
+    planned = plan(
+        chunks, Local().fold, Reading(target="yes", sensitive=["town"]), sample=70, seed=5
+    )
     taken = planned.intake("parts")
     assert len(taken.rows) == len(taken.X) == 70 and taken.n_rows == 200
     np.testing.assert_array_equal(taken.X, encoded(planned, chunks)[taken.rows])
@@ -159,7 +162,7 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     chunks = listed(write(table, folder, [50, 51], 20))
-    planned = plan(chunks)
+    planned = plan(chunks, Local().fold)
     taken = in_memory(table, tmp_path)
     for column in taken.columns:
         parts = [
@@ -187,7 +190,7 @@ def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     folder.mkdir()
     chunks = listed(write(table, folder, [400, 900], 250))
     with collected_notes() as notes:
-        planned = plan(chunks, in_order, Reading(**ASKED[asked]))
+        planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
     with collected_notes() as said:
         taken = in_memory(table, tmp_path, **ASKED[asked])
     assert notes == said
@@ -238,7 +241,7 @@ def test_whatever_is_stored_is_read_as_in_memory(name, tmp_path):
     pq.write_table(table[50:], tmp_path / "in" / "b.parquet", row_group_size=30)
     chunks = listed(tmp_path / "in")
     taken = take_in(Source.of(tmp_path / "whole.parquet"), rng=rng)
-    assert_same(plan(chunks), chunks, taken)
+    assert_same(plan(chunks, Local().fold), chunks, taken)
 
 
 def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
@@ -250,7 +253,7 @@ def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
         table = pa.table({"c": cells, "x": rng.normal(size=40)})
         pq.write_table(table, tmp_path / "in" / f"{place}.parquet")
     chunks = listed(tmp_path / "in")
-    planned = plan(chunks)
+    planned = plan(chunks, Local().fold)
     assert planned.readers["c"].made.categories == ("a", "b", "c", "d")
     found = [each.values for chunk in chunks for _, (each,) in planned.columns(chunk, ["c"])]
     assert np.array(list("abcd"))[np.concatenate(found)].tolist() == np.concatenate(parts).tolist()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -20,6 +22,7 @@ from leftout.checks import Refusal
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
 _TRIED = 1 << 21
+_PART = re.compile(r"part-\d{5,}\.parquet")
 
 
 def write_whole(path: str | os.PathLike[str], content: Content) -> Path:
@@ -64,6 +67,7 @@ def write_parts(
 
     The parts are written first, beside the folder and hidden, since they may be many.
     """
+    check_ours(folder, *contents, name)
     home = next(each for each in folder.absolute().parents if each.exists())
     hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=home))
     try:
@@ -83,6 +87,18 @@ def write_parts(
         return [*written, *(old / part for part in names)]
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def own_folder(what: str) -> Path:
+    """The folder of the user's own that is ours: for data to keep (``share``), or ``state``."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        named = os.environ.get({"share": "XDG_DATA_HOME", "state": "XDG_STATE_HOME"}[what], "")
+        base = Path(named) if os.path.isabs(named) else Path.home() / ".local" / what
+    return base / "leftout"
 
 
 class _Staged:
@@ -150,8 +166,11 @@ class _Staged:
             os.unlink(self.hidden)
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that nothing can be written to, before there is anything to write."""
+def check_folder(folder: Path, *names: str) -> None:
+    """Refuse a folder that nothing can be written to, before there is anything to write.
+
+    Nor are files or folders of these ``names`` replaced that somebody else made.
+    """
     existing = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
     try:
         if not existing.is_dir():
@@ -161,6 +180,29 @@ def check_folder(folder: Path) -> None:
             file.flush()
     except OSError as error:
         raise unwritable(folder, error) from error
+    check_ours(folder, *names)
+
+
+def check_ours(folder: Path, *names: str) -> None:
+    """Refuse to replace what is not of ours: a result says so in its JSON, which is one of them."""
+    there = [folder / name for name in names if os.path.lexists(folder / name)]
+    strange = [
+        path for path in there if path.is_dir() and not all(map(_PART.fullmatch, os.listdir(path)))
+    ]
+    if there and not any(path.suffix == ".json" and _says_so(path) for path in there):
+        strange = there
+    if strange:
+        raise Refusal(
+            f"{str(strange[0])!r} is there, and not as a result of leftout; it is left as it is. "
+            f"Choose another folder with {asking('out')}."
+        )
+
+
+def _says_so(path: Path) -> bool:
+    try:
+        return "leftout_version" in json.loads(path.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def unwritable(folder: Path, error: OSError) -> Refusal:

@@ -43,14 +43,8 @@ def audit(
     line; or the address of one (https://, s3://), with fsspec. It may be in parts: several files, a
     folder, or a pattern ('data/*.parquet'); what is too large for memory is passed over chunk by
     chunk. Writes report.html, audit.json and groups.csv (or groups/part-*.parquet) to a folder, by
-    default leftout-TABLE. Files of moments that sites have sent (leftout moments) are audited
-    together.
+    default leftout-TABLE.
     """
-    if all(name.endswith(".npz") for name in tables):
-        from leftout.cli.sites import audit_moments
-
-        audit_moments(tables, given["dims"], out, given["as_json"])
-        return
 
     def read() -> tuple[Any, Any]:
         from leftout.scale.tables import opened
@@ -64,7 +58,7 @@ def audit(
         folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
         where = {
             "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
-            "memory": memory, "state": folder.absolute().parent / f".{folder.name}.unfinished",
+            "memory": memory, "state": True,
         }  # fmt: skip
         command = own_words({tables[0]: called} if called else {})
         _run(read, folder, given, where, command=command)
@@ -114,14 +108,17 @@ def _run(
         with interruptible(), reported(quiet or events is not None) as report, refused():
             from leftout.auditing.settings import Settings
             from leftout.cli import options
-            from leftout.files import check_folder
+            from leftout.files import check_folder, check_ours
             from leftout.scale.run import run
+            from leftout.scale.tables import Parts
 
             report = report if events is None else events.progress
             asked = options.of_audit(given)
-            check_folder(folder)
+            check_folder(folder, "audit.json", "report.html", "groups.csv")
             report("reading the table", 0, 1)
             table, columns = read()
+            if isinstance(table, Parts) and not table.whole:
+                check_ours(folder, "audit.json", "groups")
             for name in ("categorical", "numeric", "drop", "sensitive"):
                 asked[name] = options.names(given[name], columns, name)
             asked["prediction"] = options.column(given["prediction"], columns, "prediction")

@@ -114,14 +114,6 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "memory": ("--memory", {
         "metavar": "2GB",
         "help": "What a table may take to be read whole, and each worker that is started."}),
-    "plan": ("--plan", {
-        "required": True, "metavar": "PLAN", "help": "Plan that all sites share: leftout plan."}),
-    "smallest": ("--min-rows", {
-        "default": 20, "type": click.IntRange(2),
-        "help": "Sums of fewer rows are not sent: such groups are pooled."}),
-    "out_file": ("--out", {
-        "required": True, "type": click.Path(dir_okay=False, path_type=Path),
-        "help": "File to write."}),
     "out": ("--out", {"type": _FOLDER, "help": "Folder for the files."}),
     "seed": ("--seed", {
         "default": 0, "type": click.IntRange(0, 2**31), "help": "Seed of searches and samples."}),

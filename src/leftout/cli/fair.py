@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leftout import __version__
 from leftout.cli.common import deliver, interruptible, refused, reported, takes
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def fair(
 
         asked, compared = options.dimensions(dims), options.numbers(across)
         if out is not None:
-            check_folder(out)
+            check_folder(out, "fair.json", "fair.png")
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
         raw = source.table
@@ -83,7 +84,8 @@ def fair(
 def _files(found: Mitigation) -> dict[str, str | bytes]:
     import json
 
-    contents: dict[str, str | bytes] = {"fair.json": json.dumps(found.to_dict(), indent=2) + "\n"}
+    data = {"leftout_version": __version__, **found.to_dict()}
+    contents: dict[str, str | bytes] = {"fair.json": json.dumps(data, indent=2) + "\n"}
     return contents | ({"fair.png": _drawn(found)} if found.by_dimension else {})
 
 

@@ -50,7 +50,7 @@ def groups(
         n_components = options.dimensions(given["dims"])
         fewest = options.size(given["fewest"], "--min-size")
         if out is not None:
-            check_folder(out)
+            check_folder(out, "groups.json", "named.csv", "known.csv")
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
         with collected_notes() as notes:

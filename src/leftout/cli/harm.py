@@ -40,7 +40,7 @@ def harm(
         from leftout.tables.reading import Source
 
         if out is not None:
-            check_folder(out)
+            check_folder(out, "harm.json", "harm.csv", "harm.png")
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
         with collected_notes() as notes:

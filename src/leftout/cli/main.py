@@ -15,7 +15,6 @@ from leftout.cli.groups import groups
 from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
-from leftout.cli.sites import moments, plan
 
 
 class Commands(click.Group):
@@ -45,5 +44,5 @@ def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, groups, fair, harm, plan, moments, serve, reproduce):
+for command in (audit, demo, groups, fair, harm, serve, reproduce):
     main.add_command(command)

@@ -60,7 +60,7 @@ def reproduce(
 
         if jobs == 0:
             raise Refusal("--jobs 0 starts no thread; give a number from 1, or -1.")
-        check_folder(out)
+        check_folder(out, "reproduction.json", "reproduction.html")
         asked = [name.strip().lower() for name in dataset.split(",") if name.strip()]
         found = paper(
             data_dir, datasets=asked, runs=runs, samples=samples, rows=rows, chance=chance,

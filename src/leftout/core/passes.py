@@ -166,14 +166,11 @@ class Take:
         return a + b
 
 
-def moments_about_mean(table: AllRows) -> Moments:
-    """Moments of all rows about their mean, in one pass: ``build_about_mean`` for any table."""
-    first = table.take(np.arange(min(moments.FIRST, table.n_rows)))
-    return moments_and_rows(table, first, np.empty(0, dtype=np.intp))[0]
-
-
 def moments_and_rows(table: AllRows, some: Array, places: Places) -> tuple[Moments, Array]:
-    """The same and the rows of some places, rising, in one pass; ``some`` rows are known before."""
+    """Moments of all rows about their mean, and the rows of some places, rising, in one pass.
+
+    ``some`` rows are known before.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         found, rows = table.run(Pair(Sums(moments.near_origin(some)), Take(places)))
         return moments.about_own_mean(found), np.concatenate(rows)

@@ -45,6 +45,8 @@ def serve(
                 "another folder with --data."
             ) from error
         _log_to(folder / _LOG)
+        if store.told:
+            logging.getLogger("leftout.page").warning(store.told)
         token = secrets.token_urlsafe(24)
         address = f"http://{_HOST}:{port}/?token={token}"
         config = uvicorn.Config(

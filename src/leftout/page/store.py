@@ -7,17 +7,18 @@ import os
 import re
 import secrets
 import shutil
-import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from leftout.checks import Refusal
-from leftout.files import write_whole
+from leftout.files import own_folder, write_whole
+from leftout.wording import counted, listed
 
 # What an audit goes through, and what is at an end; all others are under way.
-READING, READY, QUEUED, RUNNING = "reading", "ready", "queued", "running"
+ARRIVING, READING, READY, QUEUED, RUNNING = "arriving", "reading", "ready", "queued", "running"
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 CANCELLED, INTERRUPTED = "cancelled", "interrupted"
 _DOING = {
@@ -27,7 +28,7 @@ _DOING = {
 }
 REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
 RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
-_FACTS, _GONE, _LOCK = "entry.json", ".gone-", ".lock"
+_FACTS, _FRESH, _GONE, _LOCK = "entry.json", ".new-", ".gone-", ".lock"
 # Folders of ours; any other that lies there is left alone.
 _OURS = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
 
@@ -58,7 +59,7 @@ class Entry:
     id: str
     name: str
     file: str | None = None
-    state: str = READING
+    state: str = ARRIVING
     message: str = ""
     size: int = 0
     sheet: str | None = None
@@ -80,36 +81,67 @@ class Entry:
 
 
 class Store:
-    """The folder with all audits; one server at a time has it."""
+    """The folder with all audits; one server at a time has it.
+
+    Attributes
+    ----------
+    damaged : list of str
+        Folders that look like ours and do not say what they are; they are left as they are.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not (folder / _LOCK).exists() and any(folder.iterdir()):
+            raise Refusal(
+                f"{str(folder)!r} holds files, and no audits of this page; they are left as they "
+                "are. Choose a folder that is empty or not there yet with --data."
+            )
         self.lock = _locked(folder / _LOCK)
         self.entries: dict[str, Entry] = {}
+        self.damaged: list[str] = []
         for path in sorted(folder.iterdir()):
             if path.is_dir() and _OURS.fullmatch(path.name):
                 self._recover(path)
 
     def _recover(self, path: Path) -> None:
-        """An audit from its folder; what was under way was interrupted, what never began goes."""
+        """An audit from its folder; what was under way was interrupted, what never began goes.
+
+        So does what somebody has deleted. A folder without facts may be anybody's.
+        """
         try:
             facts = json.loads((path / _FACTS).read_text(encoding="utf-8"))
             known = {each.name for each in fields(Entry)}
             entry = Entry(**{name: value for name, value in facts.items() if name in known})
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, AttributeError):
             entry = None
-        if entry is None or entry.id != path.name:
-            shutil.rmtree(path, ignore_errors=True)
-            return
-        self.entries[entry.id] = entry
-        self.interrupt(entry)
+        if entry is None or entry.id != path.name.removeprefix(_GONE):
+            self.damaged.append(path.name)
+        elif entry.state == ARRIVING or path.name != entry.id:
+            self.remove(path)
+        else:
+            self.entries[entry.id] = entry
+            self.interrupt(entry)
+
+    @property
+    def told(self) -> str:
+        """A sentence on folders that cannot be read, if there are any."""
+        if not self.damaged:
+            return ""
+        some = listed(self.damaged[:5]) + " and more" * (len(self.damaged) > 5)
+        return (
+            f"{counted(len(self.damaged), 'folder')} in {str(self.folder)!r} cannot be read as an "
+            f"audit ({_FACTS} is missing or damaged), and nothing in there was changed: {some}."
+        )
 
     def new(self, name: str, suffix: str | None) -> Entry:
         """A folder for a table; its name here is ours, but for the suffix, which is a known one."""
         made = Entry(id=secrets.token_hex(8), name=name, created=now())
         made.file = None if suffix is None else f"table{suffix}"
-        self.of(made).mkdir(mode=0o700)
+        fresh = self.folder / f"{_FRESH}{made.id}"  # no folder of an audit is without its facts
+        fresh.mkdir(mode=0o700)
+        write_whole(fresh / _FACTS, _facts(made))
+        fresh.rename(self.of(made))
         return made
 
     def add(self, entry: Entry) -> None:
@@ -118,7 +150,7 @@ class Store:
         self.save(entry)
 
     def save(self, entry: Entry) -> None:
-        write_whole(self.of(entry) / _FACTS, json.dumps(asdict(entry), indent=1))
+        write_whole(self.of(entry) / _FACTS, _facts(entry))
 
     def end(self, entry: Entry, state: str, message: str = "") -> None:
         entry.state, entry.message, entry.ended = state, message, now()
@@ -149,10 +181,24 @@ class Store:
         os.replace(self.of(entry), gone)
         return gone
 
+    def remove(self, folder: Path) -> None:
+        """Remove the folder of an audit, last of all what says that it is one."""
+        with suppress(OSError):  # the next start goes on with it
+            for path in sorted(folder.iterdir(), key=lambda path: path.name == _FACTS):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+            folder.rmdir()
+
     def close(self) -> None:
         if self.lock is not None:
             os.close(self.lock)
             self.lock = None
+
+
+def _facts(entry: Entry) -> str:
+    return json.dumps(asdict(entry), indent=1)
 
 
 def now() -> str:
@@ -160,23 +206,18 @@ def now() -> str:
 
 
 def home() -> Path:
-    """The folder of the user's data that is ours."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "leftout" / "audits"
+    """Where audits are kept unless somebody says so."""
+    return own_folder("share") / "audits"
 
 
 def _locked(path: Path) -> int | None:
     """A lock that ends with the process, however it ends; None where there is no such thing."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         import fcntl
     except ImportError:
+        os.close(handle)
         return None
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -100,7 +100,7 @@ class _Part:
         if self.file is not None:
             self.file.close()
         if self.entry is not None:
-            shutil.rmtree(self.store.of(self.entry), ignore_errors=True)
+            self.store.remove(self.store.of(self.entry))
 
 
 async def receive(request: Request, store: Store, limits: Limits) -> Entry:

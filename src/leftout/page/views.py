@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from typing import Any
 from urllib.parse import urlencode
 
@@ -67,7 +66,7 @@ class Views:
     def _start(self, problem: str = "", status: int = 200) -> HTMLResponse:
         page = rendered(
             "start.html", entries=self.store.latest(), limits=self.limits, problem=problem,
-            suffixes=SUFFIXES, demo=_DEMO,
+            suffixes=SUFFIXES, demo=_DEMO, damaged=self.store.told,
         )  # fmt: skip
         return HTMLResponse(page, status)
 
@@ -209,7 +208,7 @@ class Views:
         entry = self._entry(request)
         await sent(request, self.limits)
         await self.jobs.cancel(entry)
-        await asyncio.to_thread(shutil.rmtree, self.store.forget(entry), ignore_errors=True)
+        await asyncio.to_thread(self.store.remove, self.store.forget(entry))
         return RedirectResponse("/", _SEE_OTHER)
 
     async def file(self, request: Request) -> Response:

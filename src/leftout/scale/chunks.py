@@ -11,10 +11,10 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from leftout.checks import Refusal
 from leftout.scale.schemas import Layout, layout_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-T = TypeVar("T")
 Fingerprint = tuple[int, int, str]
 
 STORED = (".parquet", ".pq")
@@ -134,26 +133,6 @@ def listed(source: Any) -> list[Chunk]:
 def n_rows_of(chunks: Sequence[Chunk]) -> int:
     """Rows of the table that chunks make up."""
     return chunks[-1].start + chunks[-1].n_rows
-
-
-def in_order(
-    function: Callable[[Chunk], T], chunks: Sequence[Chunk], merge: Callable[[T, T], T]
-) -> T:
-    """Every chunk's result, merged by a balanced tree in their order; one chunk after the other.
-
-    The tree is the same for the same number of chunks, whoever else folds them.
-    """
-    waiting: list[tuple[int, T]] = []
-    for chunk in chunks:
-        level, result = 0, function(chunk)
-        while waiting and waiting[-1][0] == level:
-            result = merge(waiting.pop()[1], result)
-            level += 1
-        waiting.append((level, result))
-    result = waiting.pop()[1]
-    while waiting:
-        result = merge(waiting.pop()[1], result)
-    return result
 
 
 def check_same(chunk: Chunk) -> None:

@@ -35,20 +35,23 @@ _RUNS, _FEWEST_RUNS = 16, 256
 _LOOK, _PATIENCE = 2.0, 300.0
 # What has to be the same everywhere for the same digits.
 _NAME, _PACKAGES = "leftout", ("numpy", "pyarrow")
-# Runs where leftout may be missing, so it is sent as text: versions, and a file's size.
-_PROBE = """
-def probe(package, packages, path):
-    import os, platform
+
+
+def _probe(package: str, packages: Sequence[str], path: str | None) -> dict[str, Any]:
+    """Versions that a worker has, and the size of a file there."""
+    import os
+    import platform
     from importlib import import_module
     from importlib.metadata import version
-    found = {"python": platform.python_version()}
+
+    found: dict[str, Any] = {"python": platform.python_version()}
     for name in (package, *packages):
         try:
             module = import_module(name)
             found[name] = getattr(module, "__version__", None) or version(name)
         except Exception as error:
             found[name] = None
-            found["why " + name] = type(error).__name__ + ": " + str(error)
+            found[f"why {name}"] = f"{type(error).__name__}: {error}"
     try:
         found["bytes"] = None if path is None else os.stat(path).st_size
         if path is not None:
@@ -56,17 +59,10 @@ def probe(package, packages, path):
     except OSError as error:
         found["unreadable"] = error.strerror or str(error)
     return found
-"""
 
 
-def _probed(source: str, *arguments: Any) -> Any:
-    """Run the function that a text defines; travels by value, since leftout may not be there."""
-    space: dict[str, Any] = {}
-    exec(source, space)
-    return space["probe"](*arguments)
-
-
-_probed.__module__ = "__main__"
+# Dask sends a function of this module by value, with all that it needs: leftout may be missing.
+_probe.__module__ = "__main__"
 
 
 def _task(function: Callable[[Item], T], merge: Callable[[T, T], T], items: Sequence[Item]) -> T:
@@ -162,7 +158,7 @@ class Dask:
         mine |= {name: version(name) for name in _PACKAGES}
         try:
             self.client.wait_for_workers(1, timeout=_PATIENCE)
-            found = self.client.run(_probed, _PROBE, _NAME, _PACKAGES, path)
+            found = self.client.run(_probe, _NAME, _PACKAGES, path)
         except Exception as error:
             raise self._gone(error) from error
         for worker, theirs in sorted(found.items()):

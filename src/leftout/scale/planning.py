@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leftout.asking import asking
 from leftout.checks import Refusal
-from leftout.scale.chunks import Chunk, in_order, n_rows_of
+from leftout.scale.chunks import Chunk, n_rows_of
 from leftout.scale.gaps import learn_by_passes
 from leftout.scale.reading import Encoding, Reader
 from leftout.scale.standing import Looked, standing
@@ -162,7 +162,7 @@ class Plan:
 
 def plan(
     chunks: Sequence[Chunk],
-    fold: Fold = in_order,
+    fold: Fold,
     reading: Reading = Reading(),  # noqa: B008 - it is frozen
     *,
     sample: int = SAMPLE,

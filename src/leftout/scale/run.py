@@ -48,7 +48,7 @@ def audit(
     rows: int = 0,
     engine: Any = None,
     memory: int | str | None = None,
-    state: str | os.PathLike[str] | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
     progress: Report | bool | None = None,
 ) -> Audit:
     """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
@@ -121,9 +121,10 @@ def audit(
         ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit.
     memory : int, str or None
         What a table may take to be read whole, ``"2GB"``; None: half of what this machine has.
-    state : path or None
+    state : path, bool or None
         A folder for what passes over a table in parts have found, so that a run that was stopped
-        goes on where it was; it is removed at the end. None keeps nothing.
+        goes on where it was: one that is empty or not there yet. True: one in your own folder of
+        states. What was kept is removed at the end. None keeps nothing.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called as work goes on; True: to stderr.
 
@@ -164,7 +165,7 @@ def run(
     engine: Any = None,
     scheduler: str | None = None,
     memory: int | str | None = None,
-    state: str | os.PathLike[str] | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
     running: ExitStack | None = None,
 ) -> Audit:
     """Audit a table as some settings say, where it fits best.

@@ -7,24 +7,33 @@ stopped takes them from there, up to the pass that it was in, and ends with the 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import pickle
-import shutil
+import re
 import stat
+import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from leftout.checks import Refusal
-from leftout.files import unwritable, write_whole
+from leftout.files import own_folder, write_whole
+from leftout.running import note
 from leftout.scale.engines import Engine, Tell, silent
+from leftout.scale.packing import packed, unpacked
 from leftout.wording import shown
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-_HEADER = "begun.json"
+_HEADER, _FORMAT = "begun.json", "leftout passes 1"
+# Files of ours, also those that were being written; all others are left alone.
+_OURS = re.compile(r"\.?(begun\.json|\d{4,}\.npz)(\.\w+)?")
+# How long the user's own folder keeps what nobody came back for, in seconds.
+_KEPT = 30 * 24 * 3600.0
 
 
 class State:
@@ -33,7 +42,7 @@ class State:
     Parameters
     ----------
     folder : path
-        Made when there is something to save.
+        Made when there is something to save. One that is there is empty, or was made here.
     files : mapping
         Of each file's path to what tells whether it has changed.
     rest : mapping
@@ -42,12 +51,13 @@ class State:
 
     def __init__(self, folder: Path, files: Mapping[str, str], rest: Mapping[str, Any]) -> None:
         self.folder = folder
-        self.header = json.dumps({"files": dict(files), "rest": dict(rest)}, indent=1, default=repr)
-        self.begun = False
+        now = json.loads(json.dumps({"files": dict(files), "rest": dict(rest)}, default=repr))
         before = self._before()
+        self.made = not os.path.lexists(folder) if before is None else bool(before["made"])
+        self.header = json.dumps({"format": _FORMAT, "made": self.made} | now, indent=1)
+        self.begun = False
         if before is None:
             return
-        now = json.loads(self.header)
         if before["rest"] == now["rest"] and before["files"].keys() == now["files"].keys():
             changed = [name for name, seen in now["files"].items() if before["files"][name] != seen]
             if changed:
@@ -57,7 +67,30 @@ class State:
                 )
             self.begun = True
         else:
-            shutil.rmtree(folder)
+            _emptied(folder, made=False)
+
+    @classmethod
+    def private(cls, files: Mapping[str, str], rest: Mapping[str, Any]) -> State | None:
+        """The one of these files and settings among the user's own; None, with a note, if none.
+
+        What nobody came back for in a month is removed on the way.
+        """
+        files = {os.path.abspath(path): seen for path, seen in files.items()}
+        asked = json.dumps([sorted(files), dict(rest)], default=repr, sort_keys=True)
+        try:
+            home = own_folder("state") / "unfinished"
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (OSError, RuntimeError) as error:  # no home, or none to write to
+            note(
+                f"What passes over the table find cannot be kept ({shown(str(error))}), so a run "
+                "that is stopped would begin anew. Set XDG_STATE_HOME to a folder of yours."
+            )
+            return None
+        for header in home.glob(f"*/{_HEADER}"):
+            with suppress(OSError):  # another run may do the same
+                if time.time() - header.stat().st_mtime > _KEPT:
+                    _emptied(header.parent, made=True)
+        return cls(home / hashlib.sha256(asked.encode()).hexdigest()[:32], files, rest)
 
     def _before(self) -> dict[str, Any] | None:
         """What a run before this one was about; None if there was none."""
@@ -68,38 +101,65 @@ class State:
         mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
         if not stat.S_ISDIR(about.st_mode) or not mine or about.st_mode & 0o022:
             raise Refusal(
-                f"{str(self.folder)!r} is not a folder that only you can write to, so results in "
-                "it are not read. Remove it."
+                f"{str(self.folder)!r} is not a folder that only you can write to, so results are "
+                "neither kept in it nor read from it. Give another one, or chmod 700 this one."
             )
         try:
-            found: dict[str, Any] = json.loads((self.folder / _HEADER).read_text())
-            return found if {"files", "rest"} <= found.keys() else {"files": {}, "rest": None}
-        except (OSError, ValueError):
-            return {"files": {}, "rest": None}
+            found = json.loads((self.folder / _HEADER).read_text())
+            if found["format"] == _FORMAT and {"made", "files", "rest"} <= found.keys():
+                return dict(found)
+        except (OSError, ValueError, LookupError, TypeError):
+            pass
+        if not any(self.folder.iterdir()):
+            return None
+        raise Refusal(
+            f"{str(self.folder)!r} holds files, and not those of an audit that was stopped; they "
+            "are left as they are. Give a folder that is empty or not there yet, or empty this one."
+        )
 
     def known(self, number: int) -> tuple[Any] | None:
-        """The result of a pass that was done before, if it was."""
-        path = self.folder / f"{number:04d}.pickle"
-        if not self.begun or not path.exists():
+        """The result of a pass that was done before, if it was and can be read."""
+        if not self.begun:
             return None
-        return (pickle.loads(path.read_bytes()),)
+        try:
+            return (unpacked((self.folder / _file(number)).read_bytes()),)
+        except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile):
+            return None
 
     def save(self, number: int, result: Any) -> None:
         """Keep a result, whole or not at all."""
         try:
-            if not self.begun:
+            if not (self.folder / _HEADER).exists():
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_whole(self.folder / _HEADER, self.header)
-                self.begun = True
-            path = self.folder / f"{number:04d}.pickle"
-            write_whole(path, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
+            self.begun = True
+            write_whole(self.folder / _file(number), packed(result))
         except OSError as error:
-            raise unwritable(self.folder, error) from error
+            reason = (error.strerror or str(error)).rstrip(".")
+            raise Refusal(
+                f"What passes find cannot be kept in {str(self.folder)!r}: {reason}. Make room "
+                "there; the same call goes on from the last pass that was kept."
+            ) from error
 
     def end(self) -> None:
-        """All is done: remove the folder."""
+        """All is done: remove what was kept, and the folder if it was made for that."""
         if self.begun:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            with suppress(OSError):
+                _emptied(self.folder, self.made)
+
+
+def _file(number: int) -> str:
+    return f"{number:04d}.npz"
+
+
+def _emptied(folder: Path, made: bool) -> None:
+    """Remove the files of ours, the one that says so last, and a folder of ours with no others."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == _HEADER):
+        if _OURS.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    if made:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 class Passes:

@@ -85,19 +85,21 @@ def run_in_parts(
     progress: Report | bool | None = None,
     first: Callable[[Audit], None] | None = None,
     partial: Callable[[Audit], None] | None = None,
-    state: str | os.PathLike[str] | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
 ) -> Audit:
     """Audit a table in parts, as some settings say."""
     settled = replace(settings.settled(), command=settings.call(parts.name))
     _check(settled)
     stages = Stages(STAGES, progress)
-    saved = None
-    if state is not None:
-        about = {"settings": settings.to_dict(), "leftout": __version__, "numpy": np.__version__}
-        saved = State(Path(state), parts.files, about)
-    passes = Passes(engine, saved)
-    _told(passes, stages.begin(READ))
+    about = {"settings": settings.to_dict(), "leftout": __version__, "numpy": np.__version__}
     with collected_notes() as notes, one_thread():
+        saved = None
+        if state is True:
+            saved = State.private(parts.files, about)
+        elif state:
+            saved = State(Path(state), parts.files, about)
+        passes = Passes(engine, saved)
+        _told(passes, stages.begin(READ))
         work = Scaled.on(parts, settled, passes, n_jobs, stages)
         found = work.audit(notes, first, partial)
     stages.end()
