@@ -26,6 +26,8 @@ from leftout.tables.said.reading import Reading
 
 LEVELS = ["low", "mid", "high"]
 
+pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
+
 
 def mixed(rng, m):
     """Columns of all kinds, with gaps and marks."""

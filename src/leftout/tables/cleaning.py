@@ -222,7 +222,8 @@ def _nearly_written(
         return values
     if counts[stray].sum() > min(max(_STRAYS, _SHARE * cells), _MOST * cells):
         return None
-    coded = [_LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray)]
+    odd = [text for text, is_stray in zip(texts, stray, strict=True) if is_stray]
+    coded = [_LETTERED.fullmatch(text) is not None for text in odd]
     return None if sum(coded) > max(1.0, len(coded) / 2.0) else values
 
 
