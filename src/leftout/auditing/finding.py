@@ -111,8 +111,8 @@ def sized(
         note(why)
         if found is None or found.evidence_size is None or found.main is None:
             return tenth
-        rows = round(found.evidence_size / len(part) * m)
-        return Sized(rows, EVIDENCE, found.main.p_value, (len(found.sizes), found.n_rows))
+        size = round(found.evidence_size / len(part) * m)
+        return Sized(size, EVIDENCE, found.main.p_value, (len(found.sizes), found.n_rows))
     return Sized(group_sizes(smallest, asked, m, X.shape[1])[1], "given")
 
 
