@@ -611,6 +611,11 @@ def names_intervals():
 
 
 @case
+def names_chosen():
+    yield from names.chosen()
+
+
+@case
 def names_noise():
     yield from known.noise()
 

@@ -187,6 +187,7 @@ def trust(**changed):
         "p_drawn_in": 0.047,
         "notes": ["Comparison tables: a correlation is off by 0.14 on average."],
         "of_rows": REST + GROUP,
+        "over_sizes": (3, 5_000),
     }
     return Trust(**settled | changed)
 

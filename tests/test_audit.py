@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import replace
 from importlib import resources
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,16 @@ import leftout
 import leftout.tables.reading
 import paper_data
 from leftout import TableEncoder, audit, datasets
+from leftout.auditing import finding
 from leftout.auditing.findings import STATUSES, findings
+from leftout.auditing.settings import Settings
 from leftout.cli import main
 from leftout.files import plain
+from leftout.scale.run import run
+from leftout.solvers import SearchResult
+from leftout.solvers.base import as_history
 from leftout.tables.intake import proportional
+from leftout.wording import number
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
@@ -385,6 +392,59 @@ def test_findings_say_what_was_looked_at(found, table):
         assert answers[code].status == "not applicable"
     assert "was not tested" in less.summary() and less.trust.beyond_chance is None
     valid(less.to_dict())
+
+
+def test_a_size_that_evidence_chose_is_paid_for(monkeypatch, table):
+    """The p-value is that of all sizes among which it was chosen, and says so."""
+    chose = SimpleNamespace(
+        evidence_size=60, sizes=np.arange(15), n_rows=len(table), main=SimpleNamespace(p_value=0.04)
+    )
+    monkeypatch.setattr(finding, "evidence_size", lambda *args: (chose, "Size: chosen."))
+    evidence = audit(table, n_components=3, group_size="evidence", chance=19, runs=0).trust
+    assert (evidence.group_size, evidence.chosen) == (60, "evidence")
+    assert evidence.p_value == 0.04 and evidence.over_sizes == (15, len(table))
+    assert "(p = 0.04 over 15 sizes)" in evidence.told_chance
+    assert evidence.profile.chance["copula"].p_value != 0.04
+
+
+def test_comparisons_are_with_what_was_searched_alike(found):
+    """The group may come from a longer search than comparison tables are given."""
+    evidence = found.trust
+    at = evidence.profile.sizes == evidence.group_size
+    assert (
+        evidence.searched
+        == evidence.profile.disparities[at][0]
+        == found.to_dict()["trust"]["searched"]
+    )
+    assert evidence.parts.total == pytest.approx(evidence.searched)
+    longer = replace(evidence, partition=SimpleNamespace(disparity_=2 * evidence.searched))
+    said = f"One search of the table finds a loss {number(evidence.searched)} above the rest's; in "
+    for kind in ("copula", "gaussian"):
+        assert longer.told_against(kind).startswith(said)
+        assert longer.told_against(kind).endswith(
+            f" The group's, from a longer search, is {number(2 * evidence.searched)}."
+        )
+
+
+def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, table):
+    """The audit is about the best group it has seen, in everything that it says."""
+    poor = found.partition.labels_.astype(np.int8)
+    poor[np.flatnonzero(poor == 1)[:10]] = 0
+    poor[np.flatnonzero(found.partition.labels_ == 0)[:10]] = 1
+    assert found.stability.disparities.max() <= found.partition.disparity_ * (1 + 1e-6)
+
+    def missed(search, posed, X, size, wide):
+        result = SearchResult(labels=poor, history=as_history([0.0], [0]), stopped="early")
+        return clone(search).set_params(group_size=size).describe(X, posed.resized(1, size), result)
+
+    monkeypatch.setattr(finding, "found", missed)
+    answers = []
+    again = run(table, Settings(target="paid", **ASKED), partial=answers.append)
+    assert answers[0].partition.disparity_ < again.partition.disparity_
+    assert again.partition.disparity_ == pytest.approx(found.stability.disparities.max(), rel=1e-9)
+    assert again.partition.stopped_ == "another start"
+    assert again.trust.disparity == again.partition.disparity_
+    assert again.answer.fact == found.answer.fact
 
 
 def test_the_paragraph_answers_in_order(found):

@@ -90,7 +90,8 @@ def test_rare_values_explain_a_loss():
     found = trust(search(), X, **QUICK)
     assert found.verdict == "C" and found.p_cloud <= 0.05 < found.p_value
     assert found.parts.values.carriers == ["x5"]
-    assert "rare or uneven values of x5 explain it" in found.summary()
+    assert "rare or uneven values make the difference. " in found.told_verdict
+    assert "rare or uneven values of x5" in found.told_verdict
 
 
 def test_a_size_that_is_asked_for(planted):
@@ -141,6 +142,7 @@ def test_the_size_with_the_most_evidence():
     assert found.chosen == "evidence" and found.group_size == found.profile.evidence_size
     main = found.profile.main
     assert found.p_value == main.p_value == 0.05 and main.kind == "copula"
+    assert found.over_sizes == (5, 300)
     assert main.sizes.tolist() == found.profile.sizes.tolist() == [40, 56, 77, 108, 150]
     first, last = found.profile.evidence_range
     assert first <= found.group_size <= last
@@ -215,7 +217,7 @@ def test_few_tables_cannot_tell(planted):
     found = trust(search(), planted[0], chance=5, **ALONE | {"splits": 1})
     assert found.p_value == found.p_cloud == 1 / 6
     assert found.beyond_chance is None and found.verdict is None
-    assert found.parts.total == pytest.approx(found.disparity)  # these need no test
+    assert found.parts.total == pytest.approx(found.searched)  # these need no test
     says = "To judge takes 19 comparison tables, and there were 5: p is never below 0.17."
     assert found.told_chance == says and says in found.summary()
 
@@ -444,12 +446,14 @@ def test_the_summary_of_known_numbers():
     assert known().summary().splitlines() == [
         "Group: 20 of 200 rows, the worst-represented tenth. They lose 25 points. Its loss is "
         "1.25.",
-        "Why: Of 1.25 more than the rest lose, 0.25 any cloud of this spread, 0.5 rare or uneven "
-        "values (age and town) and 0.5 a structure of their own (age).",
-        "Verdict: A group of its own. Tables with the same values and correlations rarely lose as "
-        "much, and halves of the table, searched apart, agree on most of the rows.",
-        "Comparison tables: The loss exceeds the rest's by 1.25; in 39 tables with the same values "
-        "and correlations the same search finds 0.403 on average (p = 0.025).",
+        "Why: Searched alike, they lose 1.25 more than the rest: 0.25 any cloud of this spread, "
+        "0.5 rare or uneven values (age and town) and 0.5 a structure of their own (age).",
+        "Verdict: A group of its own (40 % of the loss). Tables with the same values rarely lose "
+        "as much, and halves of the table agree on most of the rows. Of the loss, 40 % is rare or "
+        "uneven values of age and town; 40 % is structure of its own; any cloud shows 20 %.",
+        "Comparison tables: One search of the table finds a loss 1.25 above the rest's; in 39 "
+        "tables with the same values and correlations the same search finds 0.403 on average "
+        "(p = 0.025).",
         "Other rows: On rows not searched, such groups lose 0.91 (0.81 to 1.01) more than the "
         "rest. Groups of halves of the table, searched apart, share 55 % of the rows that either "
         "leaves out (1 split): one group. 15 of 20 rows are members: left out in at least 80 % of "
@@ -488,8 +492,14 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
          "0.403 on average (p = 0.025)."),
         ({"tables": 100, "p_value": 3 / 101}, "copula", "finds 0.4 on average (p = 0.03, with ever "
          "more tables 0.0036 to 0.062)."),
-        ({"tables": 100, "p_value": 3 / 101, "chosen": "evidence"}, "copula",
-         "finds 0.4 on average (p = 0.03, with ever more tables 0.0036 to 0.062)."),
+        # a size that evidence chose: p over all sizes, or it is said that it is not
+        ({"tables": 100, "p_value": 3 / 101, "chosen": "evidence"}, "copula", "finds 0.4 on "
+         "average (p = 0.03, with ever more tables 0.0036 to 0.062, at this size alone)."),
+        ({"chosen": "evidence", "over_sizes": (15, 200)}, "copula", "(p = 0.025 over 15 sizes)."),
+        ({"chosen": "evidence", "over_sizes": (15, 150)}, "copula",
+         "(p = 0.025 over 15 sizes on 150 of the rows)."),
+        ({"partition": SimpleNamespace(disparity_=1.3)}, "copula",
+         "(p = 0.025). The group's, from a longer search, is 1.3."),
         ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
         ({"of_rows": 200}, "copula", "(p = 0.025)."),
         ({"p_cloud": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
@@ -499,7 +509,8 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
 )  # fmt: skip
 def test_what_is_said_of_comparison_tables(options, kind, ends):
     text = known(**options).told_against(kind)
-    assert text.startswith("The loss exceeds the rest's by 1.25; in ") and text.endswith(ends)
+    assert text.startswith("One search of the table finds a loss 1.25 above the rest's; in ")
+    assert text.endswith(ends)
 
 
 def test_what_is_said_of_tails_that_were_drawn_in():

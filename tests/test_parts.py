@@ -183,8 +183,12 @@ def test_parts_by_hand():
     ]
     assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
     assert found.told == (
-        "Of 1 more than the rest lose, 0.375 any cloud of this spread, 0.188 rare or uneven values "
-        "(b and c) and 0.438 a structure of their own (a and d)."
+        "Searched alike, they lose 1 more than the rest: 0.375 any cloud of this spread, 0.188 "
+        "rare or uneven values (b and c) and 0.438 a structure of their own (a and d)."
+    )
+    assert found.told_shares == (
+        "Of the loss, 44 % is structure of its own; any cloud shows 38 %; rare or uneven values of "
+        "b and c add 19 %."
     )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
@@ -207,11 +211,33 @@ def test_a_part_may_be_below_zero():
     found = Parts.of(0.5, SPLIT / 2, (0.375, CLOUD), (0.5625, VALUES), list("abcd"), None, 0.9)
     assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
     # a small part is not pinned on columns, nor is the cloud's; rare values are those of these rows
-    assert found.values.carriers == ["b", "c"] and found.unusual == ["c", "d"]
+    assert [each.column for each in found.values.columns[:2]] == ["b", "c"]
+    assert found.values.carriers == ["c", "d"]
     assert found.told == (
-        "Of 0.5 more than the rest lose, 0.375 any cloud of this spread, 0.188 rare or uneven "
-        "values (c and d) and -0.0625 a structure of their own."
+        "Searched alike, they lose 0.5 more than the rest: 0.375 any cloud of this spread, 0.188 "
+        "rare or uneven values (c and d) and -0.0625 a structure of their own."
     )
+
+
+@pytest.mark.parametrize(
+    ("losses", "says"),
+    [
+        ((0.60, 0.33, 0.03), "Most of the loss, 62 %, is what any cloud shows; rare or uneven "
+         "values of b add 34 %; 3 % is structure of its own."),
+        ((0.1, 0.1, 0.8), "Most of the loss, 80 %, is structure of its own; any cloud shows 10 %; "
+         "rare or uneven values of b add 10 %."),
+        # a part below zero is no part, and what is left is all of it
+        ((1.1, -0.02, -0.08), "All of the loss is what any cloud shows."),
+        ((0.7, 0.4, -0.1), "Most of the loss, 70 %, is what any cloud shows; rare or uneven "
+         "values of b add 40 %."),
+        ((-0.2, 0.1, 0.05), ""),
+    ],
+)  # fmt: skip
+def test_the_sentence_follows_the_shares(losses, says):
+    by_feature = np.outer(losses, [0.0, 1.0])
+    found = Parts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
+                  p_cloud=None, p_values=0.05)  # fmt: skip
+    assert found.told_shares == says
 
 
 def test_parts_without_columns():
@@ -253,21 +279,13 @@ def test_verdict_on_both_sides_of_every_threshold(p_values, p_cloud, overlap, le
 
 
 def test_what_verdicts_say():
-    assert VERDICTS["A"].told(["x"]) == (
-        "Tables with the same values and correlations rarely lose as much, and halves of the "
-        "table, searched apart, agree on most of the rows."
-    )
-    assert VERDICTS["B"].told([]) == (
-        "Tables with the same values and correlations rarely lose as much, but halves of the table "
-        "point to different rows: who belongs is uncertain."
-    )
-    says = (
-        "Tables with the same values lose as much; bell-shaped ones with the same correlations do "
-        "not: rare or uneven values of {} explain it."
-    )
-    assert VERDICTS["C"].told(["age", "town"]) == says.format("age and town")
-    assert VERDICTS["C"].told([]) == says.format("single columns")
-    assert VERDICTS["D"].told([]) == (
-        "Any cloud with these correlations has an edge that loses as much: nothing marks these "
-        "rows as a group."
-    )
+    assert {letter: one.says for letter, one in VERDICTS.items()} == {
+        "A": "Tables with the same values rarely lose as much, and halves of the table agree on "
+        "most of the rows.",
+        "B": "Tables with the same values rarely lose as much, but halves of the table point to "
+        "different rows: who belongs is uncertain.",
+        "C": "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
+        "values make the difference.",
+        "D": "Any cloud with these correlations has an edge that loses as much: nothing marks a "
+        "group.",
+    }

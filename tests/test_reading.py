@@ -140,7 +140,7 @@ def test_what_folded_sections_say_they_hold():
     ]
     assert "known" not in other and "algorithms" not in other
     assert gists(data | {"held_out": None})["real"] == (
-        "A group of its own; tables with the same values: p = 0.025"
+        "A group of its own (40 % of the loss); tables with the same values: p = 0.025"
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition, datasets
+from leftout.checks import Refusal
 from leftout.explain import returning
 from leftout.explain.returning import sentence_returns
 from leftout.tables.columns import columns_of
@@ -85,20 +86,22 @@ def test_the_larger_p_value_counts():
 
 def test_halves_that_are_too_small_say_nothing():
     found, X, table = described(40, 8)
-    few = sentence_returns(found, X, columns_of(table), np.random.default_rng(0))
-    assert few is None
+    with pytest.raises(Refusal, match="of the other's 20 rows; to judge it takes 5 inside"):
+        sentence_returns(found, X, columns_of(table), np.random.default_rng(0))
     # no dimension is left out of a half
     flat = np.zeros((60, 3))
     flat[:30, 0], flat[0, 1], flat[1, 2] = np.arange(30), 1.0, 1.0
     found = MaxDisparityPartition(2, group_size=6, min_group_size=1, random_state=0).fit(flat)
     raw = columns_of(pd.DataFrame({"a": np.arange(60) % 4}))
-    assert sentence_returns(found, flat, raw, np.random.default_rng(0)) is None
+    with pytest.raises(Refusal):
+        sentence_returns(found, flat, raw, np.random.default_rng(0))
 
 
 def test_nothing_that_varies_describes_nobody():
     found, X, _ = described()
     table = columns_of(pd.DataFrame({"one": ["x"] * 480}))
-    assert sentence_returns(found, X, table, np.random.default_rng(0)) is None
+    with pytest.raises(Refusal):
+        sentence_returns(found, X, table, np.random.default_rng(0))
 
 
 def test_the_same_generator_gives_the_same_answer():

@@ -6,9 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import naive
 import tolerances
+from leftout import MaxDisparityPartition, datasets
 from leftout.core.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
 from leftout.core.problem import Problem
 from leftout.core.tracking import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
@@ -351,3 +353,32 @@ def test_sorting_refuses_what_makes_no_sense(mixed):
         run(Sorting(), problem(mixed, 3, 30, size=50))
     with pytest.raises(ValueError, match=r"split='hafl' is not known.*Did you mean 'half'\?"):
         run(Sorting(split="hafl"), problem(mixed, 3, 30))
+
+
+def test_starts_that_disagree_are_followed_by_more(monkeypatch):
+    """Where the best ends are one group nothing changes; elsewhere the better of two searches."""
+    import leftout.solvers.ascending as ascending
+
+    counts = []
+    climbing = ascending.line
+
+    def line(problem, slope, size, climbs, *more):
+        counts.append(climbs)
+        return climbing(problem, slope, size, climbs, *more)
+
+    monkeypatch.setattr(ascending, "line", line)
+    X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    clear = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
+    assert clear.starts_agree_ and sum(counts) == 200
+    counts.clear()
+    # nothing but noise: many groups lose about as much
+    X = np.random.default_rng(0).standard_normal((600, 30))
+    noise = [
+        MaxDisparityPartition(12, group_size=60, random_state=0, solver=Alternating(n_starts=n))
+        for n in (80, 79)
+    ]
+    more, few = (search.fit(X) for search in noise)
+    assert counts == [40, 40, 40, 40, 79]
+    assert more.starts_agree_ is False and few.starts_agree_ is None
+    monkeypatch.setattr(ascending, "_same_best", lambda ends: True)
+    assert more.disparity_ >= clone(more).fit(X).disparity_

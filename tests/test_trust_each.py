@@ -71,7 +71,7 @@ def test_each_planted_group_is_a_group_of_its_own(weighed, found):
     for label, each in enumerate(weighed, start=1):
         assert each.partition.disparity_ == found.disparities_[label - 1]
         assert (each.membership.group == (found.labels_ == label)).all()
-        np.testing.assert_allclose(each.parts.total, found.disparities_[label - 1])
+        np.testing.assert_allclose(each.parts.total, each.searched)
         np.testing.assert_allclose(each.parts.by_feature.sum(), found.disparities_[label - 1])
         assert each.held_out.gap.low > 0.0 and each.held_out.splits == 3
         assert each.stability.mean > 0.9 and len(each.stability.labels) == 5

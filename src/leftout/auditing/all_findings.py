@@ -45,7 +45,7 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
     if found.several is None:
         of_group = findings(
             found.partition, found.trust, found.stability, found.explanation, found.returns,
-            found.mitigation, intake, skipped,
+            found.mitigation, intake, skipped, found.no_returns,
         )  # fmt: skip
         of_costs = _of_costs(paid, guessed[0] if guessed else Judged(), intake, skipped)
         return replace(found, findings=[*of_group, *of_names, *of_costs, *of_table])

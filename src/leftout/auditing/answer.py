@@ -22,8 +22,20 @@ from leftout.search.left_out import LeftOut, told_points
 from leftout.search.names import NamedGroup, NamedGroups
 from leftout.tables.conditions import Mask
 
-# Findings that change how to read the answer: under which status they are said with it.
-_MIND = {"T001": FOUND, "T002": FOUND, "T005": FOUND, "T007": FOUND, "S003": NOT_FOUND}
+# Findings that would change what a reader does, most serious first: under which status they are
+# said with the answer, and how that begins where the detail does not say it; so many at the most.
+_MIND = {
+    "A002": (FOUND, "A searched column stands for a sensitive one."),
+    "T005": (FOUND, ""),
+    "S001": (NOT_FOUND, "Searches from other starts find other groups."),
+    "T007": (FOUND, ""),
+    "T001": (FOUND, ""),
+    "T002": (FOUND, ""),
+    "S003": (NOT_FOUND, "The group is another when the target is kept out of the encoding."),
+    "B001": (NOT_FOUND, "Who belongs is uncertain."),
+    "T004": (FOUND, "Values may stand for something else."),
+}
+_MOST_MIND = 4
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
@@ -97,8 +109,11 @@ def answer_of(
 
 
 def minded(findings: Sequence[Finding]) -> list[str]:
-    """Findings that change how to read the answer."""
-    return [f.detail for f in findings if _MIND.get(f.code) == f.status]
+    """Findings that would change what a reader does, most serious first."""
+    order = list(_MIND)
+    serious = [f for f in findings if f.code in _MIND and _MIND[f.code][0] == f.status]
+    serious.sort(key=lambda f: order.index(f.code))
+    return [f"{_MIND[f.code][1]} {f.detail}".lstrip() for f in serious[:_MOST_MIND]]
 
 
 def headline(group: LeftOut, sampled: bool = False) -> str:
@@ -137,13 +152,14 @@ def _f1(covered: Mask, group: Mask) -> float:
 
 
 def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
-    """The names that cover the group or, where they fail, a sentence."""
+    """Names that cover half of the group or a sentence that describes it, whichever fits better."""
     names, covered = covering(named, group)
-    sentence, f1 = told.sentence, _f1(covered, group)
-    if sentence is not None and sentence.describes and sentence.f1 > f1:
-        return _described(sentence, told)
-    inside = int(np.sum(covered & group))
-    if names and inside >= _COVER * group.sum():
+    sentence, inside = told.sentence, int(np.sum(covered & group))
+    cover = bool(names) and inside >= _COVER * group.sum()
+    if sentence is not None and sentence.describes:
+        if not cover or sentence.f1 > _f1(covered, group):
+            return _described(sentence, told)
+    if cover:
         conditions = joined([name.condition for name in names])
         return named_so(conditions, inside / group.sum(), inside / covered.sum())
     if sentence is not None:

@@ -17,7 +17,8 @@ from leftout.running import Report, note
 from leftout.search.partition import MaxDisparityPartition
 from leftout.search.pose import Posed
 from leftout.search.sizes import TENTH, check_size, default_smallest, group_sizes, worst_tenth
-from leftout.solvers import Alternating
+from leftout.solvers import Alternating, SearchResult
+from leftout.solvers.base import as_history
 
 # What would take long on many rows is done on so many.
 FEW_ROWS = 5_000
@@ -25,16 +26,23 @@ FEW_ROWS = 5_000
 _STARTS, _CHEAP = 600, 8_192
 # The group does not depend on the seed of an audit: its search always starts from here.
 FIXED = 0
+# A disparity that is larger by less than this share is as large.
+_BETTER = 1e-6
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Sized:
-    """How many rows the group is to have (None: as the search likes), and how that came about."""
+    """How many rows the group is to have (None: as the search likes), and how that came about.
+
+    Where evidence chose among sizes: its p-value, how many sizes that covers, and on how many rows.
+    """
 
     rows: int | None
     chosen: str  # "tenth", "evidence", "given", "free"
+    p_value: float | None = None
+    over_sizes: tuple[int, int] | None = None
 
 
 def components(posed: Posed, asked: int | float) -> int:
@@ -99,9 +107,12 @@ def sized(
     if asked == EVIDENCE:
         part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
         search = on_fewer(search, part, m)
-        chosen, why = evidence_size(search, part, settings.chance, report)
+        found, why = evidence_size(search, part, settings.chance, report)
         note(why)
-        return tenth if chosen is None else Sized(round(chosen / len(part) * m), EVIDENCE)
+        if found is None or found.evidence_size is None or found.main is None:
+            return tenth
+        size = round(found.evidence_size / len(part) * m)
+        return Sized(size, EVIDENCE, found.main.p_value, (len(found.sizes), found.n_rows))
     return Sized(group_sizes(smallest, asked, m, X.shape[1])[1], "given")
 
 
@@ -120,6 +131,23 @@ def found(
         smallest, _ = group_sizes(None, size, *X.shape)
     group = thorough._fit_posed(X, posed.resized(smallest, size))
     return group.set_params(solver=search.solver)
+
+
+def best_seen(
+    found: MaxDisparityPartition, posed: Posed, X: pd.DataFrame, runs: Stability
+) -> MaxDisparityPartition:
+    """The group, or a better one of the same size that a search from another start has found."""
+    best = int(np.argmax(runs.disparities))
+    disparity = float(runs.disparities[best])
+    if disparity <= found.disparity_ + _BETTER * abs(found.disparity_):
+        return found
+    result = SearchResult(
+        labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start",
+        agreed=False,
+    )  # fmt: skip
+    size = found.left_out_.size
+    smallest, _ = group_sizes(None, size, *X.shape)
+    return clone(found).describe(X, posed.resized(smallest, size), result)
 
 
 def papers(

@@ -70,12 +70,14 @@ def findings(
     mended: Mitigation,
     intake: Intake,
     skipped: str = "",
+    no_returns: str = "",
 ) -> list[Finding]:
     """The questions of an audit, in the order in which people ask them.
 
-    ``skipped``: why there is no evidence, where none was asked for.
+    ``skipped``: why there is no evidence, where none was asked for; ``no_returns``: why sentences
+    from halves of the rows could not be judged.
     """
-    told_group = questions(partition, trust, stability, told, returns, intake, skipped)
+    told_group = questions(partition, trust, stability, told, returns, intake, skipped, no_returns)
     return [*told_group, mended_finding(mended)]
 
 
@@ -87,6 +89,7 @@ def questions(
     returns: ComesBack | None,
     intake: Intake,
     skipped: str = "",
+    no_returns: str = "",
 ) -> list[Finding]:
     """Those about one group, whatever is done about it."""
     return [
@@ -95,7 +98,7 @@ def questions(
         *_returning(trust, skipped),
         *_starts(stability, skipped),
         _sentence(told),
-        _sentence_returns(returns, told, skipped),
+        _sentence_returns(returns, told, skipped or no_returns),
         _aligned(told, intake.sensitive, intake.proxies),
         _outcome(told),
         *([_encodings(told), _same_group(told)] if intake.encoder.encoding == "target" else []),
@@ -203,11 +206,11 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
     ]
 
 
-def _sentence_returns(returns: ComesBack | None, told: Explanation, skipped: str) -> Finding:
+def _sentence_returns(returns: ComesBack | None, told: Explanation, why_not: str) -> Finding:
     code, title = "E002", "Rows that a sentence from one half describes are left out in the other"
     if returns is None:
-        why = told.told_sentence if told.sentence is None else skipped
-        return Finding(code, NOT_RUN, title, why or "Halves of the rows are too small for that.")
+        why = told.told_sentence if told.sentence is None else why_not
+        return Finding(code, NOT_RUN, title, why or "Halves of the rows were not compared.")
     return Finding(code, answer(returns.holds), title, returns.told)
 
 

@@ -9,6 +9,7 @@ from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer, more_tables
 from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
+from leftout.core.losses import WIDE
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.telling import FEWEST_TABLES
 from leftout.evidence.weighing import TABLES, weighed
@@ -100,10 +101,10 @@ def group_findings(
     named: NamedGroups | None, known: KnownGroups | None, intake: Intake, skipped: str = ""
 ) -> list[Finding]:
     """Is a group left out that can be named, or one that is known?"""
-    return [_named(named, skipped), _known(known, intake, skipped)]
+    return [_named(named, intake.X.shape, skipped), _known(known, intake, skipped)]
 
 
-def _named(named: NamedGroups | None, skipped: str) -> Finding:
+def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> Finding:
     code, title = "N001", "A group that can be named is left out"
     if named is None:
         return Finding(code, NOT_RUN, title, skipped)
@@ -113,6 +114,11 @@ def _named(named: NamedGroups | None, skipped: str) -> Finding:
         needs = (
             f"Whether a name stands out takes {FEWEST_TABLES} comparison tables. {more_tables()}"
         )
+        if min(shape) > WIDE:
+            needs = (
+                f"Whether a name stands out was not tested: with more than {WIDE} features (there "
+                f"are {shape[1]:,}) that takes too long. Leave columns aside: {asking('drop')}."
+            )
         return Finding(code, NOT_RUN, title, f"{named.told_leading} {needs}")
     return Finding(code, answer(named.left_out), title, named.told_leading)
 

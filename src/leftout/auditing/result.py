@@ -77,6 +77,8 @@ class Audit:
         How a prediction that is there errs on both sides, and on groups (``others``).
     returns : ComesBack or None
         Whether a sentence from half of the rows describes left-out ones in the other half.
+    no_returns : str
+        Why that could not be judged, where it was tried.
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -130,6 +132,7 @@ class Audit:
     chunks: Chunks | None = None
     several: Several | None = None
     blanks: Blanks | None = None
+    no_returns: str = ""
 
     @property
     def left_out_groups(self) -> list[GroupAudit]:
@@ -294,9 +297,9 @@ class Audit:
                 **{
                     key: evidence.get(key)
                     for key in (
-                        "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict",
-                        "verdict_name", "verdict_says", "cross_fitted", "membership",
-                        "evidence_size", "evidence_range",
+                        "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "over_sizes",
+                        "searched", "verdict", "verdict_name", "verdict_says", "cross_fitted",
+                        "membership", "evidence_size", "evidence_range",
                     )
                 },
                 "disparity": None if self.trust is None else self.trust.disparity,

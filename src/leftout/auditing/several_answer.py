@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leftout.auditing.answer import Answer, minded, told_fair
 from leftout.auditing.findings import Finding
@@ -28,8 +29,17 @@ def several_answer(
         why=_why(groups),
         returns=_returns(groups),
         cost=_cost(groups, mended, harm),
-        mind=minded(findings),
+        mind=minded([*findings, *_of_each(groups)]),
     )
+
+
+def _of_each(groups: Sequence[GroupAudit]) -> list[Finding]:
+    """The groups' findings, with the group in each detail."""
+    return [
+        replace(finding, detail=f"Group {each.label}: {finding.detail}")
+        for each in groups
+        for finding in each.findings
+    ]
 
 
 def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
@@ -67,8 +77,8 @@ def _verdict(group: GroupAudit) -> str:
     assert group.trust is not None
     name = group.trust.verdict_name or "not tested"
     if group.trust.verdict == "C" and group.trust.parts is not None:
-        columns = [as_name(column) for column in group.trust.parts.unusual]
-        name += f" of {listed(columns)}" if columns else ""
+        columns = [as_name(column) for column in group.trust.parts.values.carriers]
+        name += f", in {listed(columns)}" if columns else ""
     return f"group {group.label}: {name}"
 
 

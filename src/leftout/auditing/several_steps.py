@@ -51,7 +51,7 @@ def audit_groups(work: Work, notes: list[str], first: Tell = None, partial: Tell
         size = None if plan.sizes is None else Sized(plan.sizes[0], plan.chosen)
         return work.audit(notes, first, partial, size)
     start = work.started(_found(work, plan), None, work.mended, notes, plan.counted, plan.chosen)
-    return work.answered(start, plan.chosen, first, partial)
+    return work.answered(start, Sized(None, plan.chosen), first, partial)
 
 
 def _planned(work: Work, report: Report) -> _Plan:

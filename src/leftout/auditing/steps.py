@@ -15,6 +15,7 @@ from leftout import explain
 from leftout.auditing import finding
 from leftout.auditing.algorithms import compared
 from leftout.auditing.all_findings import with_findings
+from leftout.auditing.finding import FIXED
 from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.groups import named_and_known
 from leftout.auditing.harm import Costs, costs, more_groups
@@ -35,13 +36,14 @@ from leftout.auditing.stages import (
     QUICK,
     TRUST,
 )
-from leftout.checks import generator
+from leftout.checks import Refusal, generator
 from leftout.core.losses import WIDE
 from leftout.downstream.aims import GROUP
+from leftout.evidence.chance import Task
 from leftout.evidence.counting import HowMany
 from leftout.evidence.repeats import find_repeats
 from leftout.evidence.stability import Stability, agreement
-from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, trust
+from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, other_starts, trust
 from leftout.evidence.trusting_each import trust_each
 from leftout.explain import Explanation
 from leftout.explain.returning import sentence_returns
@@ -149,17 +151,16 @@ class Work:
         begin, asked = self.stages.begin, self.settings
         report, stability = begin(FIND), None
         if asked.preset == "paper":
-            stability, chosen = self._papers_runs(report), "free"
+            stability, size = self._papers_runs(report), finding.Sized(None, "free")
             found = finding.papers(self.search, self.X, stability)
         else:
             size = size or finding.sized(
                 self.search, self.posed.problem.d, self.X, self.rows, asked, report
             )
             found = finding.found(self.search, self.posed, self.X, size.rows, self.wide)
-            chosen = size.chosen
         with one_thread(self.wide and self.X.size <= SMALL):
             start = self.started(found, stability, self.mended, notes)
-        return self.answered(start, chosen, first, partial)
+        return self.answered(start, size, first, partial)
 
     def started(
         self,
@@ -215,13 +216,13 @@ class Work:
     def answered(
         self,
         start: Audit,
-        chosen: str,
+        size: finding.Sized,
         first: Callable[[Audit], None] | None = None,
         partial: Callable[[Audit], None] | None = None,
     ) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole.
 
-        ``chosen``: how the groups came to their sizes.
+        ``size``: how the groups came to their sizes.
         """
         asked = self.settings
         skipped = PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
@@ -231,12 +232,12 @@ class Work:
         for tell in (first, partial):
             if tell is not None:
                 tell(answered)
-        return self._weighed_up(start, chosen, skipped, partial)
+        return self._weighed_up(start, size, skipped, partial)
 
     def _weighed_up(
         self,
         start: Audit,
-        chosen: str,
+        size: finding.Sized,
         skipped: str,
         partial: Callable[[Audit], None] | None,
     ) -> Audit:
@@ -247,8 +248,17 @@ class Work:
                 partial(with_findings(now, paid, [], NOT_YET))
             return now
 
-        found, asked, begin = start.looked_at, self.settings, self.stages.begin
+        asked, begin = self.settings, self.stages.begin
         n_jobs, alone = self.search.n_jobs, start.several is None
+        runs = None
+        if alone and not skipped and self._whole and start.chunks is None:
+            runs = self._other_starts(start.looked_at)
+            better = start.looked_at
+            if runs is not None:
+                better = finding.best_seen(start.looked_at, self.posed, self.X, runs)
+            if better is not start.looked_at:
+                start = self.started(better, None, self.mended, start.notes)
+        found = start.looked_at
         named, known = named_and_known(
             found, self.intake, asked, finding.few_of(self.rows), self.wide, n_jobs, begin(NAME)
         )
@@ -266,14 +276,17 @@ class Work:
         now = so_far(replace(now, harm=paid.harm), paid)
         report = begin(TRUST)
         if not skipped:
-            evidence = self._believed(now, chosen, report)
+            evidence = self._believed(now, size, report, runs)
             several = now.several and now.several.weighed(evidence)
             now = replace(now, trust=evidence[0], stability=evidence[0].stability, several=several)
         if alone and not skipped:
-            returns = sentence_returns(
-                found, self.intake.X, self.intake.telling, generator(asked.random_state)
-            )
-            now = so_far(replace(now, returns=returns), paid)
+            rng = generator(asked.random_state)
+            try:
+                returns = sentence_returns(found, self.intake.X, self.intake.telling, rng)
+                now = replace(now, returns=returns)
+            except Refusal as error:
+                now = replace(now, no_returns=str(error))
+            now = so_far(now, paid)
             now = replace(now, explanation=self._again(found, now, report))
         if alone:
             compares = compared(self.search, self.posed, self.X, self.rows, begin(COMPARE))
@@ -302,7 +315,18 @@ class Work:
             return None
         return agreement(clone(self.search), self.X, runs=asked.runs, progress=report)
 
-    def _believed(self, now: Audit, chosen: str, report: Report) -> list[Trust]:
+    def _other_starts(self, found: MaxDisparityPartition) -> Stability | None:
+        """Searches from other starts, always the same: a better group that they find is taken."""
+        runs = self.effort.runs
+        if runs < 2:
+            return None
+        task = Task.of(clone(self.search).set_params(random_state=FIXED), self.part, sized=True)
+        rngs = task.rngs[2].spawn(3)[2].spawn(runs)
+        return other_starts(task, found.left_out_.size, rngs, Steps(runs, None))
+
+    def _believed(
+        self, now: Audit, size: finding.Sized, report: Report, runs: Stability | None
+    ) -> list[Trust]:
         """What explains the loss of each group, whether it comes back, and who belongs."""
         found, effort = now.looked_at, self.effort
         how: dict[str, Any] = {
@@ -317,16 +341,19 @@ class Work:
             everyone = None if self._whole else self.X
             weighed = trust_each(search, self.part, found=found, everyone=everyone, **how)
         elif self._whole:
-            size = found.left_out_.size
-            weighed = [trust(self.search, self.part, group_size=size, found=found, **how)]
+            how |= {"group_size": found.left_out_.size, "stability": runs}
+            weighed = [trust(self.search, self.part, found=found, **how)]
         else:
             search = clone(self.search).set_params(min_group_size=None)
             share, everyone = found.left_out_.share, (self.X, found)
             weighed = [trust(search, self.part, group_size=share, everyone=everyone, **how)]
         sources = self.intake.sources
+        over: dict[str, Any] = {}
+        if size.p_value is not None:  # the evidence has chosen among sizes already
+            over = {"p_value": size.p_value, "over_sizes": size.over_sizes}
         return [
             replace(
-                each, of_rows=len(self.X), chosen=chosen,
+                each, of_rows=len(self.X), chosen=size.chosen, **over,
                 parts=None if each.parts is None else each.parts.named(sources),
             )
             for each in weighed

@@ -87,13 +87,18 @@ class Against(NamedTuple):
     def parts(
         self, disparity: float, split: Array | None, size: int, names: Sequence[str]
     ) -> Parts | None:
-        """The group's loss beyond the rest's in three parts; None without tables of both kinds."""
+        """A disparity in three parts; None without tables of both kinds.
+
+        ``disparity`` is what a search alike finds in the table; ``split`` is that of the group that
+        is told of, in whose proportions it is split.
+        """
         if set(self.chance) != set(KINDS):
             return None
         cloud, values = (
             (float(each.mean[np.searchsorted(each.sizes, size)]), each.by_feature)
             for each in (self.chance["gaussian"], self.chance["copula"])
         )
+        split = mean_split([split], disparity)
         return Parts.of(disparity, split, cloud, values, names, self.p_cloud, self.p_value)
 
 

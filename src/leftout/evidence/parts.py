@@ -1,6 +1,7 @@
 """Why the group loses: three parts of its loss, and the columns that carry each.
 
-With ``D`` the disparity at the group's size, ``N_cloud`` what the same search finds on average in
+With ``D`` the disparity that a search finds at the group's size, ``N_cloud`` what the same search,
+with the same effort, finds on average in
 bell-shaped tables (same mean and covariance) and ``N_values`` in tables with the same values as
 well,
 
@@ -53,17 +54,17 @@ class Part(Told):
         tables with the same values for the two others. None where that was not needed.
     columns : list of Carrier
         The columns that carry it, most first; all of them.
+    share : float
+        Of the whole loss.
+    carriers : list of str
+        The few columns that are named for it, wherever it is told.
     """
 
     loss: float
     p_value: float | None
     columns: list[Carrier]
-    share: float  # of the whole loss
-
-    @property
-    def carriers(self) -> list[str]:
-        """The few columns that carry most of it."""
-        return _leading(self.columns)
+    share: float
+    carriers: list[str]
 
 
 def _leading(columns: Sequence[Carrier]) -> list[str]:
@@ -143,22 +144,22 @@ class Parts:
 
     def _part(self, place: int, p_value: float | None) -> Part:
         loss = float(self.losses[place])
-        share = loss / self.total if self.total else 0.0
-        return Part(loss=loss, p_value=p_value, columns=self._carriers(place), share=share)
-
-    def _carriers(self, place: int) -> list[Carrier]:
-        return [] if self.by_feature is None else self._ranked(self.by_feature[place])
-
-    @property
-    def unusual(self) -> list[str]:
-        """The few columns whose rare or uneven values these rows lose by.
-
-        Other rows of comparison tables may lose by others: where these rows have hardly a structure
-        of their own, all that they lose beyond any cloud is counted.
-        """
-        if self.by_feature is None or self.losses[2] > _SHARE * self.total:
-            return self.values.carriers
-        return _leading(self._ranked(self.by_feature[1] + self.by_feature[2]))
+        columns: list[Carrier] = []
+        leading: list[str] = []
+        if self.by_feature is not None:
+            columns = self._ranked(self.by_feature[place])
+            leading = _leading(columns)
+            if place == 1 and self.losses[2] <= _SHARE * self.total:
+                # Other rows of comparison tables may lose by other columns: where these rows have
+                # hardly a structure of their own, all that they lose beyond any cloud is counted.
+                leading = _leading(self._ranked(self.by_feature[1] + self.by_feature[2]))
+        return Part(
+            loss=loss,
+            p_value=p_value,
+            columns=columns,
+            share=loss / self.total if self.total else 0.0,
+            carriers=leading,
+        )
 
     def _ranked(self, by_feature: Array) -> list[Carrier]:
         """Columns by what they add, most first."""
@@ -174,11 +175,37 @@ class Parts:
         words = []
         for key, part in self.each().items():
             text = f"{number(part.loss, self.total)} {CALLED[key]}"
-            carriers: list[str] = {"cloud": [], "values": self.unusual, "own": part.carriers}[key]
-            if part.loss > _SHARE * abs(self.total) and carriers:
-                text += f" ({listed([as_name(name) for name in carriers])})"
+            if key != "cloud" and part.loss > _SHARE * abs(self.total) and part.carriers:
+                text += f" ({listed([as_name(name) for name in part.carriers])})"
             words.append(text)
-        return f"Of {number(self.total)} more than the rest lose, {listed(words)}."
+        return (
+            f"Searched alike, they lose {number(self.total)} more than the rest: {listed(words)}."
+        )
+
+    @property
+    def told_shares(self) -> str:
+        """One sentence: how large each part is, the largest first; nothing where nothing is lost.
+
+        Where a part is below zero, the others may be more than the whole, and are called all of it.
+        """
+        columns = [as_name(name) for name in self.values.carriers]
+        uneven = "rare or uneven values" + (f" of {listed(columns)}" if columns else "")
+        shares = {key: round(100 * part.share) for key, part in self.each().items()}
+        words = {  # of the largest part, and of another
+            "cloud": ("is what any cloud shows", f"any cloud shows {shares['cloud']} %"),
+            "values": (f"is {uneven}", f"{uneven} add {shares['values']} %"),
+            "own": ("is structure of its own", f"{shares['own']} % is structure of its own"),
+        }
+        ranked = sorted((key for key in words if shares[key] > 0), key=lambda key: -shares[key])
+        if self.total <= 0.0 or not ranked:
+            return ""
+        first, *others = ranked
+        share = f"{shares[first]} %"
+        head = f"Most of the loss, {share}," if shares[first] > 50 else f"Of the loss, {share}"
+        if shares[first] >= 100:
+            head = "All of the loss"
+        each = [f"{head} {words[first][0]}", *(words[key][1] for key in others)]
+        return f"{'; '.join(each)}."
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from leftout.core.ranks import LEVEL, can_tell, told_p
 from leftout.evidence import verdicts
 from leftout.evidence.looks import drawing_interval
 from leftout.files import Told
 from leftout.search.sizes import TENTH
-from leftout.wording import as_name, counted, number
+from leftout.wording import counted, number
 
 if TYPE_CHECKING:
     from leftout.evidence.profiles import Profile
@@ -42,11 +44,17 @@ class Weighed(Told):
         p_drawn_in: float | None
         notes: list[str]
         of_rows: int | None
+        over_sizes: tuple[int, int] | None
 
     @property
     def disparity(self) -> float:
         """Best disparity at the group's size."""
         return float(self.partition.disparity_)
+
+    @property
+    def searched(self) -> float:
+        """The table's disparity, searched with the effort that comparison tables are."""
+        return float(np.interp(self.group_size, self.profile.sizes, self.profile.disparities))
 
     @property
     def by_chance(self) -> float | None:
@@ -90,14 +98,19 @@ class Weighed(Told):
                 f"What explains the loss was not tested: that takes {FEWEST_TABLES} comparison "
                 "tables of each kind, and halves of the rows."
             )
-        columns = [] if self.parts is None else self.parts.unusual
-        return found.told([as_name(name) for name in columns])
+        shares = "" if self.parts is None else self.parts.told_shares
+        return f"{found.says} {shares}".strip()
 
     @property
     def verdict_name(self) -> str | None:
-        """A few words for it."""
+        """A few words for it; with the share of the loss that it is about, where that is small."""
         found = self._verdict
-        return None if found is None else found.name
+        if found is None:
+            return None
+        if found.part is None or self.parts is None or self.parts.total <= 0.0:
+            return found.name
+        share = max(self.parts.each()[found.part].share, 0.0)
+        return found.name if share > 0.5 else f"{found.name} ({100 * share:.0f} % of the loss)"
 
     def told_against(self, kind: str) -> str:
         """How far comparison tables of a kind come: how many, what they lose, the p-value."""
@@ -105,24 +118,31 @@ class Weighed(Told):
         if main is None:
             return f"The table was not compared with {CALLED[kind]}."
         tables = f"{main.surrogates} {CALLED[kind]}"
-        there = number(main.mean_at(self.group_size) or 0.0, self.disparity)
+        there = number(main.mean_at(self.group_size) or 0.0, self.searched)
         text = (
-            f"The loss exceeds the rest's by {number(self.disparity)}; in {tables} the same search "
-            f"finds {there} on average"
+            f"One search of the table finds a loss {number(self.searched)} above the rest's; in "
+            f"{tables} the same search finds {there} on average"
         )
         p = self.p_value if kind == "copula" else self.p_cloud
-        if p is None:
-            return f"{text}."
-        return f"{text} ({told_p(p)}{self._how_exact(kind, p, main.surrogates)})."
+        if p is not None:
+            text += f" ({told_p(p)}{self._how_exact(kind, p, main.surrogates)})"
+        longer = number(self.disparity)
+        if self.disparity > self.searched and longer != number(self.searched):
+            text += f". The group's, from a longer search, is {longer}"
+        return f"{text}."
 
     def _how_exact(self, kind: str, p: float, tables: int) -> str:
         """What else to know of a p-value: sizes, rows, and how exact it is."""
         more = ""
-        if kind == "copula" and self.chosen == "evidence" and self.profile.evidence is not None:
-            more += f" over {counted(len(self.profile.sizes), 'size')}"
+        if kind == "copula" and self.over_sizes is not None:
+            sizes, rows = self.over_sizes
+            on = f" on {rows:,} of the rows" if rows < self.profile.n_rows else ""
+            more += f" over {counted(sizes, 'size')}{on}"
         elif tables >= 99:
             _, low, high = drawing_interval(round(p * (1 + tables)) - 1, tables)
             more += f", with ever more tables {number(low, digits=2)} to {number(high, digits=2)}"
+        if self.chosen == "evidence" and (kind != "copula" or self.over_sizes is None):
+            more += ", at this size alone"
         if self.of_rows is not None and self.of_rows > self.profile.n_rows:
             more += f", on {self.profile.n_rows:,} of the rows"
         return more

@@ -65,7 +65,8 @@ class Trust(Weighed):
         What explains the loss (:mod:`leftout.evidence.verdicts`); None where that was not tested.
     p_value : float or None
         How often tables with the same values lose as much, by the same search: at the group's size
-        or, where the size was chosen by the evidence, over all sizes. None without such tables.
+        or, with ``over_sizes``, over all sizes among which the evidence chose it: the table's
+        largest among the largest of comparison tables. None without such tables.
     p_cloud : float or None
         The same of bell-shaped tables; None where it was not needed.
     p_drawn_in : float or None
@@ -87,6 +88,12 @@ class Trust(Weighed):
         Rows of the table that these were drawn from; None: these are all.
     repeats : Repeats or None
         Equal rows: how many are distinct, and whether they are copies.
+    over_sizes : (int, int) or None
+        How many sizes ``p_value`` covers, and the rows that it comes from; None: it belongs to the
+        group's size alone.
+    searched : float
+        The table's disparity, searched with the effort that comparison tables are: what these, and
+        the parts, are held against. ``partition`` may come from a longer search.
     """
 
     partition: MaxDisparityPartition
@@ -103,6 +110,7 @@ class Trust(Weighed):
     notes: list[str]
     of_rows: int | None = None
     repeats: Repeats | None = None
+    over_sizes: tuple[int, int] | None = None
 
     @property
     def cross_fitted(self) -> Interval | None:
@@ -127,6 +135,8 @@ class Trust(Weighed):
             "p_value": self.p_value,
             "p_cloud": self.p_cloud,
             "p_drawn_in": self.p_drawn_in,
+            "over_sizes": self.over_sizes,
+            "searched": self.searched,
             "beyond_chance": self.beyond_chance,
             "cross_fitted": None if self.cross_fitted is None else self.cross_fitted._asdict(),
             "membership": None if self.membership is None else self.membership.to_dict(),
@@ -156,6 +166,7 @@ def trust(
     progress: Report | bool | None = None,
     found: MaxDisparityPartition | None = None,
     everyone: tuple[Any, MaxDisparityPartition] | None = None,
+    stability: Stability | None = None,
 ) -> Trust:
     """Find the left-out group, say why it loses, whether it comes back, and who belongs to it.
 
@@ -189,6 +200,8 @@ def trust(
     everyone : (table, MaxDisparityPartition), optional
         Where ``X`` was drawn from more rows: all of them, and the group found there, whose
         membership is told.
+    stability : Stability, optional
+        Searches from other starts, where they were made already (:func:`other_starts`).
 
     Returns
     -------
@@ -238,10 +251,10 @@ def trust(
     if found is None:
         found = clone(estimator).set_params(group_size=size)._fit_posed(named, posed)
     here, against = _compared(task, size, chance, kinds, of_table, steps)
-    at_sizes, p_value = here, against.p_value
+    at_sizes, p_value, over_sizes = here, against.p_value, None
     if chosen == EVIDENCE:  # what chose the size, and the kinds that it was not compared with
         at_sizes = replace(by_size, chance=here.chance | by_size.chance)
-        p_value = by_size.main.p_value
+        p_value, over_sizes = by_size.main.p_value, (len(by_size.sizes), by_size.n_rows)
     split = split_by_feature(posed, found.left_out_.mask.astype(np.int8))
     names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(task.X.shape[1])]))
     held_out = None
@@ -258,16 +271,14 @@ def trust(
         belongs = membership(task, group, of_parts.spawn(parts), steps, rows)
     if task.repeats is not None and task.rows_repeat:
         notes.append(f"Equal rows: {task.repeats.told}")
-    stability = None
-    if runs > 1:
-        solver = quick(task.solver)
-        stability = compare(solver, posed.problem, of_runs.spawn(runs), estimator.n_jobs, steps)
+    if stability is None and runs > 1:
+        stability = other_starts(task, size, of_runs.spawn(runs), steps)
     return Trust(
         partition=found,
         group_size=size,
         chosen=chosen,
         profile=at_sizes,
-        parts=against.parts(found.disparity_, split, found.left_out_.size, names),
+        parts=against.parts(float(here.disparities[here.sizes == size][0]), split, size, names),
         held_out=held_out,
         membership=belongs,
         stability=stability,
@@ -276,7 +287,14 @@ def trust(
         p_drawn_in=against.p_drawn_in,
         notes=[*notes, *doubts(here, against.heavy)],
         repeats=task.repeats,
+        over_sizes=over_sizes,
     )
+
+
+def other_starts(task: Task, size: int, rngs: list[np.random.Generator], steps: Steps) -> Stability:
+    """Searches of the table from other starts, a run for each generator."""
+    problem, solver = task.at_size(size).problem, quick(task.solver)
+    return compare(solver, problem, rngs, task.estimator.n_jobs, steps)
 
 
 _NO_EVIDENCE = (
@@ -287,13 +305,13 @@ _NO_EVIDENCE = (
 
 def evidence_size(
     estimator: MaxDisparityPartition, X: Any, chance: int, progress: Report | bool | None = None
-) -> tuple[int | None, str]:
-    """The size with the most evidence, or None where there is none; and why."""
+) -> tuple[Profile | None, str]:
+    """The profile that has a size with the most evidence, or None where there is none; and why."""
     found = profile(estimator, X, chance=chance, kinds="copula", progress=progress)
     assert found.main is not None
     if found.main.p_value > LEVEL:
         return None, _NO_EVIDENCE
-    return found.evidence_size, (
+    return found, (
         f"Size: over {counted(len(found.sizes), 'size')}, tables with the same values rarely lose "
         f"as much ({told_p(found.main.p_value)}); the smallest with about as much evidence as any "
         "is taken."

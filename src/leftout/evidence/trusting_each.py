@@ -182,8 +182,8 @@ class _Work:
                 at, lost = np.array([size], dtype=np.intp), table.disparities[[group]]
                 profile = Profile.at(self.task.posed.problem, at, lost, against.chance)
             split = None if own is None else own[group]
-            disparity = float(self.found.disparities_[group])
-            told.append((profile, against.parts(disparity, split, size, self.names), against))
+            in_parts = against.parts(float(lost[0]), split, size, self.names)
+            told.append((profile, in_parts, against))
         return told
 
     def _split_by_feature(self) -> Array | None:

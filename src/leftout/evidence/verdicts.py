@@ -10,22 +10,18 @@ from dataclasses import dataclass
 
 from leftout.core.ranks import LEVEL
 from leftout.evidence.holdout import SAME_GROUP
-from leftout.wording import listed
 
-_RARELY = "Tables with the same values and correlations rarely lose as much"
+_RARELY = "Tables with the same values rarely lose as much"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of four: its letter, its name, and what it says."""
+    """One of four: its letter, its name, what it says, and the part of the loss it is about."""
 
     letter: str
     name: str
     says: str
-
-    def told(self, columns: list[str]) -> str:
-        """The verdict's sentence, with the columns that carry what is explained."""
-        return self.says.format(columns=listed(columns) if columns else "single columns")
+    part: str | None = None
 
 
 VERDICTS = {
@@ -34,25 +30,28 @@ VERDICTS = {
         Verdict(
             "A",
             "a group of its own",
-            f"{_RARELY}, and halves of the table, searched apart, agree on most of the rows.",
+            f"{_RARELY}, and halves of the table agree on most of the rows.",
+            "own",
         ),
         Verdict(
             "B",
             "a pattern, no sharp group",
             f"{_RARELY}, but halves of the table point to different rows: who belongs is "
             "uncertain.",
+            "own",
         ),
         Verdict(
             "C",
             "unusual values",
-            "Tables with the same values lose as much; bell-shaped ones with the same correlations "
-            "do not: rare or uneven values of {columns} explain it.",
+            "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
+            "values make the difference.",
+            "values",
         ),
         Verdict(
             "D",
             "edge of the cloud",
-            "Any cloud with these correlations has an edge that loses as much: nothing marks these "
-            "rows as a group.",
+            "Any cloud with these correlations has an edge that loses as much: nothing marks a "
+            "group.",
         ),
     )
 }

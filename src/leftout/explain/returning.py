@@ -22,6 +22,7 @@ from leftout.files import Told
 from leftout.running import collected_notes
 from leftout.search.in_columns import known_groups
 from leftout.search.partition import MaxDisparityPartition
+from leftout.search.sizes import smallest_named
 from leftout.solvers import Alternating
 from leftout.tables.columns import Column
 from leftout.wording import counted, number
@@ -83,7 +84,7 @@ def sentence_returns(
     columns: Sequence[Column],
     rng: np.random.Generator,
     permutations: int = PERMUTATIONS,
-) -> ComesBack | None:
+) -> ComesBack:
     """Search and describe either half of the rows, and judge the sentence on the other.
 
     Parameters
@@ -100,19 +101,21 @@ def sentence_returns(
 
     Returns
     -------
-    ComesBack or None
-        None where a half cannot be searched or described, or its sentence covers too few rows of
-        the other.
+    ComesBack
+
+    Raises
+    ------
+    Refusal
+        Where a half cannot be searched or described, or its sentence covers too few rows of the
+        other.
     """
     order = rng.permutation(len(X))
     halves = np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
     share = found.left_out_.share
-    judged = []
-    for searched, other in (halves, halves[::-1]):
-        try:
-            judged.append(_judged(found, X, columns, share, searched, other, rng, permutations))
-        except Refusal:  # too few rows or dimensions in a half, or rows that the sentence covers
-            return None
+    judged = [
+        _judged(found, X, columns, share, searched, other, rng, permutations)
+        for searched, other in (halves, halves[::-1])
+    ]
     return ComesBack(halves=judged, permutations=permutations)
 
 
@@ -149,7 +152,11 @@ def _judged(
         )
     line = next((each for each in groups.measured if bool(each.mask[mask].all())), None)
     if line is None:
-        raise Refusal("The sentence covers too few rows of the other half.")
+        least = smallest_named(None, len(other), found.n_components_)
+        raise Refusal(
+            f"The sentence from one half, {sentence.text}, covers {int(mask.sum()):,} of the "
+            f"other's {counted(len(other), 'row')}; to judge it takes {least} inside and outside."
+        )
     return Half(
         sentence=sentence.text,
         rows=int(mask.sum()),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leftout.core.ranks import told_p
-from leftout.evidence.parts import CALLED, Carrier, Part
+from leftout.evidence.parts import CALLED
 from leftout.wording import as_name, counted, listed, number
 
 _NAMED = 3
@@ -166,11 +166,8 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
     if parts is None:
         return found
     for key in CALLED:
-        part = parts[key]
-        columns = [Carrier(**line) for line in part["columns"]]
-        named = Part(**{**part, "columns": columns}).carriers
-        large = key != "cloud" and part["share"] > _SHARE
-        found[key] = [as_name(name) for name in named] if large else []
+        large = key != "cloud" and parts[key]["share"] > _SHARE
+        found[key] = [as_name(name) for name in parts[key]["carriers"]] if large else []
     return found
 
 

@@ -228,7 +228,7 @@ class Scaled:
             scree=self.explained,
             chunks=self._chunks(found, looked_at),
         )
-        return work.answered(start, size.chosen, first, partial)
+        return work.answered(start, size, first, partial)
 
     def _searched(self, X: pd.DataFrame, size: int | None, smallest: int) -> SearchResult:
         """The group on all rows, as the same table in memory would have it."""

@@ -67,8 +67,10 @@ def cross_fitted(
     loss is too high (an interval around it covers the truth in 0 to 90 %), so ``loss.value`` is
     the average of both, not the plain cross-fitted loss.
 
-    The groups may overlap, and must not have been chosen by their losses on these rows. They share
-    the folds, so what is said of a group does not depend on the others.
+    The groups may overlap. The intervals are for groups that were not chosen by their losses on
+    these rows; of the leading name of a search they hold the loss in 90 %, not 95 (benchmark
+    ``names_chosen``). They share the folds, so what is said of a group does not depend on the
+    others.
 
     Parameters
     ----------

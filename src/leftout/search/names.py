@@ -53,7 +53,8 @@ class NamedGroup(Told):
         What random groups of that size lose on average.
     cross_fitted : Interval
         The loss on rows that neither its own nor the shared components have seen, and its 95 %
-        interval.
+        interval. That does not cover that the name was chosen by its loss on these rows: of the
+        first name it held the true loss in 90 % of 200 simulated tables (75 to 98 % by kind).
     outcome : Outcome or None
         How the target differs from the rest's.
     why : Why or None

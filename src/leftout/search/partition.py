@@ -105,6 +105,9 @@ class MaxDisparityPartition(BaseEstimator):
         ``disparity`` after each sweep and the ``moves`` in it.
     stopped_ : str
         Why the search stopped.
+    starts_agree_ : bool or None
+        Whether starts of the search ended in the same group; if not, other groups may lose about as
+        much, and other seeds may find them. None where the solver has not looked.
     left_out_ : LeftOut
         The left-out group as a value: rows, sizes, losses and shares of variance of both sides. Of
         several, the one that loses most; ``left_out_groups_`` is the list of all.
@@ -422,6 +425,7 @@ class MaxDisparityPartition(BaseEstimator):
             self.components_ = signed(posed.representation.components)
         self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
+        self.starts_agree_ = result.agreed
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,7 +58,8 @@ class Alternating:
     ----------
     n_starts : int or None
         Climbs at the first size, and one less the rounds of exchanges (at most ten). None: 200,
-        fewer on large tables, where each takes longer.
+        fewer on large tables, where each takes longer. From 80 on, and with None, as many again
+        where starts disagree: where the two best ends are not the same group.
     """
 
     n_starts: int | None = None
@@ -68,23 +69,24 @@ class Alternating:
             check_count("n_starts", self.n_starts)
         if _passed_over(problem):
             return search_passes(Whole.of(problem), means, self.n_starts)
-        best, stopped = self._maximised(problem.narrow(), means)
-        return _result(_widened(problem, best), stopped)
+        best, stopped, agreed = self._maximised(problem.narrow(), means)
+        return replace(_result(_widened(problem, best), stopped), agreed=agreed)
 
-    def _maximised(self, problem: Problem, means: Means) -> tuple[Found, str]:
+    def _maximised(self, problem: Problem, means: Means) -> tuple[Found, str, bool | None]:
         first = problem.group_size or problem.min_size
         best = search(problem, first, self.n_starts, means)
+        agreed = best.agreed
         means.tell(f"group of {first}: disparity {number(best.value, digits=6)}")
         if problem.group_size is None:
             best = self._other_sizes(problem, best, means)
         if not problem.loss.compiled:  # kernels sweep and exchange
-            return best, "local optimum"
+            return best, "local optimum", agreed
         free = problem.group_size is None
         if free and not (problem.loss.own_is_best or len(problem.X) > ROWS):
             best = _sweep_rows(problem, best)
         rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
         best, done = _exchange_rows(problem, best, rounds)
-        return best, "local optimum" if done else "max_rounds"
+        return best, "local optimum" if done else "max_rounds", agreed
 
     def profile(self, problem: Problem, sizes: Sequence[int], means: Means) -> list[SearchResult]:
         """Best groups of several sizes, in rising order, for far less than a search at each.

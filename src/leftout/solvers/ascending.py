@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,8 @@ _PER_LINE, _LINES = 40, 4
 # its own.
 _LINES_ON_PARTS = 4
 _PASSES = 50
+# Ends that share so many of the rows that either has (Jaccard) are the same group.
+_SAME_ROWS = 0.9
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Found:
     own: Array
     value: float
     trail: tuple[tuple[float, int], ...]
+    agreed: bool | None = None  # whether starts ended in it alike; None: nobody has looked
 
     @cached_property
     def size(self) -> int:
@@ -87,7 +90,10 @@ def _climb_many(
     start: Array | None,
     share: int,
 ) -> Found:
-    """Climbs on a part of the table, exact passes there, then over the whole."""
+    """Climbs on a part of the table, exact passes there, then over the whole.
+
+    Where starts disagree, as many climbs again; unless few were asked for.
+    """
     part, part_size = part_of(problem, size, means.rng)
     slope = lay_out(part)
     n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
@@ -97,19 +103,40 @@ def _climb_many(
         n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
     lines = min(max(n_climbs // _PER_LINE, 1), _LINES if part is problem else 2 * _LINES)
     climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
-    rngs = means.rng.spawn(lines)
-    tasks = [(part, slope, part_size, *each, start) for each in zip(climbs, rngs, strict=True)]
-    if part is not problem:
-        return _on_parts(problem, size, tasks)
-    with one_thread():
-        if effective_n_jobs(means.n_jobs) == 1:
-            ends = [line(*task) for task in tasks]
-        else:  # kernels let go of the interpreter lock, so threads do
-            ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
-        return max((ascend(part, own, part_size) for _, own in ends), key=lambda end: end.value)
+
+    def climbed() -> tuple[list[Found], bool]:
+        """Where each line ends, and whether the starts of a single one agree."""
+        rngs = means.rng.spawn(lines)
+        tasks = [(part, slope, part_size, *each, start) for each in zip(climbs, rngs, strict=True)]
+        if part is not problem:
+            return _on_parts(problem, size, tasks), False
+        with one_thread():
+            if effective_n_jobs(means.n_jobs) == 1:
+                ends = [line(*task) for task in tasks]
+            else:  # kernels let go of the interpreter lock, so threads do
+                ends = Parallel(means.n_jobs, prefer="threads")(delayed(line)(*t) for t in tasks)
+            return [ascend(part, own, part_size) for _, own, _ in ends], lines == 1 and ends[0][2]
+
+    found, agreed = climbed()
+    if share > 1 or start is not None or (lines == 1 and n_starts is not None):
+        return max(found, key=lambda end: end.value)
+    agreed = agreed or _same_best(found)
+    if not agreed:
+        found += climbed()[0]
+        agreed = _same_best(found)
+    return replace(max(found, key=lambda end: end.value), agreed=agreed)
 
 
-def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> Found:
+def _same_best(ends: list[Found]) -> bool:
+    """Whether the two best ends are about the same group."""
+    if len(ends) < 2:
+        return False
+    one, other = sorted(ends, key=lambda end: -end.value)[:2]
+    both = int(np.sum(one.labels & other.labels))
+    return both >= _SAME_ROWS * (one.size + other.size - both)
+
+
+def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> list[Found]:
     """Lines of climbs on parts of a table, each brought to its end on the whole."""
     ends = []
     for place, (part, slope, part_size, climbs, rng, start) in enumerate(tasks):
@@ -117,9 +144,9 @@ def _on_parts(problem: Problem, size: int, tasks: list[Any]) -> Found:
             part, part_size = part_of(problem, size, rng)
             slope = lay_out(part)
         with one_thread():
-            _, own = line(part, slope, part_size, climbs, rng, start)
+            _, own, _ = line(part, slope, part_size, climbs, rng, start)
             ends.append(ascend(problem, own, size))
-    return max(ends, key=lambda end: end.value)
+    return ends
 
 
 def offered(problem: Problem, found: Found, own: Array, means: Means) -> Found:
@@ -127,7 +154,7 @@ def offered(problem: Problem, found: Found, own: Array, means: Means) -> Found:
     part, size = part_of(problem, found.size, means.rng)
     if not problem.loss.compiled:
         return max(found, ascend(problem, own, found.size), key=lambda end: end.value)
-    value, own = line(part, lay_out(part), size, 0, means.rng, own)
+    value, own, _ = line(part, lay_out(part), size, 0, means.rng, own)
     if value <= found.value:
         return found
     return max(found, ascend(problem, own, found.size), key=lambda end: end.value)

@@ -20,6 +20,8 @@ _GAIN, _PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
 # gains like its last is given up.
 _PATIENCE = 5.0
+# Climbs whose ends differ by less than this share of the disparity end about as high.
+_SAME = 2e-3
 # As many climbs as fit in this many multiplications (half of it on a part of a table, whose passes
 # over all rows take time too), within these limits.
 _WORK, _FEWEST, _MOST = 4e9, 16, 200
@@ -287,8 +289,11 @@ def line(
     climbs: int,
     rng: np.random.Generator,
     start: Array | None,
-) -> tuple[float, Array]:
-    """Climb from several starts, later ones derived from the best; returns where the best ends."""
+) -> tuple[float, Array, bool]:
+    """Climb from several starts, later ones derived from the best; returns where the best ends.
+
+    And whether starts agree: two that were not derived from others end about as high.
+    """
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
@@ -296,13 +301,16 @@ def line(
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
+    ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
         end = climb(problem.loss, slope, own, size, _GAIN, _PASSES, value)
+        ends[turn] = end[0]
         if end[0] > value:
             value, best = end
+    agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return climb(problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf)
+    return *climb(problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf), agree
 
 
 def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:

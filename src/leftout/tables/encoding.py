@@ -269,8 +269,8 @@ def _told(column: Column, target: str | None, levels: int) -> str:
         own = ", missing ones a value of their own" * gaps
         return f"{counted(n_values, 'value')}: mean of {target} for each{own}"
     if column.ordered and n_values > 2:
-        ends = (column.show(values[place]) for place in (0, -1))
-        how, filled = "{} to {} in {} equal steps".format(*ends, n_values - 1), "median"
+        first, last = column.show(values[0]), column.show(values[-1])
+        how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
     elif column.words and n_values > 2:
         how = f"{counted(n_values, 'value')}: a yes-or-no column for each"
         how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
