@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from leftout import __version__
+from leftout import __version__, memory
 from leftout.asking import asked_by
 from leftout.cli.audit import audit, demo
 from leftout.cli.common import as_option
@@ -16,6 +16,9 @@ from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
 from leftout.cli.sites import moments, plan
+
+# Of the memory there is, what a command may take.
+_SHARE = 0.75
 
 
 class Commands(click.Group):
@@ -27,6 +30,8 @@ class Commands(click.Group):
                 stream.reconfigure(errors="backslashreplace")
         options["standalone_mode"] = False
         given = args[0] if args else options.get("args")
+        if given is None:  # a process of its own
+            memory.limit(_SHARE)
         options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:

@@ -158,8 +158,7 @@ class Jobs:
             "file": entry.file, "name": entry.name, "sheet": entry.sheet,
             "limits": asdict(self.limits),
         }  # fmt: skip
-        command = ["leftout.page.looking", json.dumps(asked)]
-        ended = await self._process(entry, command, self.limits.reading)
+        ended = await self._process(entry, "leftout.page.looking", asked, self.limits.reading)
         if ended.code == 0 and self.store.columns(entry).exists():
             columns = Columns.of(self.store.columns(entry))
             entry.choices = presets(columns, entry.choices)
@@ -172,21 +171,21 @@ class Jobs:
         self.store.save(entry)
         self._places()
         asked = words(entry, Columns.of(self.store.columns(entry)))
-        command = ["leftout.page.worker", *asked, "--out", "result", "--events"]
-        ended = await self._process(entry, command, self.limits.auditing)
+        asked += ["--out", "result", "--events"]
+        ended = await self._process(entry, "leftout.page.worker", asked, self.limits.auditing)
         if ended.code == 0 and self.store.result(entry, REPORT).exists():
             self._end(entry, DONE)
         else:
             self._failed(entry, ended, "this audit")
 
-    async def _process(self, entry: Entry, command: list[str], seconds: float) -> Ended:
+    async def _process(self, entry: Entry, module: str, asked: Any, seconds: float) -> Ended:
         """Run a process of ours in the entry's folder, and hear what it tells."""
         folder, live = self.store.of(entry), self.live[entry.id]
         if entry.id in self.unwanted:
             return Ended(-signal.SIGKILL, "")
         live.tell(what="loading libraries", share=0.0, ahead=0)
         try:
-            process = await started(command, folder)
+            process = await started(module, asked, folder)
         except (OSError, ValueError) as error:
             return Ended(1, f"cannot be started: {error}")
         self.processes[entry.id] = process

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leftout.tables.files.guards import Most
+
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(Most):
     """Sizes in bytes, times in seconds.
 
     Attributes
@@ -30,9 +32,6 @@ class Limits:
     """
 
     upload: int = 512 * 10**6
-    unpacked: int = 4 * 10**9
-    columns: int = 5_000
-    cells: int = 200_000_000
     reading: float = 600.0
     auditing: float = 6 * 3600.0
     waiting: int = 20
@@ -53,15 +52,3 @@ def size_of(text: str) -> int | None:
     except ValueError:
         return None
     return int(size) if 1 <= size < 1e15 else None
-
-
-def told_size(size: float) -> str:
-    """Bytes as people say them.
-
-    >>> told_size(512_000_000), told_size(1_540), told_size(12)
-    ('512 MB', '1.54 KB', '12 bytes')
-    """
-    for unit in ("GB", "MB", "KB"):
-        if size >= _UNITS[unit]:
-            return f"{size / _UNITS[unit]:.3g} {unit}"
-    return f"{size:.0f} bytes"

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.page.limits import told_size
+from leftout.tables.files.guards import told_size
 from leftout.wording import counted, shortened, shown
 
 _HERE = Path(__file__).parent

@@ -131,6 +131,8 @@ class Views:
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
+        if not columns.columns:
+            return HTMLResponse(rendered("sheets.html", entry=entry, sheets=columns.sheets))
         wanted = request.query_params.get("q", "")[:200]
         outcome = asked.of_role(entry.choices, asked.OUTCOME)
         quick, full = effort.seconds(columns.rows, columns.features)
@@ -158,9 +160,15 @@ class Views:
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
+        go = form.get("go", "save")
+        if go == "sheet" and form.get("sheet") in columns.sheets:
+            entry.sheet, entry.choices = form["sheet"], {}
+            self.jobs.look(entry)
+            return _to(entry)
+        if not columns.columns:
+            return _to(entry, "/columns")
         entry.choices, wrong = asked.changed(entry.choices, form, columns)
         self.store.save(entry)
-        go = form.get("go", "save")
         try:
             if wrong:
                 raise Refusal(" ".join(wrong))
@@ -172,16 +180,10 @@ class Views:
                 return _to(entry)
         except Refusal as refusal:
             return self._columns(entry, request, [str(refusal)])
-        if go == "sheet" and form.get("sheet") in columns.sheets:
-            entry.sheet, entry.choices = form["sheet"], {}
-            self.jobs.look(entry)
-            return _to(entry)
         wanted, page = form.get("q", ""), "1" if go == "search" else form.get("page", "1")
         if go.startswith("page-"):
             page = go[5:]
-        place = go[5:] if go.startswith("role-") else ""
-        query = urlencode({"q": wanted, "page": number(page)})
-        return _to(entry, f"/columns?{query}" + (f"#r{number(place)}" if place else ""))
+        return _to(entry, f"/columns?{urlencode({'q': wanted, 'page': number(page)})}")
 
     async def cancel(self, request: Request) -> Response:
         entry = self._entry(request)

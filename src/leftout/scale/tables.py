@@ -14,6 +14,7 @@ import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
+from leftout.memory import available
 from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.scale.clusters import Dask
 from leftout.scale.csv import stored
@@ -216,10 +217,7 @@ def n_bytes(text: int | str) -> int:
 def _limit(memory: int | str | None) -> int:
     if memory is not None:
         return n_bytes(memory)
-    try:
-        return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # another system
-        return 4 * 10**9
+    return int(_SHARE * available())
 
 
 def opened(
