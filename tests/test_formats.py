@@ -363,3 +363,26 @@ def test_large_whole_numbers_with_gaps_stay_apart(tmp_path):
         ids = columns_of(each)[0]
         assert ids.categories == tuple(str(2**60 + i) for i in range(3))
         assert ids.values.tolist() == [0, 1, -1, 2]
+
+
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+@pytest.mark.parametrize("line", ["sep={}\n", '"sep={}"\r\n', "SEP={}\r\n"])
+def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):
+    """As spreadsheets write it; line numbers in refusals are still the file's own."""
+    from leftout.scale.tables import in_parts
+
+    rows = [["name", "code", "in,come;x"], ["Ada", "07", "1"], ["Bo", "11", "2"]]
+    text = line.format(mark) + "".join(
+        mark.join(f'"{cell}"' for cell in row) + "\n" for row in rows
+    )
+    path = tmp_path / "t.csv"
+    path.write_text(text, newline="")
+    table = read_table(path)
+    assert table.to_numpy().tolist() == [["Ada", "07", 1], ["Bo", "11", 2]]
+    assert list(table.columns) == rows[0]
+    parts = in_parts(str(path), engine="local").read().table
+    assert list(parts.columns) == rows[0] and parts.to_numpy().tolist() == table.to_numpy().tolist()
+    path.write_text(text + mark.join("x") + "\n", newline="")
+    for read in (read_table, lambda path: in_parts(str(path), engine="local")):
+        with pytest.raises(Refusal, match="in line 5"):
+            read(path)

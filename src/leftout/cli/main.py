@@ -1,5 +1,7 @@
 """The command ``leftout``."""
 
+import errno
+import os
 import sys
 import warnings
 from typing import Any
@@ -17,6 +19,7 @@ from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
 from leftout.cli.sites import moments, plan
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the memory there is, what a command may take.
 _SHARE = 0.75
 
@@ -36,12 +39,20 @@ class Commands(click.Group):
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
             with asked_by(as_option):
-                sys.exit(super().main(*args, **options))
+                code = super().main(*args, **options)
+                sys.stdout.flush()  # what cannot be printed is told here, and not at the very end
+                sys.exit(code)
         except click.ClickException as error:
             click.echo(f"Error: {error.format_message()}", err=True)
             sys.exit(2)
         except click.Abort:
             sys.exit(130)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+            click.echo(f"Error: The results cannot be printed: {error.strerror}.", err=True)
+            sys.exit(2)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -22,7 +22,7 @@ from leftout.scale.dask_frames import copied, is_dask
 from leftout.scale.engines import Engine, Local
 from leftout.scale.feather import FEATHER, as_parquet
 from leftout.scale.planning import rows_at
-from leftout.tables.files.fetching import TEXT, file_name, is_address
+from leftout.tables.files.fetching import TEXT, file_name, is_address, is_stream
 from leftout.tables.reading import Source
 from leftout.wording import shown
 
@@ -114,8 +114,10 @@ def _in_parts(table: Any, engine: Any, memory: int | str | None, copies: ExitSta
         source = copied(table, copies)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
-        if is_address(source) or (
-            os.path.isfile(source) and not _needs_parts(source, engine, limit)
+        if (
+            is_address(source)
+            or is_stream(source)
+            or (os.path.isfile(source) and not _needs_parts(source, engine, limit))
         ):
             return None
         if not os.path.exists(source) and not any(char in source for char in "*?["):

@@ -22,6 +22,7 @@ from leftout.memory import available
 _CHUNK = 1 << 20
 # A first line is looked at up to here, and a list of sheets; and markup without an element.
 _FIRST, _MARKUP = 1 << 26, 1 << 24
+_MARKS = (b",", b";", b"\t", b"|")
 _WORKBOOK = "xl/workbook.xml"
 # Outside of rows, no element is a cell.
 _NO_ROW = -9
@@ -97,16 +98,16 @@ def sheets_of(data: bytes, called: str) -> list[str]:
 
 
 def _check_text(data: bytes, called: str, kind: str, most: Most) -> None:
-    """Columns by the first line, and rows by the lines: more than there are, if cells have some."""
+    """Columns by the first lines, rows by all lines: more than there are, if cells have some."""
     first, lines, size, whole = bytearray(), 0, 0, False
     for chunk in _unpacked(data, called) if kind.endswith(".gz") else _chunks(data):
         size += len(chunk)
         lines += chunk.count(b"\n")
         if not whole:
-            start, newline, _ = chunk.partition(b"\n")
-            first += start
-            whole = bool(newline and first.strip()) or len(first) > _FIRST
-            columns = 1 + max(first.count(mark) for mark in (b",", b";", b"\t", b"|"))
+            first += chunk
+            start = first.lstrip().split(b"\n", 2)[:2]  # the first may say what is between fields
+            whole = first.lstrip().count(b"\n") > 1 or len(first) > _FIRST
+            columns = 1 + max(line.count(mark) for line in start for mark in _MARKS)
             if columns > most.columns:
                 check_size(1, columns, called, most)
         if size > most.unpacked:
