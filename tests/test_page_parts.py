@@ -93,7 +93,7 @@ def choices(columns, **form):
         ({"role-0": "numbers"}, "--target approved=yes --numeric id --sensitive sex",
          ["numeric=['id']"]),
         ({"role-3": "drop", "role-4": "drop"},
-         "--target approved=yes --drop 'income, net,joined' --sensitive sex",
+         "--target approved=yes --drop 'income, net' --drop joined --sensitive sex",
          ["drop=['income, net', 'joined']"]),
         ({"role-5": "prediction"}, "--target approved=yes --prediction sex", ["prediction='sex'"]),
         ({"size": "5%", "dims": "4", "effort": "quick"},
@@ -149,9 +149,24 @@ def test_any_name_survives_the_command_line(names, role):
     entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
     words = shlex.split(asked.command(entry, columns))
     table = pd.DataFrame([[0.0] * len(names)], columns=names)
-    joined = [name for name in names if "," in name or name != name.strip()]
-    if not any(one != two and one in two for one in joined for two in names):
-        assert options.names(words[4], table, "drop") == names
+    assert options.names(words[4::2], table, "drop") == names
+
+
+def test_names_with_commas_are_not_two_others():
+    lines = [{"name": name, "guess": "auto", "levels": [], "kind": "number"} for name in "ab"]
+    columns = Columns(9, 9, 9, [], [*lines, {**lines[0], "name": "a,b"}], [])
+    table = pd.DataFrame([[0.0] * 3], columns=["a", "b", "a,b"])
+    for places, names in (((0, 1), ["a", "b"]), ((2,), ["a,b"]), ((1, 2), ["b", "a,b"])):
+        chosen = {"roles": {str(place): "drop" for place in places}}
+        entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
+        words = shlex.split(asked.command(entry, columns))
+        assert options.names(words[4::2], table, "drop") == names
+    with pytest.MonkeyPatch.context() as patch:
+        given = []
+        patch.setattr(options, "names", lambda texts, table, name: given.append((name, texts)))
+        patch.setattr("leftout.scale.tables.opened", lambda *_: (None, table))
+        CliRunner().invoke(main, ["audit", "t.csv", "--drop", "a", "--drop", "b"])
+    assert ("drop", ("a", "b")) in given
 
 
 @pytest.mark.parametrize(
