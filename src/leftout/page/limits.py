@@ -29,6 +29,10 @@ class Limits(Most):
         Browsers that are told progress as it happens; others ask again and again.
     form : int
         Of what a form without a file may send.
+    patience : float
+        Seconds that a new connection may take to ask for something.
+    idle : int
+        Connections that ask for nothing; the oldest gives way to the next.
     """
 
     upload: int = 512 * 10**6
@@ -37,6 +41,8 @@ class Limits(Most):
     waiting: int = 20
     streams: int = 100
     form: int = 10**6
+    patience: float = 20.0
+    idle: int = 100
 
 
 def size_of(text: str) -> int | None:

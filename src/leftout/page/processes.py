@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -20,6 +21,7 @@ _REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process tells, and of what it says when it fails.
 _LINE, _LAST = 1 << 22, 1 << 14
 _SAID = "said.txt"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Ended(NamedTuple):
@@ -75,6 +77,13 @@ def last_said(folder: Path) -> str:
         said = file.read().decode("utf-8", "replace").strip()
     last = said.rpartition("\n")[2]
     return last if last.startswith(_ERROR) else said
+
+
+def told_full(error: BaseException) -> str | None:
+    """A sentence on a disk that takes no more; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return None
+    return f"The disk takes no more ({error.strerror}). Make room on it, and try again."
 
 
 def noted(what: str, details: str) -> str:

@@ -62,8 +62,11 @@ def _visible(value: Any) -> Any:
 
 
 def _when(stamp: str) -> str:
-    """A time stamp in this machine's time, to the minute."""
-    return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}" if stamp else ""
+    """A time stamp in this machine's time, to the minute; nothing for one that is none."""
+    try:
+        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
 
 
 def _percent(share: float) -> str:

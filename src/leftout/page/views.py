@@ -167,13 +167,20 @@ class Views:
             return _to(entry)
         if not columns.columns:
             return _to(entry, "/columns")
+        before = asked.of_role(entry.choices, asked.OUTCOME)
         entry.choices, wrong = asked.changed(entry.choices, form, columns)
+        outcome = asked.of_role(entry.choices, asked.OUTCOME)
         self.store.save(entry)
         try:
             if wrong:
                 raise Refusal(" ".join(wrong))
             if go == "start":
                 asked.check(entry, columns)
+                if outcome and outcome != before and columns.columns[outcome[0]]["levels"]:
+                    raise Refusal(
+                        f"The outcome is {columns.name(outcome[0])!r} now. Say which of its values "
+                        "counts, and start."
+                    )
                 entry.command = asked.command(entry, columns)
                 entry.call = asked.call(entry, columns)
                 self.jobs.audit(entry)
