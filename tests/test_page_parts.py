@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout.cli import main, options
+from leftout.cli.audit import audit
 from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
@@ -283,3 +284,23 @@ def test_options_of_serve_are_documented():
     page = (Path(__file__).parents[1] / "docs" / "guide" / "page.md").read_text()
     for option in serve.params:
         assert f"| `{option.opts[0]}" in page, option.opts
+
+
+def test_the_guide_says_what_experts_find_and_what_they_do_not():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "page.md").read_text()
+    said = " ".join(page.partition("Under *For experts*")[2].partition("3. **Run.**")[0].split())
+    here, _, elsewhere = said.partition("A dictionary")
+    for name, words in EXPERTS.items():
+        assert words in (here if name in asked.FIELDS else f"A dictionary{elsewhere}")
+    offered = {*asked.FIELDS, "target", "prediction", "sheet", "quick", *asked._LISTS}
+    output = {"tables", "called", "out", "jobs", "as_json", "events", "quiet", "full"}
+    assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
+
+
+EXPERTS = {
+    "size": "size of the group", "dims": "components", "min_size": "fewest rows",
+    "sample": "a sample", "missing": "stand for nothing", "chance": "comparison tables",
+    "runs": "searches", "rows": "rows to show", "seed": "seed", "dictionary": "A dictionary",
+    "encoding": "encoding", "preset": "preset", "groups": "several groups", "engine": "engine",
+    "scheduler": "engine", "memory": "engine",
+}  # fmt: skip

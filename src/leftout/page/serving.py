@@ -73,9 +73,8 @@ def connection(limits: Limits) -> type[H11Protocol]:
             super().connection_made(transport)
             self.since = self.loop.time()
             self.loop.call_later(limits.patience, self.close_idle, True)
-            idle = sorted(
-                (each for each in self.connections if each.is_idle()), key=lambda each: each.since
-            )
+            every: Any = self.connections
+            idle = sorted((one for one in every if one.is_idle()), key=lambda one: one.since)
             for each in idle[: max(0, len(idle) - limits.idle)]:
                 each.close_idle()
 

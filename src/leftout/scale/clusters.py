@@ -316,10 +316,9 @@ def _called(item: Any) -> str:
 
 async def _answers(address: str) -> None:
     """Reach a scheduler, and hang up."""
-    from distributed.comm import connect
-    from distributed.security import Security
-
-    link = await connect(address, timeout=_ANSWER, **Security().get_connection_args("client"))
+    distributed: Any = _distributed()
+    how = distributed.Security().get_connection_args("client")
+    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
     await link.close()
 
 
