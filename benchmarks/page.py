@@ -154,12 +154,12 @@ def start(count=None):
             )
             address = process.stdout.readline().split()[1]
             host, _, token = address.removeprefix("http://").partition("/")
-            client = http.client.HTTPConnection(host)
-            client.request("GET", f"/{token}")
+            client = http.client.HTTPConnection("127.0.0.1", int(host.rpartition(":")[2]))
+            client.request("GET", f"/{token}", headers={"Host": host})
             entered = client.getresponse()
             entered.read()
             cookie = entered.headers["set-cookie"].partition(";")[0]
-            client.request("GET", "/", headers={"Cookie": cookie})
+            client.request("GET", "/", headers={"Host": host, "Cookie": cookie})
             page = client.getresponse()
             if page.status != 200 or b"Read this table" not in page.read():
                 raise RuntimeError("the first page did not come")
