@@ -20,8 +20,10 @@ from leftout.checks import Refusal
 from leftout.memory import available
 
 _CHUNK = 1 << 20
-# A first line is looked at up to here, and a list of sheets; and markup without an element.
-_FIRST, _MARKUP = 1 << 26, 1 << 24
+# A list of sheets is looked at up to here, and markup without an element.
+_LIST, _MARKUP = 1 << 26, 1 << 24
+# Columns are counted in so many lines: the first may say what is between fields.
+_FIRST_LINES = 2
 _MARKS = (b",", b";", b"\t", b"|")
 _WORKBOOK = "xl/workbook.xml"
 # Outside of rows, no element is a cell.
@@ -92,24 +94,28 @@ def sheets_of(data: bytes, called: str) -> list[str]:
 
     with _opened(data, called) as book:
         which = book.getinfo(_WORKBOOK)
-        if which.file_size < _FIRST:
+        if which.file_size < _LIST:
             _parse(book, which, Sheets())
     return names
 
 
 def _check_text(data: bytes, called: str, kind: str, most: Most) -> None:
     """Columns by the first lines, rows by all lines: more than there are, if cells have some."""
-    first, lines, size, whole = bytearray(), 0, 0, False
+    lines = size = seen = 0
+    columns, counts, blank = 1, [0] * len(_MARKS), True
     for chunk in _unpacked(data, called) if kind.endswith(".gz") else _chunks(data):
         size += len(chunk)
         lines += chunk.count(b"\n")
-        if not whole:
-            first += chunk
-            start = first.lstrip().split(b"\n", 2)[:2]  # the first may say what is between fields
-            whole = first.lstrip().count(b"\n") > 1 or len(first) > _FIRST
-            columns = 1 + max(line.count(mark) for line in start for mark in _MARKS)
-            if columns > most.columns:
-                check_size(1, columns, called, most)
+        rest = chunk
+        while seen < _FIRST_LINES and rest:
+            part, newline, rest = (rest.lstrip() if blank else rest).partition(b"\n")
+            counts = [had + part.count(mark) for had, mark in zip(counts, _MARKS, strict=True)]
+            blank = blank and not part
+            columns = max(columns, 1 + max(counts))
+            if newline:
+                seen += 1
+                counts, blank = [0] * len(_MARKS), True
+        check_size(1, columns, called, most)
         if size > most.unpacked:
             raise _too_much(called, most)
         if lines * columns > 2 * most.cells:  # a cell of text may hold lines itself
