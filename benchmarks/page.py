@@ -112,7 +112,7 @@ class Clients:
     def __init__(self, server, key):
         self.queue, self.end = multiprocessing.Queue(), multiprocessing.Event()
         self.process = multiprocessing.Process(
-            target=polled, args=(server.port, server.cookie, key, self.queue, self.end)
+            target=polled, args=(server.host, server.cookie, key, self.queue, self.end)
         )
 
     def __enter__(self):
@@ -125,9 +125,12 @@ class Clients:
         self.process.join()
 
 
-def polled(port, cookie, key, queue, end):
-    answers, headers = [], {"Cookie": cookie, "Host": f"127.0.0.1:{port}"}
-    clients = [http.client.HTTPConnection("127.0.0.1", port) for _ in range(CLIENTS)]
+def polled(host, cookie, key, queue, end):
+    answers, headers = [], {"Cookie": cookie, "Host": host}
+    clients = [
+        http.client.HTTPConnection("127.0.0.1", int(host.rpartition(":")[2]))
+        for _ in range(CLIENTS)
+    ]
     while not end.is_set():
         for client in clients:
             start = time.perf_counter()
@@ -151,12 +154,12 @@ def start(count=None):
             )
             address = process.stdout.readline().split()[1]
             host, _, token = address.removeprefix("http://").partition("/")
-            client = http.client.HTTPConnection(host)
-            client.request("GET", f"/{token}")
+            client = http.client.HTTPConnection("127.0.0.1", int(host.rpartition(":")[2]))
+            client.request("GET", f"/{token}", headers={"Host": host})
             entered = client.getresponse()
             entered.read()
             cookie = entered.headers["set-cookie"].partition(";")[0]
-            client.request("GET", "/", headers={"Cookie": cookie})
+            client.request("GET", "/", headers={"Host": host, "Cookie": cookie})
             page = client.getresponse()
             if page.status != 200 or b"Read this table" not in page.read():
                 raise RuntimeError("the first page did not come")

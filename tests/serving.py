@@ -66,8 +66,8 @@ class Server:
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise RuntimeError(self.process.communicate()[1])
-        self.port = int(re.search(r":(\d+)/", self.address)[1])
-        self.origin = f"http://127.0.0.1:{self.port}"
+        self.host, self.port = re.search(r"//([^/]+:(\d+))/", self.address).groups()
+        self.origin, self.port = f"http://{self.host}", int(self.port)
         self.token = self.address.partition("=")[2]
         cookie = self.ask("GET", f"/?token={self.token}", headers={"Cookie": ""}).headers
         self.cookie = cookie["set-cookie"].partition(";")[0]
@@ -83,7 +83,7 @@ class Server:
 
     def ask(self, method, path, body=None, headers=None):
         """One request; as a page of the server's own sends it, unless ``headers`` say otherwise."""
-        given = {"Host": f"127.0.0.1:{self.port}", "Cookie": getattr(self, "cookie", "")}
+        given = {"Host": self.host, "Cookie": getattr(self, "cookie", "")}
         if method == "POST":
             given |= {
                 "Origin": self.origin, "Content-Type": "application/x-www-form-urlencoded",

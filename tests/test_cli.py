@@ -573,3 +573,77 @@ def test_groups_says_notes_apart_from_results(people):
     result = call("groups", people, *words, "--quiet")
     assert result.exit_code == 0 and "Known groups." in result.stdout
     assert "Note: The known column 'one' has a single group" in result.stderr
+
+
+CHEAP = ["--chance", "0", "--runs", "0", "--size", "20", "--quiet"]
+
+
+def test_an_interrupt_while_results_are_printed_says_where_the_files_are(
+    people, tmp_path, monkeypatch
+):
+    from leftout.cli import terminal
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def ended(code):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(terminal, "show_audit", interrupted)
+    monkeypatch.setattr("leftout.cli.common.os._exit", ended)
+    out = tmp_path / "out"
+    result = CliRunner().invoke(main, ["audit", str(people), *CHEAP, "--out", str(out)])
+    assert result.exit_code == 130 and (out / "report.html").exists()
+    assert result.stderr == f"Stopped. The files are in {str(out)!r}.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")
+@pytest.mark.parametrize("words", [["--help"], ["audit", "t.csv", *CHEAP]], ids=["help", "audit"])
+def test_results_that_cannot_be_printed_are_one_sentence(people, tmp_path, words):
+    (tmp_path / "t.csv").write_bytes(people.read_bytes())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "leftout", *words],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "Error: The results cannot be printed: No space left on device.\n"
+    assert (tmp_path / "leftout-t" / "report.html").exists() == (words[0] == "audit")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1"])
+def test_a_scheduler_that_is_none_is_one_sentence(people, tmp_path, address):
+    pytest.importorskip("distributed")
+    done = subprocess.run(
+        [sys.executable, "-c", NO_WAIT, "audit", str(people), *CHEAP, "--scheduler", address],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        f"Error: No Dask scheduler answers at {address}. Check the address, which it prints when "
+        "it starts (tcp://HOST:8786).\n"
+    )
+
+
+NO_WAIT = """
+from leftout.scale import clusters
+from leftout.cli import main
+clusters._ANSWER = 1
+main()
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="no such path there")
+@pytest.mark.parametrize("piped", [True, False], ids=["a pipe", "a file"])
+def test_a_table_may_come_from_another_program(people, tmp_path, piped):
+    text = people.read_text()
+    given = {"input": text} if piped else {"stdin": people.open()}
+    done = subprocess.run(
+        [sys.executable, "-m", "leftout", "audit", "/dev/stdin", *CHEAP, "--json"],
+        cwd=tmp_path, capture_output=True, text=True, **given,
+    )  # fmt: skip
+    if not piped:
+        given["stdin"].close()
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "leftout-stdin" / "audit.json").read_text())
+    assert data["table"]["rows"] == len(text.splitlines()) - 1

@@ -423,3 +423,26 @@ def test_zeros_that_a_frame_has_lost_are_named(tmp_path):
     assert len(found.intake.X.T) == 4 and told not in found.notes
     same = audit(pd.read_csv(path, dtype={"plz": str}), quick=True)
     assert told in same.notes and len(same.intake.X.T) == 3 + 8
+
+
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+@pytest.mark.parametrize("line", ["sep={}\n", '"sep={}"\r\n', "SEP={}\r\n"])
+def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):
+    """As spreadsheets write it; line numbers in refusals are still the file's own."""
+    from leftout.scale.tables import in_parts
+
+    rows = [["name", "code", "in,come;x"], ["Ada", "07", "1"], ["Bo", "11", "2"]]
+    text = line.format(mark) + "".join(
+        mark.join(f'"{cell}"' for cell in row) + "\n" for row in rows
+    )
+    path = tmp_path / "t.csv"
+    path.write_text(text, newline="")
+    table = read_table(path)
+    assert table.to_numpy().tolist() == [["Ada", "07", 1], ["Bo", "11", 2]]
+    assert list(table.columns) == rows[0]
+    parts = in_parts(str(path), engine="local").read().table
+    assert list(parts.columns) == rows[0] and parts.to_numpy().tolist() == table.to_numpy().tolist()
+    path.write_text(text + mark.join("x") + "\n", newline="")
+    for read in (read_table, lambda path: in_parts(str(path), engine="local")):
+        with pytest.raises(Refusal, match="in line 5"):
+            read(path)

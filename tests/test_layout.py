@@ -19,7 +19,7 @@ ROOT = Path(leftout.__file__).parent
 LAYERS = [
     {"asking", "wording"},
     {"checks"},
-    {"compiling", "files", "running"},
+    {"compiling", "files", "memory", "running"},
     {"datasets"},
     {"core"},
     {"tables"},

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout.cli import main, options
+from leftout.cli.audit import audit
 from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
@@ -94,7 +95,7 @@ def choices(columns, **form):
         ({"role-0": "numbers"}, "--target approved=yes --numeric id --sensitive sex",
          ["numeric=['id']"]),
         ({"role-3": "drop", "role-4": "drop"},
-         "--target approved=yes --drop 'income, net,joined' --sensitive sex",
+         "--target approved=yes --drop 'income, net' --drop joined --sensitive sex",
          ["drop=['income, net', 'joined']"]),
         ({"role-5": "prediction"}, "--target approved=yes --prediction sex", ["prediction='sex'"]),
         ({"size": "5%", "dims": "4", "effort": "quick"},
@@ -150,9 +151,24 @@ def test_any_name_survives_the_command_line(names, role):
     entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
     words = shlex.split(asked.command(entry, columns))
     table = pd.DataFrame([[0.0] * len(names)], columns=names)
-    joined = [name for name in names if "," in name or name != name.strip()]
-    if not any(one != two and one in two for one in joined for two in names):
-        assert options.names(words[4], table, "drop") == names
+    assert options.names(words[4::2], table, "drop") == names
+
+
+def test_names_with_commas_are_not_two_others():
+    lines = [{"name": name, "guess": "auto", "levels": [], "kind": "number"} for name in "ab"]
+    columns = Columns(9, 9, 9, [], [*lines, {**lines[0], "name": "a,b"}], [])
+    table = pd.DataFrame([[0.0] * 3], columns=["a", "b", "a,b"])
+    for places, names in (((0, 1), ["a", "b"]), ((2,), ["a,b"]), ((1, 2), ["b", "a,b"])):
+        chosen = {"roles": {str(place): "drop" for place in places}}
+        entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
+        words = shlex.split(asked.command(entry, columns))
+        assert options.names(words[4::2], table, "drop") == names
+    with pytest.MonkeyPatch.context() as patch:
+        given = []
+        patch.setattr(options, "names", lambda texts, table, name: given.append((name, texts)))
+        patch.setattr("leftout.scale.tables.opened", lambda *_: (None, table))
+        CliRunner().invoke(main, ["audit", "t.csv", "--drop", "a", "--drop", "b"])
+    assert ("drop", ("a", "b")) in given
 
 
 @pytest.mark.parametrize(
@@ -288,3 +304,23 @@ def test_options_of_serve_are_documented():
     page = (Path(__file__).parents[1] / "docs" / "guide" / "page.md").read_text()
     for option in serve.params:
         assert f"| `{option.opts[0]}" in page, option.opts
+
+
+def test_the_guide_says_what_experts_find_and_what_they_do_not():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "page.md").read_text()
+    said = " ".join(page.partition("Under *For experts*")[2].partition("3. **Run.**")[0].split())
+    here, _, elsewhere = said.partition("A dictionary")
+    for name, words in EXPERTS.items():
+        assert words in (here if name in asked.FIELDS else f"A dictionary{elsewhere}")
+    offered = {*asked.FIELDS, "target", "prediction", "sheet", "quick", *asked._LISTS}
+    output = {"tables", "called", "out", "jobs", "as_json", "events", "quiet", "full"}
+    assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
+
+
+EXPERTS = {
+    "size": "size of the group", "dims": "components", "min_size": "fewest rows",
+    "sample": "a sample", "missing": "stand for nothing", "chance": "comparison tables",
+    "runs": "searches", "rows": "rows to show", "seed": "seed", "dictionary": "A dictionary",
+    "encoding": "encoding", "preset": "preset", "groups": "several groups", "engine": "engine",
+    "scheduler": "engine", "memory": "engine",
+}  # fmt: skip

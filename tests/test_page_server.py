@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import http.client
 import io
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from html import unescape
 
@@ -53,15 +58,19 @@ def said(page):
 ATTEMPTS = [
     ("no token", "GET", "/", {"Cookie": ""}, 403),
     ("a token of another run", "GET", "/?token=" + "x" * 32, {"Cookie": ""}, 403),
-    ("a cookie of another run", "GET", "/", {"Cookie": "leftout-{port}=old"}, 403),
-    ("a broken cookie", "GET", "/", {"Cookie": "leftout-{port}=\"; ; =;"}, 403),
-    ("the token where the cookie belongs", "GET", "/", {"Cookie": "leftout-{port}={token}"}, 403),
+    ("a cookie of another run", "GET", "/", {"Cookie": "leftout=old"}, 403),
+    ("a broken cookie", "GET", "/", {"Cookie": "leftout=\"; ; =;"}, 403),
+    ("the token where the cookie belongs", "GET", "/", {"Cookie": "leftout={token}"}, 403),
     ("a report without a cookie", "GET", "/audits/{key}/files/report.html", {"Cookie": ""}, 403),
     ("progress without a cookie", "GET", "/audits/{key}/state", {"Cookie": ""}, 403),
     ("an upload without a cookie", "POST", "/upload", {"Cookie": ""}, 403),
     ("another host", "GET", "/", {"Host": "evil.example"}, 400),
     ("another host at this port", "GET", "/", {"Host": "evil.example:{port}"}, 400),
     ("another port", "GET", "/", {"Host": "127.0.0.1:1"}, 400),
+    ("the machine's own address", "GET", "/", {"Host": "127.0.0.1:{port}"}, 400),
+    ("the machine's own name", "GET", "/", {"Host": "localhost:{port}"}, 400),
+    ("another name of the machine", "GET", "/", {"Host": "leftout.localhost:{port}"}, 400),
+    ("the token under another name", "GET", "/?token={token}", {"Host": "127.0.0.1:{port}"}, 400),
     ("an empty host", "GET", "/", {"Host": ""}, 400),
     ("another site's form", "POST", "/demo", {"Origin": "http://evil.example"}, 403),
     ("a form from a file", "POST", "/demo", {"Origin": "null"}, 403),
@@ -231,7 +240,7 @@ BAD = [
      "16,384 columns; an audit takes at most 5,000"),
     ("wide.csv", lambda: b",".join(b"%d" % i for i in range(2 * MB)) + b"\n", "columns; an audit"),
     ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 5,000"),
-    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "cells; this page takes"),
+    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "cells; at most"),
     ("bomb.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 70 * MB), "more than 60 MB when it is"),
     ("large.csv", lambda: b"a,b\n" + b"1,2\n" * 8 * MB, "is larger than 30 MB"),
     ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),
@@ -296,6 +305,8 @@ def test_files_that_can_be_read_are(server):
         people(50).assign(more=range(50)).to_excel(book, sheet_name="two & three", index=False)
     _, key = server.upload("t.xlsx", kept.getvalue())
     assert server.until(key)["state"] == "ready"
+    server.post(f"/audits/{key}/columns", go="sheet", sheet="one")
+    assert server.until(key)["state"] == "ready"
     assert "40 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
     server.post(f"/audits/{key}/columns", go="sheet", sheet="two & three")
     assert server.until(key, "ready", "refused")["state"] == "ready"
@@ -304,6 +315,172 @@ def test_files_that_can_be_read_are(server):
     server.begin(key)
     server.post(f"/audits/{key}/cancel")
     assert "--sheet &#39;two &amp; three&#39;" in server.ask("GET", f"/audits/{key}").text
+
+
+def test_sheets_are_offered_before_one_is_read(server):
+    """The first sheet may be a cover."""
+    kept = io.BytesIO()
+    with pd.ExcelWriter(kept) as book:
+        pd.DataFrame([["Our report", None, "2024"]]).to_excel(
+            book, sheet_name="cover", index=False, header=False
+        )
+        people(40).to_excel(book, sheet_name="<b>data", index=False)
+    _, key = server.upload("t.xlsx", kept.getvalue())
+    assert server.until(key)["state"] == "ready"
+    page = server.ask("GET", f"/audits/{key}/columns").text
+    assert "has 2 sheets" in page and "cover" in page and "&lt;b&gt;data" in page
+    assert server.post(f"/audits/{key}/columns", go="start").headers["location"].endswith("columns")
+    server.post(f"/audits/{key}/columns", go="sheet", sheet="cover")
+    assert server.until(key)["state"] == "refused"
+    page = server.ask("GET", f"/audits/{key}").text
+    assert "column 2 has no name" in page and "Choose another sheet" in page
+    again = server.post(f"/audits/{key}/again").headers["location"]
+    assert "has 2 sheets" in server.ask("GET", again).text
+    key = again.split("/")[2]
+    server.post(f"/audits/{key}/columns", go="sheet", sheet="<b>data")
+    assert server.until(key)["state"] == "ready"
+    assert "40 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
+    # another sheet that is refused does not leave the columns of this one
+    server.post(f"/audits/{key}/columns", go="sheet", sheet="cover")
+    assert server.until(key)["state"] == "refused"
+    again = server.post(f"/audits/{key}/again").headers["location"]
+    assert "has 2 sheets" in server.ask("GET", again).text
+
+
+def test_names_are_not_in_the_list_of_processes(server):
+    key = server.begin(server.ready(people(), "our secret.csv"), chance="999", runs="300")
+    server.until(key, "running")
+    while server.worker() is None or not server.state(key)["what"]:
+        time.sleep(0.02)
+    with open(f"/proc/{server.worker()}/cmdline") as file:
+        words = file.read()
+    server.post(f"/audits/{key}/cancel")
+    assert "leftout.page.worker" in words
+    for name in ("secret", "sex", "approved", "table.csv"):
+        assert name not in words
+
+
+def test_a_new_outcome_is_asked_which_value_counts(server):
+    key = server.ready()
+    answer = server.post(f"/audits/{key}/columns", go="start", **{"role-1": "outcome"})
+    assert answer.status == 422
+    assert (
+        said(answer.text) == "The outcome is 'town' now. Say which of its values counts, and start."
+    )
+    assert 'name="positive"' in answer.text and "Beeley" in answer.text
+    server.begin(key, positive="Beeley")
+    server.post(f"/audits/{key}/cancel")
+    assert "--target town=Beeley" in server.entry(key)["command"]
+
+
+def test_idle_connections_do_not_shut_the_owner_out(server):
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(350)]
+    try:
+        for each in held[::2]:
+            each.sendall(b"GET / HTTP/1.1\r\nHost: x")  # and no more
+        assert server.ask("GET", "/").status == 200
+    finally:
+        for each in held:
+            each.close()
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(tmp_path):
+    server = Server(tmp_path / "audits", patience=0.3)
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as held:
+            held.sendall(b"GET / HTTP/1.1\r\nHost: x")
+            assert held.recv(1) == b""
+        assert server.ask("GET", "/").status == 200
+    finally:
+        server.stop()
+
+
+def test_answers_are_sent_at_once():
+    """Nagle's algorithm holds the second part of an answer back until the first is known."""
+    from leftout.page.serving import _bound
+
+    async def accepted():
+        found = asyncio.get_running_loop().create_future()
+
+        def answered(reader, writer):
+            own = writer.get_extra_info("socket")
+            found.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with _bound(0) as listening:
+            started = await asyncio.start_server(answered, sock=listening)
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            at_once = await found
+            writer.close()
+            await writer.wait_closed()
+            started.close()
+        return at_once
+
+    with ThreadPoolExecutor(1) as apart:  # a browser's loop may be running in this thread
+        assert apart.submit(lambda: asyncio.run(accepted())).result()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
+def test_a_full_disk_is_told_as_such_and_nobody_waits_for_ever(tmp_path):
+    server = Server(tmp_path / "audits")
+    try:
+        key = server.begin(server.ready(), chance="999", runs="300")
+        server.until(key, "running")
+        watching = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        head = {"Host": server.host, "Cookie": server.cookie}
+        watching.request("GET", f"/audits/{key}/events", headers=head)
+        events = watching.getresponse()
+        assert events.readline().startswith(b"data: ")
+        unlimited = resource.RLIM_INFINITY
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, unlimited))
+        answer = server.post("/demo")
+        assert answer.status == 507 and "The disk takes no more (File too large)" in said(
+            answer.text
+        )
+        answer, _ = server.upload("t.csv", CSV)
+        assert answer.status in (422, 507) and "mistake of ours" not in answer.text
+        assert server.post(f"/audits/{key}/cancel").status == 303
+        told = events.read().decode().strip().splitlines()[-1]  # until the server ends it
+        watching.close()
+        assert json.loads(told.removeprefix("data: "))["state"] == "cancelled"
+        page = server.ask("GET", f"/audits/{key}").text
+        assert "The disk takes no more" in said(page) and "mistake of ours" not in page
+        assert server.ask("GET", "/").text.count("t.csv") == 0
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (unlimited, unlimited))
+        assert server.until(server.upload("t.csv", CSV)[1])["state"] == "ready"
+    finally:
+        server.stop()
+
+
+def test_an_odd_date_takes_no_page_down(tmp_path):
+    server = Server(tmp_path / "audits")
+    try:
+        keys = [server.ready() for _ in range(4)]
+        server.stop()
+        for key, odd in zip(keys, ("yesterday", 7, None, "0001-01-01T00:00:00+00:00"), strict=True):
+            facts = server.entry(key) | {"created": odd}
+            (server.folder / key / "entry.json").write_text(json.dumps(facts))
+        server.start()
+        page = server.ask("GET", "/")
+        assert page.status == 200 and all(key in page.text for key in keys)
+        for key in keys:
+            assert server.ask("GET", f"/audits/{key}/delete").status == 200
+    finally:
+        server.stop()
+
+
+FOLLOWED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Cookie": ""}
+
+
+def test_a_link_home_is_followed(server, table):
+    """A report is an origin of its own, so its links come without a cookie."""
+    for path in ("/", f"/audits/{table}"):
+        answer = server.ask("GET", path, headers={**FOLLOWED, "Sec-Fetch-Dest": "document"})
+        assert answer.status == 200 and f'url={path}"' in answer.text
+        assert people().columns[1] not in answer.text and "set-cookie" not in answer.headers
+    for path, where in (("/", "iframe"), (f"/audits/{table}/state", "document")):
+        answer = server.ask("GET", path, headers={**FOLLOWED, "Sec-Fetch-Dest": where})
+        assert answer.status == 403
 
 
 def test_a_report_is_the_command_lines_own(server, tmp_path):

@@ -21,25 +21,29 @@ if TYPE_CHECKING:
     from leftout.running import Report
 
 _INTERRUPTED = 130
+# Where a command keeps the folder that it has written to.
+_WRITTEN = "leftout.written"
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {
     "--out": True, "--jobs": True, "--json": False, "--quiet": False, "--full": False,
     "--events": False, "--called": True, "--engine": True, "--scheduler": True, "--memory": True,
 }  # fmt: skip
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-# A list with commas, or the option again: nothing that was asked for is lost.
+# A list with commas, or the option again: nothing that was asked for is lost. Names stay apart,
+# since they may have commas themselves.
+_NAMES: dict[str, Any] = {"multiple": True}
 _LIST = {"multiple": True, "callback": lambda context, option, texts: ",".join(texts)}
 # What commands take: how it is called, and what it says of itself.
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "target": ("--target", {
         "metavar": "COL[=VALUE]", "help": "Outcome to compare, and its value whose rate counts."}),
     "categorical": ("--categorical", {
-        **_LIST, "metavar": "A,B", "help": "Columns that are codes, or text to keep."}),
+        **_NAMES, "metavar": "A,B", "help": "Columns that are codes, or text to keep."}),
     "numeric": ("--numeric", {
-        **_LIST, "metavar": "A,B", "help": "Columns to read as numbers in any case."}),
-    "drop": ("--drop", {**_LIST, "metavar": "A,B", "help": "Columns to leave out."}),
+        **_NAMES, "metavar": "A,B", "help": "Columns to read as numbers in any case."}),
+    "drop": ("--drop", {**_NAMES, "metavar": "A,B", "help": "Columns to leave out."}),
     "sensitive": ("--sensitive", {
-        **_LIST, "metavar": "A,B",
+        **_NAMES, "metavar": "A,B",
         "help": "Columns to keep out of the search and compare with the group."}),
     "sheet": ("--sheet", {"metavar": "NAME", "help": "Sheet of an Excel file; else the first."}),
     "missing": ("--missing", {
@@ -219,7 +223,10 @@ def own_words(instead: Mapping[str, str] | None = None) -> str:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """End at once on Ctrl-C: files are written whole, so there is nothing to clean up."""
+    """End at once on Ctrl-C: files are written whole, so there is nothing to clean up.
+
+    It says which folder has them, if they were written by then.
+    """
     try:
         yield
     except (KeyboardInterrupt, SystemError) as error:
@@ -227,7 +234,9 @@ def interruptible() -> Iterator[None]:
 
         if not isinstance(error, KeyboardInterrupt) and not interrupted(error):
             raise
-        click.echo("Stopped. Nothing was written.", err=True)
+        folder = click.get_current_context().find_root().meta.get(_WRITTEN)
+        said = "Nothing was written." if folder is None else f"The files are in {str(folder)!r}."
+        click.echo(f"Stopped. {said}", err=True)
         sys.stderr.flush()
         os._exit(_INTERRUPTED)  # without waiting for threads that are still computing
 
@@ -272,10 +281,13 @@ def write(
 
     try:
         if parts is not None:
-            return write_parts(folder, contents, "groups", parts)
-        return write_into(folder, contents)
+            files = write_parts(folder, contents, "groups", parts)
+        else:
+            files = write_into(folder, contents)
     except OSError as error:
         raise unwritable(folder, error) from error
+    click.get_current_context().find_root().meta[_WRITTEN] = folder
+    return files
 
 
 def deliver(

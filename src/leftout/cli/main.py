@@ -1,12 +1,14 @@
 """The command ``leftout``."""
 
+import errno
+import os
 import sys
 import warnings
 from typing import Any
 
 import click
 
-from leftout import __version__
+from leftout import __version__, memory
 from leftout.asking import asked_by
 from leftout.cli.audit import audit, demo
 from leftout.cli.common import as_option
@@ -15,6 +17,10 @@ from leftout.cli.groups import groups
 from leftout.cli.harm import harm
 from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Of the memory there is, what a command may take.
+_SHARE = 0.75
 
 
 class Commands(click.Group):
@@ -26,16 +32,26 @@ class Commands(click.Group):
                 stream.reconfigure(errors="backslashreplace")
         options["standalone_mode"] = False
         given = args[0] if args else options.get("args")
+        if given is None:  # a process of its own
+            memory.limit(_SHARE)
         options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
             with asked_by(as_option):
-                sys.exit(super().main(*args, **options))
+                code = super().main(*args, **options)
+                sys.stdout.flush()  # what cannot be printed is told here, and not at the very end
+                sys.exit(code)
         except click.ClickException as error:
             click.echo(f"Error: {error.format_message()}", err=True)
             sys.exit(2)
         except click.Abort:
             sys.exit(130)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+            click.echo(f"Error: The results cannot be printed: {error.strerror}.", err=True)
+            sys.exit(2)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

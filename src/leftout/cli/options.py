@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,9 +130,20 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
-    """Columns of a list with commas; where names have commas or spaces, the longest ones count."""
+def names(texts: str | Sequence[str], table: pd.DataFrame, option: str) -> list[Any]:
+    """Columns that texts name: each a name as it stands, or names with commas between them.
+
+    Where names in such a list have commas or spaces, the longest ones count.
+    """
     known = column_names(table)
+    parts: list[str] = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        parts += [text] if text in map(str, known) else _parts(text, known)
+    chosen = [name for part in parts for name in find_all(known, part, option)]
+    return list(dict.fromkeys(chosen))
+
+
+def _parts(text: str, known: list[Any]) -> list[str]:
     odd = [str(name) for name in known if "," in str(name) or str(name) != str(name).strip()]
     odd.sort(key=len, reverse=True)
     parts, rest = [], text
@@ -144,8 +155,7 @@ def names(text: str, table: pd.DataFrame, option: str) -> list[Any]:
         taken = rest.partition(",")[0] if part is None else part
         parts.append(taken.strip() if part is None else part)
         rest = rest[len(taken) + 1 :]
-    chosen = [name for part in parts for name in find_all(known, part, option)]
-    return list(dict.fromkeys(chosen))
+    return parts
 
 
 def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leftout.checks import Refusal
 from leftout.page.jobs import Jobs
 from leftout.page.limits import Limits
-from leftout.page.processes import noted
+from leftout.page.processes import noted, told_full
 from leftout.page.rendering import rendered
 from leftout.page.security import Gate
 from leftout.page.store import Store
@@ -28,7 +28,7 @@ _SAID = {
 }
 
 
-def application(store: Store, limits: Limits, port: int, token: str) -> Starlette:
+def application(store: Store, limits: Limits, host: str, token: str) -> Starlette:
     """The page on a store of audits, for who has the token."""
     jobs = Jobs(store, limits)
 
@@ -43,7 +43,7 @@ def application(store: Store, limits: Limits, port: int, token: str) -> Starlett
     return Starlette(
         routes=Views(store, jobs, limits).routes(),
         lifespan=running,
-        middleware=[Middleware(Gate, port=port, token=token), Middleware(Mistakes)],
+        middleware=[Middleware(Gate, host=host, token=token), Middleware(Mistakes)],
         exception_handlers={HTTPException: _missing, Refusal: _refused},
     )
 
@@ -68,9 +68,11 @@ class Mistakes:
             return
         except Exception as error:
             where = f"{scope.get('method', '')} {scope.get('path', '')!r}"
-            sentence = noted(where, "".join(format_exception(error)))
+            full = told_full(error)
+            sentence = full or noted(where, "".join(format_exception(error)))
             if not begun and scope["type"] == "http":
-                await _problem(f"Something went wrong. {sentence}", 500)(scope, receive, send)
+                status = 507 if full else 500
+                await _problem(f"Something went wrong. {sentence}", status)(scope, receive, send)
 
 
 async def _missing(request: Request, error: Exception) -> Response:

@@ -35,8 +35,6 @@ BECOMES = {
 _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
 }  # fmt: skip
-# Names in one word of the command line: systems take words of some length only.
-_TOGETHER = 200
 _COUNT, _SHARE = r"\d{1,9}", r"\d{1,2}(?:\.\d{1,6})?%|0?\.\d{1,9}"
 
 
@@ -171,9 +169,8 @@ def words(entry: Entry, columns: Columns, called: bool = True) -> list[str]:
     for place in of_role(chosen, "prediction"):
         said += ["--prediction", columns.name(place)]
     for option, role in _LISTS.items():
-        names = [columns.name(place) for place in of_role(chosen, role)]
-        for begin in range(0, len(names), _TOGETHER):
-            said += [f"--{option}", ",".join(names[begin : begin + _TOGETHER])]
+        for place in of_role(chosen, role):
+            said += [f"--{option}", columns.name(place)]
     for name, field in FIELDS.items():
         value = chosen.get(name) or usual(entry, name)
         if value != usual(entry, name):

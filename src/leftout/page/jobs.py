@@ -17,7 +17,7 @@ from leftout.page.asked import presets, words
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
 from leftout.page.live import Live
-from leftout.page.processes import Ended, last_said, noted, started
+from leftout.page.processes import Ended, last_said, noted, started, told_full
 from leftout.page.store import (
     CANCELLED,
     DONE,
@@ -89,8 +89,7 @@ class Jobs:
 
     def look(self, entry: Entry) -> None:
         """Have a table looked at."""
-        entry.state, entry.message = READING, ""
-        self._begin(entry)
+        self._begin(entry, READING)
         self.looks.add(entry)
 
     def audit(self, entry: Entry) -> None:
@@ -100,16 +99,21 @@ class Jobs:
                 f"{len(self.audits.waiting)} audits are waiting already, which is the most this "
                 "page takes. Wait for one to end, or cancel one."
             )
-        entry.state, entry.message, entry.headline, entry.verdict = QUEUED, "", "", None
+        entry.headline, entry.verdict = "", None
         entry.lines, entry.mind, entry.files = {}, [], []
-        self._begin(entry)
+        self._begin(entry, QUEUED)
         self.audits.add(entry)
         self._places()
 
-    def _begin(self, entry: Entry) -> None:
-        entry.began = entry.ended = ""
+    def _begin(self, entry: Entry, state: str) -> None:
+        before = entry.state
+        entry.state, entry.message, entry.began, entry.ended = state, "", "", ""
+        try:
+            self.store.add(entry)
+        except OSError:
+            entry.state = before
+            raise
         self.live[entry.id] = Live(entry)
-        self.store.add(entry)
 
     def _places(self) -> None:
         """Tell all that wait how many are before them."""
@@ -136,8 +140,14 @@ class Jobs:
                 await live.changed()
 
     def _end(self, entry: Entry, state: str, message: str = "") -> None:
+        """Tell how it ended, even where that cannot be kept."""
         self.unwanted.discard(entry.id)
-        self.store.end(entry, state, message)
+        try:
+            self.store.end(entry, state, message)
+        except OSError as error:
+            unkept = told_full(error) or f"It cannot be kept: {error.strerror}."
+            entry.message = f"{message} {unkept} Until then this is known to the server alone."
+            entry.message = entry.message.strip()
         self.live.pop(entry.id, Live(entry)).tell()
 
     def _unbroken(self, work: Work) -> Work:
@@ -147,9 +157,10 @@ class Jobs:
             try:
                 await work(entry)
             except Exception as error:
-                told = noted(f"entry {entry.id}", "".join(format_exception(error)))
-                with suppress(OSError):
-                    self._end(entry, FAILED, f"This could not be done. {told}")
+                told = told_full(error) or noted(
+                    f"entry {entry.id}", "".join(format_exception(error))
+                )
+                self._end(entry, FAILED, f"This could not be done. {told}")
 
         return done
 
@@ -158,8 +169,7 @@ class Jobs:
             "file": entry.file, "name": entry.name, "sheet": entry.sheet,
             "limits": asdict(self.limits),
         }  # fmt: skip
-        command = ["leftout.page.looking", json.dumps(asked)]
-        ended = await self._process(entry, command, self.limits.reading)
+        ended = await self._process(entry, "leftout.page.looking", asked, self.limits.reading)
         if ended.code == 0 and self.store.columns(entry).exists():
             columns = Columns.of(self.store.columns(entry))
             entry.choices = presets(columns, entry.choices)
@@ -172,22 +182,24 @@ class Jobs:
         self.store.save(entry)
         self._places()
         asked = words(entry, Columns.of(self.store.columns(entry)))
-        command = ["leftout.page.worker", *asked, "--out", "result", "--events"]
-        ended = await self._process(entry, command, self.limits.auditing)
+        asked += ["--out", "result", "--events"]
+        ended = await self._process(entry, "leftout.page.worker", asked, self.limits.auditing)
         if ended.code == 0 and self.store.result(entry, REPORT).exists():
             self._end(entry, DONE)
         else:
             self._failed(entry, ended, "this audit")
 
-    async def _process(self, entry: Entry, command: list[str], seconds: float) -> Ended:
+    async def _process(self, entry: Entry, module: str, asked: Any, seconds: float) -> Ended:
         """Run a process of ours in the entry's folder, and hear what it tells."""
         folder, live = self.store.of(entry), self.live[entry.id]
         if entry.id in self.unwanted:
             return Ended(-signal.SIGKILL, "")
         live.tell(what="loading libraries", share=0.0, ahead=0)
         try:
-            process = await started(command, folder)
+            process = await started(module, asked, folder)
         except (OSError, ValueError) as error:
+            if told_full(error):
+                raise
             return Ended(1, f"cannot be started: {error}")
         self.processes[entry.id] = process
         if entry.id in self.unwanted:
@@ -219,7 +231,8 @@ class Jobs:
         elif event in ("answer", "done"):
             for name in _TOLD & told.keys():
                 setattr(entry, name, told[name])
-            self.store.save(entry)
+            with suppress(OSError):  # how it ends tells that
+                self.store.save(entry)
             live.tell()
 
     def _failed(self, entry: Entry, ended: Ended, what: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leftout.tables.files.guards import Most
+
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(Most):
     """Sizes in bytes, times in seconds.
 
     Attributes
@@ -27,17 +29,20 @@ class Limits:
         Browsers that are told progress as it happens; others ask again and again.
     form : int
         Of what a form without a file may send.
+    patience : float
+        Seconds that a new connection may take to ask for something.
+    idle : int
+        Connections that ask for nothing; the oldest gives way to the next.
     """
 
     upload: int = 512 * 10**6
-    unpacked: int = 4 * 10**9
-    columns: int = 5_000
-    cells: int = 200_000_000
     reading: float = 600.0
     auditing: float = 6 * 3600.0
     waiting: int = 20
     streams: int = 100
     form: int = 10**6
+    patience: float = 20.0
+    idle: int = 100
 
 
 def size_of(text: str) -> int | None:
@@ -53,15 +58,3 @@ def size_of(text: str) -> int | None:
     except ValueError:
         return None
     return int(size) if 1 <= size < 1e15 else None
-
-
-def told_size(size: float) -> str:
-    """Bytes as people say them.
-
-    >>> told_size(512_000_000), told_size(1_540), told_size(12)
-    ('512 MB', '1.54 KB', '12 bytes')
-    """
-    for unit in ("GB", "MB", "KB"):
-        if size >= _UNITS[unit]:
-            return f"{size / _UNITS[unit]:.3g} {unit}"
-    return f"{size:.0f} bytes"

@@ -1,6 +1,7 @@
 """A process that looks at a table, before anybody audits it: ``columns.json``, or a sentence.
 
-``python -m leftout.page.looking`` in the folder of an audit, with what is asked as JSON.
+``python -m leftout.page.looking`` in the folder of an audit; what is asked comes as JSON on its
+standard input.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from leftout.asking import asked_by, in_python
 from leftout.checks import Refusal
 from leftout.files import plain, write_whole
+from leftout.page.columns import Columns
 from leftout.page.limits import Limits
 from leftout.page.worker import bound_to_server
+from leftout.tables.files.guards import check_size, sheets_of
+from leftout.wording import shortened, shown
 
-_REFUSED = 2
+_REFUSED, _FOUND = 2, "columns.json"
 # Parameters as the page calls them.
 _CALLED = {
     "drop": "'leave out'", "categorical": "'codes or categories'", "numeric": "'numbers'",
@@ -26,14 +31,19 @@ _CALLED = {
 
 
 def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict[str, Any]:
-    """Everything the page shows of a table; None is the demo's."""
-    from leftout.page.guards import check, check_size, sheets_of
+    """Everything the page shows of a table; None is the demo's.
 
+    Of a workbook with several sheets, where none is chosen yet, these alone: the first may be a
+    cover. They stay to choose from if the chosen one is refused.
+    """
     sheets: list[str] = []
-    if file is not None:
-        _tell("looking at the file", 0.05)
-        check(Path(file), name, limits)
-        sheets = sheets_of(Path(file))
+    if file is not None and file.endswith(".xlsx"):
+        sheets = sheets_of(Path(file).read_bytes(), shortened(shown(repr(name))))
+        if len(sheets) > 1:
+            only = asdict(Columns(0, 0, 0, [], [], sheets))
+            if sheet is None:
+                return only
+            write_whole(_FOUND, json.dumps(only))
     _tell("reading the table", 0.1)
     from leftout.page.profile import profiled
     from leftout.tables.reading import Source
@@ -47,7 +57,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
         except ImportError as error:
             raise Refusal(str(error)) from error
     else:
-        source = Source.of(file, sheet, name)
+        source = Source.of(file, sheet, name, limits)
         rows, columns = source.table.shape
         check_size(rows, columns, repr(name), limits)
     _check_names(source.table)
@@ -85,7 +95,10 @@ def main(asked: dict[str, Any]) -> None:
         sys.exit(_refused(" ".join(str(error).split())))
     except (MemoryError, RecursionError):
         sys.exit(_refused("The table is too large for this machine's memory. Keep a part of it."))
-    write_whole("columns.json", json.dumps(found))
+    try:
+        write_whole(_FOUND, json.dumps(found))
+    except OSError as error:
+        sys.exit(_refused(f"What was read cannot be kept: {error.strerror}. Make room, try again."))
 
 
 def _in_page(name: str, *value: Any) -> str:
@@ -99,5 +112,4 @@ def _refused(sentence: str) -> int:
 
 
 if __name__ == "__main__":
-    bound_to_server()
-    main(json.loads(sys.argv[1]))
+    main(bound_to_server())

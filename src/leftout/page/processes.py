@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import logging
 import os
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leftout.page.store import FAILED, REFUSED
 
@@ -18,6 +21,7 @@ _REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process tells, and of what it says when it fails.
 _LINE, _LAST = 1 << 22, 1 << 14
 _SAID = "said.txt"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Ended(NamedTuple):
@@ -41,13 +45,22 @@ class Ended(NamedTuple):
         return FAILED, f"{what.capitalize()} failed. {noted(what, self.said)}"
 
 
-async def started(command: list[str], folder: Path) -> asyncio.subprocess.Process:
-    """A module of ours as a process in a folder; it ends when we do, by its standard input."""
+async def started(module: str, asked: Any, folder: Path) -> asyncio.subprocess.Process:
+    """A module of ours as a process in a folder, and what is asked of it.
+
+    It ends when we do, by its standard input. What is asked goes there, too: everybody on a machine
+    sees what a process was started with, and names of files and columns are nobody's business.
+    """
     with (folder / _SAID).open("wb") as said:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", *command, cwd=folder, env=_surroundings(), limit=_LINE,
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", module, cwd=folder, env=_surroundings(), limit=_LINE,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
         )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
+    with suppress(ConnectionError):  # its exit code says more
+        await process.stdin.drain()
+    return process
 
 
 def _surroundings() -> dict[str, str]:
@@ -64,6 +77,13 @@ def last_said(folder: Path) -> str:
         said = file.read().decode("utf-8", "replace").strip()
     last = said.rpartition("\n")[2]
     return last if last.startswith(_ERROR) else said
+
+
+def told_full(error: BaseException) -> str | None:
+    """A sentence on a disk that takes no more; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return None
+    return f"The disk takes no more ({error.strerror}). Make room on it, and try again."
 
 
 def noted(what: str, details: str) -> str:

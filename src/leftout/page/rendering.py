@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.page.limits import told_size
+from leftout.tables.files.guards import told_size
 from leftout.wording import counted, shortened, shown
 
 _HERE = Path(__file__).parent
@@ -62,8 +62,11 @@ def _visible(value: Any) -> Any:
 
 
 def _when(stamp: str) -> str:
-    """A time stamp in this machine's time, to the minute."""
-    return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}" if stamp else ""
+    """A time stamp in this machine's time, to the minute; nothing for one that is none."""
+    try:
+        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
 
 
 def _percent(share: float) -> str:

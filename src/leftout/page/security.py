@@ -3,12 +3,18 @@
 A page on another site can make a browser send requests here, also under another name (DNS
 rebinding). So every request must name this host, come from our own pages, and have the cookie that
 the address with the token gives; what is changed is changed by POST, whose ``Origin`` is ours.
+
+The host is a name under ``localhost`` that nobody can guess. Browsers send a cookie to every port
+of a host: under 127.0.0.1, whatever listens on any other port would be sent ours. They take such
+names for this machine without asking anybody. (A secret in every address instead would be in the
+browser's history, and a report could read it.)
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 from html.parser import HTMLParser
 from http.cookies import CookieError, SimpleCookie
@@ -33,20 +39,22 @@ _ALWAYS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_COOKIE = "leftout"
 _WELCOME = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
-    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/"></head>'
-    '<body><p><a href="/">Go on</a></p></body></html>'
+    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={path}"></head>'
+    '<body><p><a href="{path}">Go on</a></p></body></html>'
 )
+# Pages that a link from elsewhere, such as from a report in its sandbox, may lead to.
+_LINKED = re.compile(r"/(audits/[0-9a-f]{16})?")
 
 
 class Gate:
     """Lets in what may come in, and gives every answer the headers that keep browsers strict."""
 
-    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self.app, self.token = app, token
-        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        self.cookie, self.secret = f"leftout-{port}", secrets.token_urlsafe(32)
+    def __init__(self, app: ASGIApp, host: str, token: str) -> None:
+        self.app, self.host, self.token = app, host, token
+        self.secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -67,33 +75,47 @@ class Gate:
     def _answer(self, scope: Scope) -> HTMLResponse | None:
         """What the gate says itself; None lets the request in."""
         headers = Headers(scope=scope)
-        host = headers.get("host", "").lower()
-        if host not in self.hosts:
+        if headers.get("host", "").lower() != self.host:
             return _closed("This server answers under its own address only.", 400)
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if scope["path"] == "/" and given and scope["method"] == "GET":
             return self._welcome() if _same(given[0], self.token) else _closed(_OPEN)
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            if _is_followed(scope, headers):  # what changes nothing, from a page of our own
+                return HTMLResponse(_WELCOME.format(path=scope["path"]))
             return _closed("Another site asked for this page, and does not get it.")
         if not _same(self._kept(headers), self.secret):
             return _closed(_OPEN)
-        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") != f"http://{host}":
+        if (
+            scope["method"] not in ("GET", "HEAD")
+            and headers.get("origin") != f"http://{self.host}"
+        ):
             return _closed("This did not come from a page of this server.")
         return None
 
     def _kept(self, headers: Headers) -> str:
         """The cookie, if there is one."""
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+            cookie = SimpleCookie(headers.get("cookie", "")).get(_COOKIE)
         except CookieError:
             return ""
         return "" if cookie is None else cookie.value
 
     def _welcome(self) -> HTMLResponse:
         """The cookie, and on to the first page: from here, so that the browser sends it along."""
-        answer = HTMLResponse(_WELCOME)
-        answer.set_cookie(self.cookie, self.secret, httponly=True, samesite="strict", path="/")
+        answer = HTMLResponse(_WELCOME.format(path="/"))
+        answer.set_cookie(_COOKIE, self.secret, httponly=True, samesite="strict", path="/")
         return answer
+
+
+def _is_followed(scope: Scope, headers: Headers) -> bool:
+    """Whether somebody followed a link to one of our pages, in a tab and not in a frame of it."""
+    navigated = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return (
+        scope["method"] == "GET"
+        and navigated == ("navigate", "document")
+        and _LINKED.fullmatch(scope["path"]) is not None
+    )
 
 
 _OPEN = "Open the address that 'leftout serve' printed: it lets your browser in."

@@ -10,8 +10,10 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from leftout.checks import Refusal
 from leftout.files import write_whole
@@ -48,11 +50,12 @@ def serve(
         if store.told:
             logging.getLogger("leftout.page").warning(store.told)
         token = secrets.token_urlsafe(24)
-        address = f"http://{_HOST}:{port}/?token={token}"
+        host = f"leftout-{secrets.token_hex(8)}.localhost:{port}"
+        address = f"http://{host}/?token={token}"
         config = uvicorn.Config(
-            application(store, limits, port, token), log_config=None, access_log=False,
+            application(store, limits, host, token), log_config=None, access_log=False,
             server_header=False, date_header=False, ws="none", lifespan="on", loop="asyncio",
-            http="h11", limit_concurrency=_MOST, timeout_keep_alive=30,
+            http=connection(limits), limit_concurrency=_MOST, timeout_keep_alive=30,
             timeout_graceful_shutdown=_GRACE, proxy_headers=False,
         )  # fmt: skip
         ready(address)
@@ -64,9 +67,33 @@ def serve(
             store.close()
 
 
+def connection(limits: Limits) -> type[H11Protocol]:
+    """A connection that asks soon, or gives way: nobody keeps others out by holding many."""
+
+    class Brief(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.since = self.loop.time()
+            self.loop.call_later(limits.patience, self.close_idle, True)
+            every: Any = self.connections
+            idle = sorted((one for one in every if one.is_idle()), key=lambda one: one.since)
+            for each in idle[: max(0, len(idle) - limits.idle)]:
+                each.close_idle()
+
+        def is_idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def close_idle(self, unasked: bool = False) -> None:
+            if self.cycle is None or not unasked and self.is_idle():
+                self.transport.close()
+
+    return Brief
+
+
 def _bound(port: int) -> socket.socket:
     """A socket on this machine's own address, which no other machine reaches."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # said to be TCP, asyncio does not wait for more to send: 40 ms on each connection kept alive
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -146,8 +146,8 @@ class Store:
 
     def add(self, entry: Entry) -> None:
         """Keep an entry from now on."""
-        self.entries[entry.id] = entry
         self.save(entry)
+        self.entries[entry.id] = entry
 
     def save(self, entry: Entry) -> None:
         write_whole(self.of(entry) / _FACTS, _facts(entry))
@@ -172,7 +172,7 @@ class Store:
 
     def latest(self) -> list[Entry]:
         """All audits, the newest first."""
-        return sorted(self.entries.values(), key=lambda entry: entry.created, reverse=True)
+        return sorted(self.entries.values(), key=lambda entry: str(entry.created), reverse=True)
 
     def forget(self, entry: Entry) -> Path:
         """Take an entry away at once; the folder that is returned is still to be removed."""

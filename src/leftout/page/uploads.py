@@ -13,8 +13,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from leftout.checks import Refusal
-from leftout.page.limits import Limits, told_size
+from leftout.page.limits import Limits
 from leftout.page.store import Entry, Store
+from leftout.tables.files.guards import told_size
 from leftout.wording import shortened
 
 # What a file may be, by the end of its name: the longest that fits.

@@ -130,6 +130,8 @@ class Views:
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
+        if not columns.columns:
+            return HTMLResponse(rendered("sheets.html", entry=entry, sheets=columns.sheets))
         wanted = request.query_params.get("q", "")[:200]
         outcome = asked.of_role(entry.choices, asked.OUTCOME)
         quick, full = effort.seconds(columns.rows, columns.features)
@@ -157,30 +159,37 @@ class Views:
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
-        entry.choices, wrong = asked.changed(entry.choices, form, columns)
-        self.store.save(entry)
         go = form.get("go", "save")
+        if go == "sheet" and form.get("sheet") in columns.sheets:
+            entry.sheet, entry.choices = form["sheet"], {}
+            self.jobs.look(entry)
+            return _to(entry)
+        if not columns.columns:
+            return _to(entry, "/columns")
+        before = asked.of_role(entry.choices, asked.OUTCOME)
+        entry.choices, wrong = asked.changed(entry.choices, form, columns)
+        outcome = asked.of_role(entry.choices, asked.OUTCOME)
+        self.store.save(entry)
         try:
             if wrong:
                 raise Refusal(" ".join(wrong))
             if go == "start":
                 asked.check(entry, columns)
+                if outcome and outcome != before and columns.columns[outcome[0]]["levels"]:
+                    raise Refusal(
+                        f"The outcome is {columns.name(outcome[0])!r} now. Say which of its values "
+                        "counts, and start."
+                    )
                 entry.command = asked.command(entry, columns)
                 entry.call = asked.call(entry, columns)
                 self.jobs.audit(entry)
                 return _to(entry)
         except Refusal as refusal:
             return self._columns(entry, request, [str(refusal)])
-        if go == "sheet" and form.get("sheet") in columns.sheets:
-            entry.sheet, entry.choices = form["sheet"], {}
-            self.jobs.look(entry)
-            return _to(entry)
         wanted, page = form.get("q", ""), "1" if go == "search" else form.get("page", "1")
         if go.startswith("page-"):
             page = go[5:]
-        place = go[5:] if go.startswith("role-") else ""
-        query = urlencode({"q": wanted, "page": number(page)})
-        return _to(entry, f"/columns?{query}" + (f"#r{number(place)}" if place else ""))
+        return _to(entry, f"/columns?{urlencode({'q': wanted, 'page': number(page)})}")
 
     async def cancel(self, request: Request) -> Response:
         entry = self._entry(request)

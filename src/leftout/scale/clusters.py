@@ -7,11 +7,12 @@ time, and few results wait to be merged.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -33,6 +34,8 @@ _OUT, _AHEAD = 2, 8
 _RUNS, _FEWEST_RUNS = 16, 256
 # How often to look whether anybody is still there, how long to wait for workers, in seconds.
 _LOOK, _PATIENCE = 2.0, 300.0
+# Seconds that a scheduler has to answer.
+_ANSWER = 10
 # What has to be the same everywhere for the same digits.
 _NAME, _PACKAGES = "leftout", ("numpy", "pyarrow")
 
@@ -111,8 +114,11 @@ class Dask:
         """On the cluster of a scheduler."""
         distributed, stack = _distributed(), ExitStack()
         try:
+            # a client that finds nobody complains once more when it is forgotten
+            with ThreadPoolExecutor(1) as apart:
+                apart.submit(asyncio.run, _answers(address)).result()
             client = stack.enter_context(
-                distributed.Client(address, timeout="10s", set_as_default=False)
+                distributed.Client(address, timeout=_ANSWER, set_as_default=False)
             )
         except (OSError, ValueError, TimeoutError) as error:
             raise Refusal(
@@ -302,6 +308,14 @@ def _called(item: Any) -> str:
     if not hasattr(chunk, "path"):
         return shown(repr(chunk))
     return f"row group {chunk.group + 1} of {shown(repr(chunk.path))}"
+
+
+async def _answers(address: str) -> None:
+    """Reach a scheduler, and hang up."""
+    distributed: Any = _distributed()
+    how = distributed.Security().get_connection_args("client")
+    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
+    await link.close()
 
 
 def _distributed() -> Any:

@@ -30,7 +30,7 @@ from leftout.scale.schemas import Layout
 from leftout.scale.texts import PLAIN, TRUTH, WHOLE, Adding, Texts, follows
 from leftout.tables.cleaning import MISSING
 from leftout.tables.files.decoding import coded_as, refuse_undecoded
-from leftout.tables.files.delimited import header_of, refuse_ragged
+from leftout.tables.files.delimited import header_of, refuse_ragged, separator_said
 from leftout.tables.files.fetching import TEXT, called, short
 from leftout.tables.frames import told_apart
 
@@ -205,7 +205,8 @@ def _frames(text: _Text, names: list[str], separator: str) -> Iterator[pd.DataFr
         pd.read_csv(
             file, sep=separator, names=names, header=0, dtype=str, na_values=list(MISSING),
             keep_default_na=False, encoding="utf-8", skipinitialspace=True, index_col=False,
-            on_bad_lines="error", chunksize=max(_ROWS // max(len(names) // 50, 1), 1000),
+            on_bad_lines="error", skiprows=int(separator_said(text.start()) is not None),
+            chunksize=max(_ROWS // max(len(names) // 50, 1), 1000),
         ) as reader,
     ):  # fmt: skip
         yield from reader

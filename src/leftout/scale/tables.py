@@ -14,6 +14,7 @@ import numpy as np
 
 from leftout.asking import asking
 from leftout.checks import Refusal, check_choice
+from leftout.memory import available
 from leftout.scale.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.scale.clusters import Dask
 from leftout.scale.csv import stored
@@ -21,7 +22,7 @@ from leftout.scale.dask_frames import copied, is_dask
 from leftout.scale.engines import Engine, Local
 from leftout.scale.feather import FEATHER, as_parquet
 from leftout.scale.planning import rows_at
-from leftout.tables.files.fetching import TEXT, file_name, is_address
+from leftout.tables.files.fetching import TEXT, file_name, is_address, is_stream
 from leftout.tables.reading import Source
 from leftout.wording import shown
 
@@ -113,8 +114,10 @@ def _in_parts(table: Any, engine: Any, memory: int | str | None, copies: ExitSta
         source = copied(table, copies)
     elif isinstance(table, str | os.PathLike):
         source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
-        if is_address(source) or (
-            os.path.isfile(source) and not _needs_parts(source, engine, limit)
+        if (
+            is_address(source)
+            or is_stream(source)
+            or (os.path.isfile(source) and not _needs_parts(source, engine, limit))
         ):
             return None
         if not os.path.exists(source) and not any(char in source for char in "*?["):
@@ -216,10 +219,7 @@ def n_bytes(text: int | str) -> int:
 def _limit(memory: int | str | None) -> int:
     if memory is not None:
         return n_bytes(memory)
-    try:
-        return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # another system
-        return 4 * 10**9
+    return int(_SHARE * available())
 
 
 def opened(

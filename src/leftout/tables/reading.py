@@ -12,6 +12,7 @@ from leftout.running import collected_notes, note
 from leftout.tables.files.decoding import as_utf8
 from leftout.tables.files.delimited import read_delimited
 from leftout.tables.files.fetching import TEXT, File, called, fetch, file_name, kind_of, short
+from leftout.tables.files.guards import Most, check
 from leftout.tables.files.stored import read_arrow, read_excel
 from leftout.tables.frames import mark_repeated
 from leftout.wording import shown
@@ -33,15 +34,22 @@ class Source(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Any, sheet: str | None = None, name: str | None = None) -> Source:
+    def of(
+        cls,
+        table: Any,
+        sheet: str | None = None,
+        name: str | None = None,
+        most: Most | None = None,
+    ) -> Source:
         """Whatever people call a table: a path is read, anything else taken as it is.
 
-        ``name`` is what to call a file that lies under another name here.
+        ``name`` is what to call a file that lies under another name here, and ``most`` what a file
+        may hold; by default what this machine takes.
         """
         if isinstance(table, str | os.PathLike):
             path = os.fspath(table)
             with collected_notes() as notes:
-                frame, file = _read(path, sheet, name or path)
+                frame, file = _read(path, sheet, name or path, most)
             return cls(frame, name or path, file, tuple(notes))
         if sheet is not None:
             raise Refusal(
@@ -81,7 +89,9 @@ def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.Dat
     return _read(os.fspath(path), sheet, os.fspath(path))[0]
 
 
-def _read(path: str, sheet: str | None, name: str) -> tuple[pd.DataFrame, File]:
+def _read(
+    path: str, sheet: str | None, name: str, most: Most | None = None
+) -> tuple[pd.DataFrame, File]:
     kind = kind_of(path)
     if sheet is not None and kind != ".xlsx":
         raise Refusal(
@@ -90,6 +100,7 @@ def _read(path: str, sheet: str | None, name: str) -> tuple[pd.DataFrame, File]:
         )
     try:
         data, file = fetch(path)
+        check(data, kind, called(name), most or Most.here())
         table, names = _parsed(data, kind, sheet, called(name))
     except ImportError as error:
         raise Refusal(
@@ -104,6 +115,8 @@ def _read(path: str, sheet: str | None, name: str) -> tuple[pd.DataFrame, File]:
     except Exception as error:  # whatever else the readers of pandas and others raise
         if isinstance(error, MemoryError | RecursionError):
             raise
+        if "out of memory" in str(error):  # as pandas says it
+            raise MemoryError from error
         raise Refusal(
             f"{called(name)} cannot be read as a {kind} table: {short(error)}. Check the file."
         ) from error

@@ -88,18 +88,12 @@
   follow();
 })();
 
-// A new outcome brings its values; the choice is kept, and the place on the page as well.
+// Nothing is sent before somebody presses a button: arrow keys pass other roles on their way.
 (function () {
   var form = document.getElementById("columns");
   if (!form) return;
   form.addEventListener("change", function (event) {
-    var picker = event.target, single = ["outcome", "prediction"];
-    if (picker.tagName !== "SELECT" || picker.name.indexOf("role-") !== 0) return;
-    var was = picker.querySelector("option[selected]");
-    if (single.indexOf(picker.value) < 0 && !(was && single.indexOf(was.value) >= 0)) return;
-    var go = form.querySelector("button[value=save]");
-    go.value = picker.name;
-    form.requestSubmit(go);
+    if (event.target.name.indexOf("role-") === 0) document.getElementById("unkept").hidden = false;
   });
   // Enter in the search box searches, wherever else it saves.
   form.querySelector("#q").addEventListener("keydown", function (event) {
@@ -107,12 +101,6 @@
     event.preventDefault();
     form.requestSubmit(form.querySelector("button[value=search]"));
   });
-})();
-
-// Back at the column that was chosen: browsers scroll there, and now and then leave the focus behind.
-(function () {
-  var chosen = document.getElementById(window.location.hash.slice(1));
-  if (chosen) chosen.focus();
 })();
 
 // What went wrong is what people should hear first.

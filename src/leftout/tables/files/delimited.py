@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -23,6 +24,8 @@ _SEPARATORS = (",", ";", "\t", "|")
 _START, _TRIED, _PART = 1 << 16, 20, 1 << 24
 # What may stand before a field: no other zero begins one.
 _BEFORE = np.isin(np.arange(256), list(b',;\t|"\r\n '))
+# What spreadsheets write, and take, as a first line.
+_SAID = re.compile(rb'"?sep=([,;\t|])"?[ \t]*(?:\r\n?|\n)', re.IGNORECASE)
 _SIGNS = np.isin(np.arange(256), list(b"+-"))
 
 
@@ -34,6 +37,8 @@ def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, 
     import pandas as pd
 
     header, separator = header_of(data, usual, called)
+    said = _SAID.match(data)
+    data = data if said is None else b"\n" + data[said.end() :]  # lines keep their numbers
     mark = separator.encode()
     how: dict[str, Any] = {
         "sep": separator, "na_values": list(MISSING), "keep_default_na": False, "encoding": "utf-8",
@@ -70,7 +75,8 @@ def header_of(data: bytes, usual: str, called: str) -> tuple[list[str], str]:
     start = data[:_START]
     if not start.strip():
         raise Refusal(f"{called} is empty; a table with names and rows is needed.")
-    separator = _separator(start.decode(errors="replace"), usual)
+    said = separator_said(data)
+    separator = said or _separator(start.decode(errors="replace"), usual)
     records = _records(io.BytesIO(data), separator)
     names, second = (next(records, (0, []))[1] for _ in range(2))
     refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
@@ -80,6 +86,12 @@ def header_of(data: bytes, usual: str, called: str) -> tuple[list[str], str]:
             "them. Name every column."
         )
     return names, separator
+
+
+def separator_said(data: bytes) -> str | None:
+    """The mark that a first line such as ``sep=;`` says is between fields; None without one."""
+    said = _SAID.match(data)
+    return None if said is None else said[1].decode()
 
 
 def _separator(start: str, usual: str) -> str:
@@ -146,4 +158,7 @@ def _records(data: IO[bytes], separator: str) -> Iterator[tuple[int, list[str]]]
     text = io.TextIOWrapper(data, encoding="utf-8", newline="")
     rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
     with suppress(csv.Error):  # that limit is the process's, and not ours to change
-        yield from ((rows.line_num, row) for row in rows if row)
+        for row in rows:
+            first = rows.line_num == 1 and separator.join(row).strip('" \t').lower()
+            if row and first != f"sep={separator}".strip():
+                yield rows.line_num, row

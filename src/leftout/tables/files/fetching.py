@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".feather", ".xlsx")
 # More than one letter before the colon: a single one is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_STREAM = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/\d+")
 # Packages beside fsspec that open addresses, where they are not called like the address.
 _EXTRAS = {"https": "http", "memory": "", "file": "", "local": ""}
 
@@ -25,7 +27,8 @@ _EXTRAS = {"https": "http", "memory": "", "file": "", "local": ""}
 class File(Told):
     """What tells a file from any other: the checksum and size are those of the bytes read.
 
-    ``modified`` is when it was changed last, in UTC; None where it came from an address.
+    ``modified`` is when it was changed last, in UTC; None where it came from an address, or from
+    another program.
     """
 
     name: str
@@ -43,6 +46,11 @@ def fetch(path: str) -> tuple[bytes, File]:
     return data, File(file_name(path), hashlib.sha256(data).hexdigest(), len(data), modified)
 
 
+def is_stream(path: str) -> bool:
+    """Whether a path is what another program writes: it is read once, whole, as CSV."""
+    return _STREAM.fullmatch(path) is not None
+
+
 def is_address(path: str) -> bool:
     """Whether a path is an address such as ``https://`` or ``s3://``."""
     return _ADDRESS.match(path) is not None
@@ -56,6 +64,8 @@ def file_name(path: str | os.PathLike[str]) -> str:
 
 def kind_of(path: str) -> str:
     """What a file is by its suffix; refuses what is not there, a folder, or of another kind."""
+    if is_stream(path):
+        return ".csv"
     if not is_address(path):
         _check_there(Path(path))
     suffixes = [suffix.lower() for suffix in Path(file_name(path)).suffixes]
@@ -99,11 +109,13 @@ def _check_there(path: Path) -> None:
         )
 
 
-def _read(path: str) -> tuple[bytes, str]:
+def _read(path: str) -> tuple[bytes, str | None]:
     with open(path, "rb") as file:
         before = os.fstat(file.fileno())
         data = file.read()
         after = os.fstat(file.fileno())
+    if not stat.S_ISREG(after.st_mode):
+        return data, None
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise Refusal(
             f"{called(path)} was changed while it was being read. Try again when nothing writes "
