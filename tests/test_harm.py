@@ -521,11 +521,21 @@ class Warns(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
-def test_warnings_of_models_do_not_reach_people():
+def test_warnings_of_a_model_reach_its_owner():
+    """Threads share one list of filters: what silences a fit would silence everybody else."""
     X, _, group = planted(n_rows=200, size=60)
-    found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9, n_jobs=2)
     assert found.extra_cost.value == pytest.approx(0.0, abs=1e-12)
     assert found.at(GROUP, "all columns", "r2").value < 0.01
+
+
+def test_models_by_name_have_nothing_to_warn_of():
+    """Columns told apart by nothing, by a billion, and by the class itself: warnings are errors."""
+    X, y, group = planted(n_rows=200, size=60)
+    hard = np.column_stack([X, X[:, :3], 1e9 * X[:, 0] + 1e12, y, np.arange(200) == 7])
+    found = harm(hard, y, group, 2, repeats=1, bootstrap=9)
+    assert found.at(GROUP, "all columns").value < 0.1
 
 
 def test_a_model_without_probabilities():

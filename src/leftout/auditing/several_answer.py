@@ -51,12 +51,6 @@ def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     )
 
 
-def clause(group: GroupAudit) -> str:
-    """A group in a few words: its rows, what it loses, who it is."""
-    lost = told_points(max(group.left_out.points.group, 0.0))
-    return f"{group.left_out.size:,} rows, {lost} lost: {group.answer.who}"
-
-
 def _why(groups: Sequence[GroupAudit]) -> str:
     if any(each.trust is None for each in groups):
         return "What explains the losses was not looked at."
