@@ -179,6 +179,12 @@ def paid(extra=None, back=None, rest_back=None, **changed):
     return {"harm": known.harm(extra=extra, back=back, rest_back=rest_back, **changed)}
 
 
+def guessing(variant):
+    """Predictions from one kind of features that are no better than always guessing the same."""
+    found = known.harm()
+    return {"harm": replace(found, gain=found.gain | {variant: Interval(0.01, 0.0, 0.02)})}
+
+
 def unpaid(why="A side has too few rows. Take larger ones."):
     return {"harm": None, "why": why}
 
@@ -359,7 +365,11 @@ CASES = [
     ("P001", NO, "less than a point, clearly", paid(Interval(0.0099, 1e-9, 0.02))),
     ("P001", NO, "the interval begins at zero", paid(Interval(0.11, 0.0, 0.2))),
     ("P001", NO, "the rest pays more", paid(Interval(-0.05, -0.08, -0.02))),
+    ("P001", NO, "no better than a guess", guessing("shared PCA")),
+    ("P001", NO, "not in AUC", paid(ranked_extra=Interval(0.1, 0.0, 0.2))),
+    ("P001", YES, "a hundredth of AUC", paid(ranked_extra=Interval(0.02, 1e-9, 0.03))),
     ("P001", YES, "numbers", {"harm": known.harm("number")}),
+    ("P001", NO, "numbers, not in R2", paid(ranked_extra=Interval(0.1, 0.0, 0.2), kind="number")),
     ("P001", NOT_RUN, "refused", unpaid()),
     ("P001", NOT_APPLICABLE, "no target", unpaid("") | taken(target=None, leaks=[])),
     ("P001", NOT_RUN, "not looked for", untrusted() | unpaid("")),
@@ -369,6 +379,9 @@ CASES = [
     ("P002", NO, "the group is worse off", paid(back=Interval(-0.04, -0.07, -0.01))),
     ("P002", YES, "the rest pays up to nothing", paid(rest_back=Interval(-0.01, -0.02, 0.0))),
     ("P002", NO, "the rest clearly pays", paid(rest_back=Interval(-0.01, -0.02, -1e-9))),
+    ("P002", NO, "no better than a guess", guessing("Fair PCA")),
+    ("P002", NO, "not in AUC", paid(ranked_back=Interval(0.1, 0.0, 0.2))),
+    ("P002", NO, "the rest pays in AUC", paid(ranked_rest_back=Interval(-0.1, -0.2, -1e-9))),
     ("P002", YES, "numbers", {"harm": known.harm("number")}),
     ("P002", NOT_RUN, "refused", unpaid()),
     ("P002", NOT_APPLICABLE, "no target", unpaid("") | taken(target=None, leaks=[])),
