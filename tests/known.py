@@ -790,6 +790,7 @@ def harm(kind="two classes", **changed):
         ],
         "gain": {v: _scaled(around(0.2 - 0.05 * i), unit) for i, v in enumerate(VARIANTS)},
         "by_dimension": [],
+        "leaks": ["income"],
         "others": [
             OtherCost("town = Ashford", 2_347, *(_scaled(each, unit) for each in OTHERS)),
             OtherCost(

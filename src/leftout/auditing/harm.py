@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
+
+import numpy as np
 
 from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer
@@ -18,7 +21,7 @@ from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.conditions import Mask
 from leftout.tables.intake import Intake
-from leftout.wording import listed, unambiguous
+from leftout.wording import counted, listed, unambiguous
 
 # With more features, models are fitted once; with very many, they take longer than the search.
 _ONCE, _MOST = 200, 1_000
@@ -55,11 +58,13 @@ def costs(
     """Predict the target from all columns, the shared PCA and Fair PCA, for group and rest.
 
     What the shared PCA costs groups that are to be compared ``also`` follows from that. Of several
-    left-out groups each is compared with the rest, by the same predictions.
+    left-out groups each is compared with the rest, by the same predictions. Models and components
+    do not see columns that are known to give the target away.
     """
     if intake.target is None or settings.preset is not None:
         return Costs()
-    X, inside = intake.X, intake.encoder.target_encoded_
+    inside, leaks = intake.encoder.target_encoded_, [line.column for line in intake.leaks]
+    X = intake.X[:, ~np.isin(intake.encoder.sources_, leaks)]
     several = found.n_groups_ > 2
     if inside:
         return Costs(
@@ -71,24 +76,30 @@ def costs(
             why=f"The table has {X.shape[1]:,} features; models are fitted on up to {_MOST:,}. "
             f"Leave columns out ({asking('drop')}), or call leftout.harm."
         )
+    if leaks and X.shape[1] <= found.n_components_:
+        return Costs(
+            why=f"Without what gives the target away ({listed(list(map(unambiguous, leaks)))}), "
+            f"{counted(X.shape[1], 'feature')} are left for "
+            f"{counted(found.n_components_, 'component')}. Ask for fewer "
+            f"({asking('n_components')})."
+        )
     try:
         with collected_notes():  # how many rows were predicted, the result says itself
-            return Costs(
-                harm(
-                    X,
-                    intake.target,
-                    found.labels_ if several else found.left_out_.mask,
-                    found.n_components_,
-                    rest=0 if several else None,
-                    positive=intake.positive,
-                    models="logistic",
-                    also=also,
-                    repeats=1 if X.shape[1] > _ONCE else _REPEATS,
-                    random_state=settings.random_state,
-                    n_jobs=n_jobs,
-                    progress=progress,
-                )
+            paid = harm(
+                X,
+                intake.target,
+                found.labels_ if several else found.left_out_.mask,
+                found.n_components_,
+                rest=0 if several else None,
+                positive=intake.positive,
+                models="logistic",
+                also=also,
+                repeats=1 if X.shape[1] > _ONCE else _REPEATS,
+                random_state=settings.random_state,
+                n_jobs=n_jobs,
+                progress=progress,
             )
+        return Costs(replace(paid, leaks=leaks))
     except TooRare as error:  # an audit has no number of folds to lower
         return Costs(
             why=f"{error.found} Join it with another class, or choose another target "

@@ -12,7 +12,7 @@ from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS, side_called
 from leftout.downstream.others import OtherCost
 from leftout.files import Told, plain
-from leftout.wording import counted, listed, number
+from leftout.wording import counted, listed, number, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +118,9 @@ class Harm(Shown, Told):
     by_dimension : list of AtDimension
     others : list of OtherCost
         What the shared PCA costs more groups, where some were named.
+    leaks : list of str
+        Columns that models did not see, since they alone tell the target. An audit knows them
+        (finding T002); :func:`leftout.harm` alone uses all that it is given.
     """
 
     also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
@@ -141,6 +144,7 @@ class Harm(Shown, Told):
     gain: dict[str, Interval]
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
 
     def of(self, group: str) -> Harm:
         """The same, told of another of its groups."""
@@ -293,7 +297,17 @@ class Harm(Shown, Told):
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
             f"{c} and {d}; {self._guess}, {e} and {f}. That costs {self._paid()}"
+            f"{self.told_leaks and ' '}{self.told_leaks}"
         )
+
+    @property
+    def told_leaks(self) -> str:
+        """Which columns models did not see; nothing if they saw all."""
+        if not self.leaks:
+            return ""
+        tell = "tells" if len(self.leaks) == 1 else "each tell"
+        names = listed([unambiguous(name) for name in self.leaks])
+        return f"Models did not see {names}, which alone {tell} the target."
 
     @property
     def told_measured(self) -> str:
