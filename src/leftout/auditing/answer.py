@@ -24,6 +24,8 @@ from leftout.tables.conditions import Mask
 
 # Findings that change how to read the answer: under which status they are said with it.
 _MIND = {"T001": FOUND, "T002": FOUND, "S003": NOT_FOUND}
+# Said where Fair PCA for the group is: in full, leftout.fair.mitigation.NOT_FOR_OTHERS.
+OTHERS_LOSE = "Under Fair PCA another group may lose as much."
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
@@ -185,9 +187,8 @@ def _cost(told: Explanation, mended: Mitigation, harm: Harm | None, label: int) 
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
     if told.no_outcome is not None and told.no_outcome.notable:
         said.append(f"{told.no_outcome.brief}.")
-    if harm is not None:
-        return " ".join([*said, harm.told_brief])
-    return " ".join([*said, told_fair(mended, [label])])
+    helps = told_fair(mended, [label]) if harm is None else harm.told_brief
+    return " ".join([*said, helps, OTHERS_LOSE])
 
 
 def told_fair(mended: Mitigation, labels: Sequence[int]) -> str:

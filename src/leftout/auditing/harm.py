@@ -15,6 +15,7 @@ from leftout.checks import Refusal
 from leftout.downstream.aims import TooRare
 from leftout.downstream.costs import harm
 from leftout.downstream.result import Harm
+from leftout.fair.mitigation import NOT_FOR_OTHERS
 from leftout.running import Report, collected_notes
 from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
@@ -116,7 +117,8 @@ def harm_findings(found: Harm | None, why: str, intake: Intake, skipped: str = "
         "P002": "Fair PCA gives it back without costing the rest",
     }
     if found is not None:
-        answers = ((found.costs_more, found.told_cost), (found.gives_back, found.told_return))
+        returned = found.told_return + f" {NOT_FOR_OTHERS}" * found.gives_back
+        answers = ((found.costs_more, found.told_cost), (found.gives_back, returned))
         return [
             Finding(code, answer(yes), title, detail)
             for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)

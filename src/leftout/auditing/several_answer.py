@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leftout.auditing.answer import Answer, minded, told_fair
+from leftout.auditing.answer import OTHERS_LOSE, Answer, minded, told_fair
 from leftout.auditing.findings import Finding
 from leftout.auditing.one_group import GroupAudit
 from leftout.downstream.aims import VARIANTS
@@ -94,9 +94,9 @@ def _cost(groups: Sequence[GroupAudit], mended: Mitigation, harm: Harm | None) -
         for each in groups
         if each.explanation.outcome
     ]
-    if harm is not None:
-        return " ".join([*said, told_errors(groups, harm)])
-    return " ".join([*said, told_fair(mended, [each.label for each in groups])])
+    labels = [each.label for each in groups]
+    helps = told_fair(mended, labels) if harm is None else told_errors(groups, harm)
+    return " ".join([*said, helps, OTHERS_LOSE])
 
 
 def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:
