@@ -606,7 +606,7 @@ def test_what_it_costs_is_told_of_both_sides():
     paid = known.audit(explanation=few).answer.cost
     assert paid == (
         "paid = yes: 27.7 % (rest 73.3 %). 3 components mispredict 23.7 % (rest 10.3), all columns "
-        "11.7 (9.3), Fair PCA 15.7 (11.3)."
+        "11.7 (9.3), Fair PCA 15.7 (11.3). Under Fair PCA another group may lose as much."
     )
 
 

@@ -39,8 +39,8 @@ _OF_HERE = (
 )  # fmt: skip
 _OF_FAIR = ("groups", "sizes", "max_loss", "dual_bound", "gap", "group_weights")
 _EPS = float(np.finfo(float).eps)
-# A search under its projection finds another tenth of the rows that loses about as much as the first
-# did, or more.
+# A search under its projection finds another tenth of the rows that loses about as much as the
+# first did, or more.
 NOT_FOR_OTHERS = (
     "That is for the groups it was given: under this projection another group of as many rows may "
     "lose as much or more."
