@@ -16,8 +16,10 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import naive
 from leftout import (
@@ -614,6 +616,20 @@ def test_warnings_of_a_model_reach_its_owner():
         found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9, n_jobs=2)
     assert found.extra_cost.value == pytest.approx(0.0, abs=1e-12)
     assert found.at(GROUP, "all columns", "r2").value < 0.01
+
+
+def test_a_model_of_ones_own_answers_to_scikit_learn():
+    """The same folds by cross_val_predict, on all columns and behind a PCA."""
+    X, y, group = planted(n_rows=240, size=80)
+    own = DecisionTreeClassifier(max_depth=3, random_state=0)
+    found = harm(X, y, group, 2, models={"ours": own}, folds=4, repeats=1, bootstrap=9)
+    assert found.models == ["ours"] and not hasattr(own, "tree_")
+    folds = PredefinedSplit(deal(aim_of(y, None, 4)[0], 1 - group, 4, generator(0)))
+    views = zip(VARIANTS[:2], (own, make_pipeline(PCA(2), own)), strict=True)
+    for variant, model in views:
+        wrong = cross_val_predict(model, X, y, cv=folds) != y
+        for side, mask in ((GROUP, group == 1), (REST, group == 0)):
+            assert found.at(side, variant).value == pytest.approx(wrong[mask].mean())
 
 
 def test_models_by_name_have_nothing_to_warn_of():

@@ -100,7 +100,8 @@ def harm(
         The class that counts; all others are one. None: of two the larger or second, and more stay
         several.
     models : names or scikit-learn estimators, default=("logistic", "boosting")
-        The first one leads. ``"logistic"`` is ridge regression where numbers are predicted.
+        Cloned for each fold; or a dict of these by what they are called. The first one leads.
+        ``"logistic"`` is ridge regression where numbers are predicted.
         Estimators see classes as 0, 1, ...
     folds, repeats : int, default=5 and 3
         Folds have their share of each class and group; each repeat has others.

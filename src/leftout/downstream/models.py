@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -34,12 +34,14 @@ class Model(NamedTuple):
 
 
 def models_of(models: Any, numbers: bool) -> list[Model]:
-    """Models from names and scikit-learn estimators, for classes or for numbers."""
+    """Models from names and scikit-learn estimators, or from these by labels of one's own."""
     each = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
     if not each:
         raise Refusal(
             f"{asking('models')} names no model; at least one is needed, for example 'logistic'."
         )
+    if isinstance(models, Mapping):
+        return [Model(str(name), _model(one, numbers).unfitted) for name, one in models.items()]
     found = [_model(model, numbers) for model in each]
     for place, model in enumerate(found):
         again = sum(other.name == model.name for other in found[:place])
