@@ -73,7 +73,7 @@ def errors(aim: Aim, guesses: Array | float) -> Array:
     """How far guesses are off, of numbers; of classes, 1 where they are wrong."""
     if aim.classes is None:
         return np.abs(guesses - aim.values)
-    return (guesses != aim.values).astype(np.float64)
+    return np.not_equal(guesses, aim.values).astype(np.float64)
 
 
 def members(place: NDArray[np.intp], n_groups: int) -> Mask:
