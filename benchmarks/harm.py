@@ -50,12 +50,13 @@ def demo():
         f"{d:.1f} / {e:.1f} / {f:.1f} %",
         f <= e,
     )
-    extra = [100 * value for value in found.extra_cost]
+    extra, auc = [100 * value for value in found.extra_cost], found.within.extra_cost
     yield (
-        "extra cost of the group, points",
-        "found, and Fair PCA gives it back",
-        f"{extra[0]:.1f} ({extra[1]:.1f} to {extra[2]:.1f})",
-        found.costs_more and found.gives_back,
+        "extra cost of the group, points, and in AUC",
+        "above 0 in errors, not called harm since not in AUC; Fair PCA gives something back",
+        f"{extra[0]:.1f} ({extra[1]:.1f} to {extra[2]:.1f}), {-auc[0]:.3f} ({-auc[2]:.3f} to "
+        f"{-auc[1]:.3f})",
+        extra[1] > 0.0 and not found.costs_more and found.gives_back,
     )
     search = MaxDisparityPartition(group_size=0.1, random_state=0)
     new = harm(X, y, search=search, n_components=0.8, models="logistic", repeats=1)
@@ -108,12 +109,14 @@ def random_groups():
 
 
 def planted_table(seed, strength=1.0):
-    """A table whose outcome depends on a direction that only the planted rows have."""
+    """A table whose outcome depends on a direction of the planted rows and on a shared one."""
     rng = np.random.default_rng([18, seed])
     X, group = make_planted(1_000, 20, 4, 150, strength, random_state=rng)
     own = np.linalg.svd(X[group == 1] - X[group == 1].mean(axis=0))[2][:4]
     along = X @ (own.T @ rng.standard_normal(4))
-    chance = 1.0 / (1.0 + np.exp(-4.0 * along / along[group == 1].std()))
+    shared = X @ np.linalg.svd(X[group == 0] - X[group == 0].mean(axis=0))[2][0]
+    log_odds = 4.0 * along / along[group == 1].std() + 1.2 * shared / shared.std()
+    chance = 1.0 / (1.0 + np.exp(-log_odds))
     return X, (rng.random(len(X)) < chance).astype(int), group
 
 
@@ -139,9 +142,9 @@ def planted():
         )
         yield (
             "the same: Fair PCA gives it back",
-            "at least 90 %",
+            "at least 60 % (where the rest pays for it, that is not said)",
             f"{100 * back:.0f} %",
-            back >= 0.9,
+            back >= 0.6,
         )
 
 

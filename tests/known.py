@@ -710,6 +710,7 @@ def around(value, reach=0.01):
 
 # errors of left-out group and rest by kind of features; other measures are made of these
 ERRORS = {"left-out group": (0.117, 0.237, 0.157), "rest": (0.093, 0.103, 0.113)}
+GUESSED = {"left-out group": 0.323, "rest": 0.267}
 RATES = {"left-out group": 0.277, "rest": 0.733}
 
 
@@ -718,11 +719,13 @@ def measures(side, place, kind="two classes"):
     if kind == "number":
         mean = {"left-out group": 129.7, "rest": 183.3}[side]
         return {
-            "error": around(100 * error, 1.0), "r2": around(0.9 - error), "mean": around(mean, 1.0),
+            "error": around(100 * error, 1.0), "guess_error": around(100 * GUESSED[side], 1.0),
+            "r2": around(0.9 - error), "mean": around(mean, 1.0),
             "mean_prediction": around(mean + place + 1, 1.0),
         }  # fmt: skip
     return {
-        "error": around(error), "log_loss": around(3 * error), "auc": around(1.0 - error / 2),
+        "error": around(error), "guess_error": around(GUESSED[side]),
+        "log_loss": around(3 * error), "auc": around(1.0 - error / 2),
         "false_negative": around(error + 0.2), "false_positive": around(error / 3),
         "base_rate": around(RATES[side]), "mean_prediction": around(RATES[side] + error / 10),
     }  # fmt: skip
@@ -756,6 +759,7 @@ def harm(kind="two classes", **changed):
     number = kind == "number"
     unit = 100.0 if number else 1.0
     costs = {name: changed.pop(name, None) for name in ("extra", "back", "rest_back")}
+    ranked = {name: changed.pop(f"ranked_{name}", None) for name in costs}
     settled = {
         "target": "income" if number else "paid = yes",
         "kind": kind,
@@ -781,11 +785,13 @@ def harm(kind="two classes", **changed):
         "costs": [
             cost("ridge" if number else "logistic", unit=100.0 if number else 1.0, **costs),
             replace(
-                cost("ridge" if number else "logistic", unit=-0.5),
+                cost("ridge" if number else "logistic", unit=-0.5, **ranked),
                 measure="r2" if number else "auc",
             ),
         ],
+        "gain": {v: _scaled(around(0.2 - 0.05 * i), unit) for i, v in enumerate(VARIANTS)},
         "by_dimension": [],
+        "leaks": ["income"],
         "others": [
             OtherCost("town = Ashford", 2_347, *(_scaled(each, unit) for each in OTHERS)),
             OtherCost(

@@ -83,12 +83,16 @@ def harm():
         extra_cost=Interval(0.07, 0.049, 0.089),
         fair_return=Interval(0.06, 0.039, 0.079),
     )
-    costs = [found.costs[0], second]
+    pairs = [(found.costs[0], found.costs[1]), (second, found.costs[1])]
     names = list(ERRORS)[:2]
     return replace(
         found, group=names[0], rest="rest", figures=figures,
         sizes=dict(zip(ERRORS, (1_247, 799, 7_914), strict=True)),
-        costs=[replace(cost, side=name) for cost, name in zip(costs, names, strict=True)],
+        costs=[
+            replace(cost, side=name)
+            for costs, name in zip(pairs, names, strict=True)
+            for cost in costs
+        ],
     )  # fmt: skip
 
 

@@ -133,6 +133,33 @@ def test_what_components_cost_is_measured(table):
     assert brief["fair_return"] == plain(alone.fair_return)
 
 
+def test_models_do_not_see_columns_that_leak(table):
+    """A column that is the outcome by another name made every error 0.0 %."""
+    told = table.assign(mark=np.where(table["paid"] == "yes", 70, 40) + np.arange(260) % 20)
+    asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0, "target": "paid"}
+    found = audit(told, **asked)
+    assert [line.column for line in found.intake.leaks] == ["mark"] == found.harm.leaks
+    assert found.harm.at("rest", "all columns").value > 0.05
+    X, sources = found.intake.X, np.array(found.intake.encoder.sources_)
+    mask, paid = found.partition.left_out_.mask, table["paid"].to_numpy()
+    alone = leftout.harm(X[:, sources != "mark"], paid, mask, 3, models="logistic")
+    assert found.harm.figures == alone.figures and alone.leaks == []
+    said = "Models did not see mark, which alone tells the target."
+    answers = {finding.code: finding.detail for finding in found.findings}
+    assert answers["P001"].endswith(said) and "not in models" in answers["T002"]
+    data = json.loads(found.json())
+    valid(data)
+    assert data["harm"]["leaks"] == ["mark"] and said in found.html()
+    few = told[["score 0", "score 1", "mark", "paid"]].dropna()
+    found = audit(few, **asked | {"n_components": 2, "group_size": 40})
+    assert found.harm is None
+    (answer,) = (finding for finding in found.findings if finding.code == "P001")
+    assert answer.status == "not run" and answer.detail == (
+        "Without what gives the target away (mark), 2 features are left for 2 components. Ask for "
+        "fewer (n_components)."
+    )
+
+
 def test_costs_that_cannot_be_measured_end_nothing(table):
     asked = {"n_components": 3, "group_size": 60, "chance": 0, "runs": 0}
     few = table["paid"].where(np.arange(len(table)) % 8 == 0)

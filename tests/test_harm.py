@@ -16,8 +16,10 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import naive
 from leftout import (
@@ -43,11 +45,15 @@ GROUP, REST = "left-out group", "rest"
 
 
 def planted(seed=0, n_rows=500, size=120, slope=4.0):
-    """A table whose outcome depends on a direction that only the planted rows have."""
+    """A table whose outcome depends on a direction that the planted rows have and on a shared one.
+
+    The shared PCA keeps the latter, so that predictions from it are worth something to the rest.
+    """
     rng = np.random.default_rng([3, seed])
     X, group = make_planted(n_rows, 8, 2, size, random_state=rng)
-    along = X @ np.linalg.svd(X[group == 1])[2][0]
-    return X, (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-slope * along))).astype(int), group
+    own, shared = (X @ np.linalg.svd(X[group == side])[2][0] for side in (1, 0))
+    chance = 1.0 / (1.0 + np.exp(-slope * own - 2.0 * shared))
+    return X, (rng.random(n_rows) < chance).astype(int), group
 
 
 class Sees(ClassifierMixin, BaseEstimator):
@@ -114,32 +120,41 @@ def test_words_say_which_side():
     assert "The target itself is at 25.0 % in the left-out group and 60.0 % in the rest" in text
     assert "a different rate or mean alone is not harm" in text
     turned = harm(X, y, 1 - group, 1, models=Sees(), repeats=1)
-    assert turned.costs_more and turned.extra_cost.value == 0.6 - 0.25
-    assert "35.0 points (95 % interval" in turned.told_cost
-    assert "more. The components cost the left-out group more than the rest." in turned.told_cost
+    assert turned.extra_cost.value == 0.6 - 0.25 and turned.extra_cost.clear == 1
+    assert not turned.costs_more  # what says 0 of everybody errs as often as there are ones
+    assert (
+        "it is 60.0 % and 25.0 %; always guessing the most frequent class, 60.0 % and 25.0 %. That "
+        "costs the left-out group 60.0 points, the rest 25.0 points: 35.0 points (95 % interval"
+    ) in turned.told_cost
+    assert turned.told_cost.endswith(
+        " more. From components the model does no better than always guessing the most frequent "
+        "class, so that its errors follow the target's rates: that shows no harm."
+    )
 
 
-def told(extra, back, rest):
-    """A result of known costs: intervals of the extra cost and of both returns."""
+CLEAR, WORSE = Interval(0.1, 0.02, 0.2), Interval(-0.1, -0.2, -0.02)
+
+
+def told(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_rest=WORSE):
+    """A result of known costs: intervals of the extra cost and of both returns, then in AUC."""
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Sees(), repeats=1, bootstrap=0)
     costs = replace(found.cost(), extra_cost=extra, fair_return=back, rest_return=rest)
-    return replace(found, costs=[costs])
+    auc = replace(
+        found.cost("auc"), extra_cost=ranked, fair_return=ranked_back, rest_return=ranked_rest
+    )
+    return replace(found, costs=[costs, auc], gain=dict.fromkeys(VARIANTS, gain))
 
 
 def test_answers_need_what_is_clear_and_enough():
-    none, clear, small = (
-        Interval(0.1, -0.1, 0.3),
-        Interval(0.1, 0.02, 0.2),
-        Interval(0.009, 0.001, 0.02),
-    )
-    worse = Interval(-0.1, -0.2, -0.02)
+    none, small = Interval(0.1, -0.1, 0.3), Interval(0.009, 0.001, 0.02)
+    clear, worse = CLEAR, WORSE
     asked = {each: told(each, each, none) for each in (none, clear, small, worse)}
     assert [one.costs_more for one in asked.values()] == [False, True, False, False]
     assert [one.gives_back for one in asked.values()] == [False, True, False, False]
     for each, words in {
         none: "The interval holds zero",
-        clear: "The components cost the left-out group more than the rest.",
+        clear: "The components cost the left-out group more than the rest, in AUC too.",
         small: "That is too little to matter.",
         worse: "They cost the rest more than the left-out group.",
     }.items():
@@ -158,6 +173,79 @@ def test_answers_need_what_is_clear_and_enough():
         "is not shown, and is at the expense of the rest." in told(clear, none, worse).told_return
     )
     assert "With it the left-out group is worse off." in told(clear, worse, none).told_return
+
+
+def test_claims_need_auc_and_more_than_a_guess():
+    """Errors follow the target's rates; either side of each further condition, and its words."""
+    held = Interval(0.0, -0.1, 0.1)
+    for changed, words in (
+        ({}, "The components cost the left-out group more than the rest, in AUC too."),
+        ({"ranked": Interval(-0.01, -0.02, -1e-9)}, "in AUC too."),
+        (
+            {"ranked": Interval(-0.0099, -0.02, -1e-9)},
+            "Errors follow the target's rates; in AUC, which does not, it costs the left-out group "
+            "0.500 and the rest 0.500, a difference of 0.010 (95 % interval 0.000 to 0.020): that "
+            "shows no harm.",
+        ),
+        ({"ranked": Interval(-0.1, -0.2, 0.0)}, "that shows no harm."),
+        ({"ranked": CLEAR}, "that shows no harm."),
+        ({"gain": held}, "no better than always guessing the most frequent class, so that its"),
+        ({"gain": Interval(0.1, 1e-9, 0.2)}, "in AUC too."),
+    ):
+        found = told(CLEAR, CLEAR, CLEAR, **changed)
+        assert found.costs_more == words.endswith("in AUC too.") and words in found.told_cost
+    back = (
+        "It gives the left-out group something back, in AUC too, at no clear expense of the rest."
+    )
+    for changed, words in (
+        ({}, back),
+        ({"ranked": CLEAR}, back),  # what PCA costs is another question
+        ({"ranked_back": Interval(-0.01, -0.02, -1e-9), "ranked_rest": held}, back),
+        (
+            {"ranked_back": Interval(-0.004, -0.02, 0.01)},
+            "Errors follow the target's rates; in AUC, which does not, it returns the left-out "
+            "group 0.004 (95 % interval -0.010 to 0.020) and the rest 0.100 (95 % interval 0.020 "
+            "to 0.200): that shows no return.",
+        ),
+        ({"ranked_rest": CLEAR}, "the rest -0.100 (95 % interval -0.200 to -0.020): that shows"),
+        ({"gain": held}, "From Fair PCA the model does no better than always guessing"),
+    ):
+        found = told(CLEAR, CLEAR, CLEAR, **changed)
+        assert found.gives_back == (words == back) and words in found.told_return
+
+
+def test_rates_alone_are_no_harm():
+    """The outcome hangs on a small direction, alike on both sides, and is more frequent on one."""
+    rng = np.random.default_rng(0)
+    group = np.arange(3_000) < 600
+    X = rng.standard_normal((3_000, 6)) * [3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
+    y = (2.0 * X[:, 5] + rng.standard_normal(3_000) > np.where(group, 1.2, 2.8)).astype(int)
+    found = harm(X, y, group, 2, models="logistic", repeats=1)
+    for side, mask in ((GROUP, group), (REST, ~group)):
+        assert found.at(side, "shared PCA", "guess_error").value == pytest.approx(y[mask].mean())
+    assert found.extra_cost.low > 0.02 and not found.costs_more  # components say "no" to everybody
+    assert found.gain["all columns"].low > 0.02 and abs(found.gain["shared PCA"].value) < 0.001
+    assert found.cost("auc").extra_cost.low < 0 < found.cost("auc").extra_cost.high
+    # with a column that they keep they say something, and it is still the rates
+    X[:, 0] += 3.0 * y
+    found = harm(X, y, group, 2, models="logistic", repeats=1)
+    assert found.gain["shared PCA"].low > 0.0 and found.extra_cost.low > 0.01
+    assert not found.costs_more and "in AUC, which does not, it costs" in found.told_cost
+
+
+def test_a_gain_is_that_over_all_rows():
+    X, y, group = planted(n_rows=240, size=80)
+    for target, guess in ((y, np.bincount(y).argmax()), (X[:, 0] ** 2, np.median(X[:, 0] ** 2))):
+        found = harm(X, target, group, 2, models="logistic", repeats=2, bootstrap=99)
+        off = np.abs(guess - target)
+        for variant in VARIANTS:
+            sides = [found.at(side, variant).value for side in (GROUP, REST)]
+            gain = off.mean() - np.average(sides, weights=[80, 160])
+            value, low, high = found.gain[variant]
+            assert value == pytest.approx(gain) and low < gain < high
+            assert found.at(REST, variant, "guess_error").value == pytest.approx(
+                off[group == 0].mean()
+            )
 
 
 def plain_loop(X, y, group, d, folds, repeats, model):
@@ -521,11 +609,35 @@ class Warns(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
-def test_warnings_of_models_do_not_reach_people():
+def test_warnings_of_a_model_reach_its_owner():
+    """Threads share one list of filters: what silences a fit would silence everybody else."""
     X, _, group = planted(n_rows=200, size=60)
-    found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        found = harm(X, X[:, 0], group, 2, models=Warns(), repeats=1, bootstrap=9, n_jobs=2)
     assert found.extra_cost.value == pytest.approx(0.0, abs=1e-12)
     assert found.at(GROUP, "all columns", "r2").value < 0.01
+
+
+def test_a_model_of_ones_own_answers_to_scikit_learn():
+    """The same folds by cross_val_predict, on all columns and behind a PCA."""
+    X, y, group = planted(n_rows=240, size=80)
+    own = DecisionTreeClassifier(max_depth=3, random_state=0)
+    found = harm(X, y, group, 2, models={"ours": own}, folds=4, repeats=1, bootstrap=9)
+    assert found.models == ["ours"] and not hasattr(own, "tree_")
+    folds = PredefinedSplit(deal(aim_of(y, None, 4)[0], 1 - group, 4, generator(0)))
+    views = zip(VARIANTS[:2], (own, make_pipeline(PCA(2), own)), strict=True)
+    for variant, model in views:
+        wrong = cross_val_predict(model, X, y, cv=folds) != y
+        for side, mask in ((GROUP, group == 1), (REST, group == 0)):
+            assert found.at(side, variant).value == pytest.approx(wrong[mask].mean())
+
+
+def test_models_by_name_have_nothing_to_warn_of():
+    """Columns told apart by nothing, by a billion, and by the class itself: warnings are errors."""
+    X, y, group = planted(n_rows=200, size=60)
+    hard = np.column_stack([X, X[:, :3], 1e9 * X[:, 0] + 1e12, y, np.arange(200) == 7])
+    found = harm(hard, y, group, 2, repeats=1, bootstrap=9)
+    assert found.at(GROUP, "all columns").value < 0.1
 
 
 def test_a_model_without_probabilities():

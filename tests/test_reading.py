@@ -369,7 +369,7 @@ def three_sides():
     other = replace(other, cost=Interval(0.047, math.nan, math.nan))
     return replace(
         found, group="north", rest="all others", figures=[*figures[:3], *south, *figures[3:]],
-        costs=[replace(found.costs[0], side="north"), other],
+        costs=[replace(found.costs[0], side="north"), replace(found.costs[1], side="north"), other],
     )  # fmt: skip
 
 

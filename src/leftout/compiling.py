@@ -30,7 +30,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _say_once() -> None:
     warnings.warn(
         "leftout finds no folder to keep its compiled kernels in, so every start compiles them "
-        "again, which takes about 20 seconds. Set NUMBA_CACHE_DIR to a folder that can be written "
+        "again, which takes about a minute. Set NUMBA_CACHE_DIR to a folder that can be written "
         "to.",
         RuntimeWarning,
         stacklevel=2,

@@ -36,6 +36,8 @@ _MIND = {
     "T004": (FOUND, "Values may stand for something else."),
 }
 _MOST_MIND = 4
+# Said where Fair PCA for the group is: in full, leftout.fair.mitigation.NOT_FOR_OTHERS.
+OTHERS_LOSE = "Under Fair PCA another group may lose as much."
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
@@ -201,9 +203,8 @@ def _cost(told: Explanation, mended: Mitigation, harm: Harm | None, label: int) 
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
     if told.no_outcome is not None and told.no_outcome.notable:
         said.append(f"{told.no_outcome.brief}.")
-    if harm is not None:
-        return " ".join([*said, harm.told_brief])
-    return " ".join([*said, told_fair(mended, [label])])
+    helps = told_fair(mended, [label]) if harm is None else harm.told_brief
+    return " ".join([*said, helps, OTHERS_LOSE])
 
 
 def told_fair(mended: Mitigation, labels: Sequence[int]) -> str:

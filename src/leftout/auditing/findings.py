@@ -17,7 +17,7 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, told_claims
 from leftout.explain.returning import ComesBack
-from leftout.fair.mitigation import Mitigation, told_gap
+from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
 from leftout.search.partition import MaxDisparityPartition
@@ -304,5 +304,5 @@ def mended_finding(mended: Mitigation) -> Finding:
         "Fair PCA lowers the largest loss",
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
         f"{points(max(here.price, 0.0))} percentage points less of the table's variance; the gap "
-        f"to the best possible is {told_gap(here.gap)}.",
+        f"to the best possible is {told_gap(here.gap)}. {NOT_FOR_OTHERS}",
     )

@@ -218,8 +218,9 @@ def _leaks(intake: Intake) -> Finding:
     told = leading([line.told.rstrip(".") for line in intake.leaks], "; ")
     columns = [intake.called(line.column) for line in intake.leaks]
     detail = (
-        f"{told}. Known beforehand, or made from the outcome? Kept in the search; what is the "
-        f"outcome by another name can be left out: {asking('drop', columns)}."
+        f"{told}. Known beforehand, or made from the outcome? Kept in the search, not in models "
+        "that predict the target; what is the outcome by another name can be left out: "
+        f"{asking('drop', columns)}."
     )
     return Finding(code, FOUND, title, detail)
 

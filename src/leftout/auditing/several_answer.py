@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leftout.auditing.answer import Answer, minded, told_fair
+from leftout.auditing.answer import OTHERS_LOSE, Answer, minded, told_fair
 from leftout.auditing.findings import Finding
 from leftout.auditing.one_group import GroupAudit
 from leftout.downstream.aims import VARIANTS
@@ -61,12 +61,6 @@ def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     )
 
 
-def clause(group: GroupAudit) -> str:
-    """A group in a few words: its rows, what it loses, who it is."""
-    lost = told_points(max(group.left_out.points.group, 0.0))
-    return f"{group.left_out.size:,} rows, {lost} lost: {group.answer.who}"
-
-
 def _why(groups: Sequence[GroupAudit]) -> str:
     if any(each.trust is None for each in groups):
         return "What explains the losses was not looked at."
@@ -110,9 +104,9 @@ def _cost(groups: Sequence[GroupAudit], mended: Mitigation, harm: Harm | None) -
         for each in groups
         if each.explanation.outcome
     ]
-    if harm is not None:
-        return " ".join([*said, told_errors(groups, harm)])
-    return " ".join([*said, told_fair(mended, [each.label for each in groups])])
+    labels = [each.label for each in groups]
+    helps = told_fair(mended, labels) if harm is None else told_errors(groups, harm)
+    return " ".join([*said, helps, OTHERS_LOSE])
 
 
 def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:

@@ -75,6 +75,8 @@ def show_costs(console: Console, found: Harm) -> None:
         "(95 % intervals)"
     )
     show(console, title, heads, rows, 12)
+    if found.leaks:
+        say(console, "", shown(found.told_leaks))
 
 
 def _sides(found: Harm) -> Iterable[tuple[str, float, Interval, Interval]]:

@@ -70,6 +70,13 @@ class Aim:
         return float(np.std(self.values)) if self.classes is None else 1.0
 
     @property
+    def guess(self) -> float:
+        """What a model that has seen no column says: the most frequent class, or the median."""
+        if self.classes is None:
+            return float(np.median(self.values))
+        return float(np.bincount(self.values).argmax())
+
+    @property
     def strata(self) -> NDArray[np.intp]:
         """Rows that folds should share evenly: classes, or fifths of the numbers."""
         if self.classes is not None:

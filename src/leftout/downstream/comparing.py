@@ -22,7 +22,7 @@ from leftout.downstream.aims import (
     sides_of,
     target_of,
 )
-from leftout.downstream.measures import drawn, interval, lines, members
+from leftout.downstream.measures import drawn, errors, interval, lines, members
 from leftout.downstream.others import OtherGap, beside, check_also
 from leftout.downstream.result import LEAST, TOO_LITTLE, Shown
 from leftout.files import Told
@@ -204,7 +204,6 @@ def compare_prediction(
     columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
     rng = generator(random_state)
     measures, sizes = drawn(aim, columns, place, bootstrap, rng)
-    wrong = np.abs(guesses - aim.values) if chances is None else guesses != aim.values
     if not probabilities:
         measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
     first = 0 if marked else int(np.argmin(sizes[: len(names)]))
@@ -233,7 +232,7 @@ def compare_prediction(
         },
         prediction=given.name,
         others=beside(
-            OtherGap, aim, wrong.astype(np.float64), {name: m[rows] for name, m in more.items()},
+            OtherGap, aim, errors(aim, guesses), {name: m[rows] for name, m in more.items()},
             bootstrap, rng, varied=False,
         ),
     )  # fmt: skip

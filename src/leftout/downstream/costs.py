@@ -24,7 +24,15 @@ from leftout.downstream.aims import (
     numbered,
     sides_of,
 )
-from leftout.downstream.measures import Mask, drawn, interval, lines, members
+from leftout.downstream.measures import (
+    Mask,
+    drawn,
+    errors,
+    interval,
+    lines,
+    members,
+    summed,
+)
 from leftout.downstream.models import models_of
 from leftout.downstream.others import OtherCost, beside, check_also
 from leftout.downstream.predictions import Predicted, Task, across, predictions
@@ -70,7 +78,8 @@ def harm(
     Every row is predicted by models that have not seen it: whatever learns, learns on the other
     folds. What the shared PCA costs a side is its error there minus the error from all columns;
     what Fair PCA gives back is the shared PCA's error minus its own. Harm is a cost that is larger
-    for a group than for the rest. A different rate of the target alone is none.
+    for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does
+    better than always guessing the same. A different rate of the target alone is none.
 
     Parameters
     ----------
@@ -96,7 +105,8 @@ def harm(
         The class that counts; all others are one. None: of two the larger or second, and more stay
         several.
     models : names or scikit-learn estimators, default=("logistic", "boosting")
-        The first one leads. ``"logistic"`` is ridge regression where numbers are predicted.
+        Cloned for each fold; or a dict of these by what they are called. The first one leads.
+        ``"logistic"`` is ridge regression where numbers are predicted.
         Estimators see classes as 0, 1, ...
     folds, repeats : int, default=5 and 3
         Folds have their share of each class and group; each repeat has others.
@@ -121,15 +131,16 @@ def harm(
     -------
     Harm
         ``table``, ``extra_cost``, ``fair_return``, ``rest_return``, ``costs_more``,
-        ``gives_back``, ``costs``, ``by_dimension``, ``others``, ``summary()``, ``to_dict()``.
+        ``gives_back``, ``costs``, ``gain``, ``by_dimension``, ``others``, ``summary()``,
+        ``to_dict()``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from leftout import datasets, harm
     >>> X, groups = datasets.make_planted(600, 8, 2, 120, random_state=0)
-    >>> own = np.linalg.svd(X[groups == 1])[2][0]  # a direction that only the group has
-    >>> chance = 1.0 / (1.0 + np.exp(-4.0 * X @ own))
+    >>> own, shared = (np.linalg.svd(X[groups == side])[2][0] for side in (1, 0))
+    >>> chance = 1.0 / (1.0 + np.exp(-X @ (4.0 * own + 2.0 * shared)))
     >>> y = np.random.default_rng(0).random(600) < chance
     >>> found = harm(X, y, groups, 2, models="logistic", repeats=1)
     >>> found.costs_more, found.gives_back
@@ -148,6 +159,7 @@ def harm(
         for place in found.place if search is not None else ():
             check_sides(task.aim, sides.names, place)
         told = _drawn(task, sides, found, bootstrap, rng)
+        gain = _gain(task, sides, found, bootstrap, rng)
         dimensions = _by_dimension(task, sides, folds, rng, n_jobs, steps) if by_dimension else []
         others = _others(task, found, more, bootstrap, rng)
     names, aim = [model.name for model in task.models], task.aim
@@ -168,6 +180,7 @@ def harm(
         scale=aim.scale,
         figures=told.figures(names, sides),
         costs=told.costs(names, sides),
+        gain=gain,
         by_dimension=dimensions,
         others=others,
     )
@@ -331,11 +344,27 @@ def _drawn(
             for name in repeats[0]:
                 mean = np.mean([each[name] for each in repeats], axis=0)
                 averaged.setdefault(name, []).append(mean)
-    strata = sides.place if task.search is None else np.zeros_like(sides.place)
+    strata = _strata(task, sides)
     shape = (len(strata), len(found.sure), len(VARIANTS), -1)
     columns = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
     measures, rows = drawn(task.aim, columns, strata, bootstrap, rng)
     return _Drawn(measures, rows[0, 0])
+
+
+def _strata(task: Task, sides: Sides) -> NDArray[np.intp]:
+    """Rows are drawn within groups, where these do not change with the fold."""
+    return sides.place if task.search is None else np.zeros_like(sides.place)
+
+
+def _gain(
+    task: Task, sides: Sides, found: Predicted, bootstrap: int, rng: np.random.Generator
+) -> dict[str, Interval]:
+    """How far the leading model's errors, over all rows, are below those of one guess for all."""
+    wrong = errors(task.aim, found.guesses[0]).mean(axis=1)
+    below = (errors(task.aim, task.aim.guess) - wrong).T
+    n, strata = len(below), _strata(task, sides)
+    means = summed(below, strata, bootstrap, rng) / n
+    return {variant: interval(means[:, v], n) for v, variant in enumerate(VARIANTS)}
 
 
 def _others(
@@ -344,14 +373,8 @@ def _others(
     """What the shared PCA costs more groups in errors of the leading model."""
     if not masks:
         return []
-    wrong = _wrong(task, found.guesses[0]).mean(axis=1)
+    wrong = errors(task.aim, found.guesses[0]).mean(axis=1)
     return beside(OtherCost, task.aim, wrong[1] - wrong[0], masks, bootstrap, rng, varied=True)
-
-
-def _wrong(task: Task, guesses: Array) -> Array:
-    """Errors of guesses, whose last axis are rows."""
-    y = task.aim.values
-    return np.abs(guesses - y) if task.aim.classes is None else (guesses != y).astype(np.float64)
 
 
 def _by_dimension(
@@ -362,7 +385,7 @@ def _by_dimension(
     spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
     numbers = sorted({*np.round(spaced).astype(int).tolist(), task.n_components})
     guesses, place = across(task, numbers, folds, rng, n_jobs, steps)
-    wrong, group = _wrong(task, guesses), place == sides.first
+    wrong, group = errors(task.aim, guesses), place == sides.first
     return [
         AtDimension(d, *(float(each[v, side].mean()) for v in (0, 1) for side in (group, ~group)))
         for d, each in zip(numbers, wrong, strict=True)

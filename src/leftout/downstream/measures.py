@@ -42,10 +42,10 @@ def _explained(sums: dict[str, Array]) -> Array:
     return 1.0 - sums["squared_error"] / about_mean
 
 
-ERROR = Measure("error", _mean("wrong"))
+_ERRORS = [Measure("error", _mean("wrong")), Measure("guess_error", _mean("guessed_wrong"))]
 _PREDICTED = Measure("mean_prediction", _mean("chance"))
 _CLASSES = [
-    ERROR,
+    *_ERRORS,
     Measure("log_loss", _mean("log_loss")),
     Measure("auc", _mean("auc")),
 ]
@@ -55,7 +55,7 @@ _TWO = [
     Measure("false_positive", lambda sums: sums["alarm"] / (sums["rows"] - sums["positive"])),
 ]
 _NUMBERS = [
-    ERROR,
+    *_ERRORS,
     Measure("r2", _explained),
     Measure("mean", _mean("value")),
     _PREDICTED,
@@ -67,6 +67,13 @@ def measures_of(aim: Aim) -> list[Measure]:
     if aim.classes is None:
         return _NUMBERS
     return [*_CLASSES, *(_TWO if aim.two else []), *_RATES]
+
+
+def errors(aim: Aim, guesses: Array | float) -> Array:
+    """How far guesses are off, of numbers; of classes, 1 where they are wrong."""
+    if aim.classes is None:
+        return np.abs(guesses - aim.values)
+    return np.not_equal(guesses, aim.values).astype(np.float64)
 
 
 def members(place: NDArray[np.intp], n_groups: int) -> Mask:
@@ -83,6 +90,7 @@ def lines(
     ``sides`` (rows, sides) says which rows are on which.
     """
     each = _of_numbers(aim, guesses) if chances is None else _of_classes(aim, guesses, chances)
+    each |= {"wrong": errors(aim, guesses), "guessed_wrong": errors(aim, aim.guess)}
     found = {name: column[:, None] * sides for name, column in each.items()}
     found["rows"] = sides.astype(np.float64)
     if chances is not None:
@@ -95,7 +103,6 @@ def lines(
 def _of_numbers(aim: Aim, guesses: Array) -> dict[str, Array]:
     y = aim.values
     return {
-        "wrong": np.abs(guesses - y),
         "squared_error": (guesses - y) ** 2,
         "value": y,
         "squared": y**2,
@@ -105,11 +112,10 @@ def _of_numbers(aim: Aim, guesses: Array) -> dict[str, Array]:
 
 def _of_classes(aim: Aim, guesses: Array, chances: Array) -> dict[str, Array]:
     y = aim.values
-    wrong = (guesses != y).astype(np.float64)
+    wrong = errors(aim, guesses)
     positive = (y == aim.positive).astype(np.float64)
     given = np.clip(chances[np.arange(len(y)), y], _SURE, 1.0)
     return {
-        "wrong": wrong,
         "log_loss": -np.log(given),
         "positive": positive,
         "missed": wrong * positive,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -17,7 +17,9 @@ from leftout.checks import Refusal, check_choice
 MODELS = ("logistic", "boosting")
 # Few and small trees: what the kinds of features do to a model shows long before its best fit.
 _TREES = {"max_iter": 40, "max_leaf_nodes": 8, "early_stopping": False, "random_state": 0}
-_STEPS = 300
+# Penalized, and on one scale, it ends long before; warnings of one that did not cannot be kept from
+# people without changing the whole process.
+_STEPS = 10_000
 
 
 class Model(NamedTuple):
@@ -32,12 +34,14 @@ class Model(NamedTuple):
 
 
 def models_of(models: Any, numbers: bool) -> list[Model]:
-    """Models from names and scikit-learn estimators, for classes or for numbers."""
+    """Models from names and scikit-learn estimators, or from these by labels of one's own."""
     each = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
     if not each:
         raise Refusal(
             f"{asking('models')} names no model; at least one is needed, for example 'logistic'."
         )
+    if isinstance(models, Mapping):
+        return [Model(str(name), _model(one, numbers).unfitted) for name, one in models.items()]
     found = [_model(model, numbers) for model in each]
     for place, model in enumerate(found):
         again = sum(other.name == model.name for other in found[:place])

@@ -6,7 +6,6 @@ only. A PCA is fitted once for each fold and shared by all models.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,9 +123,8 @@ def predictions(
 
 
 def _quietly(function: Any, tasks: list[Any], n_jobs: int | None, steps: Steps, what: str) -> Any:
-    """Run tasks without the warnings of models: a fit that has not converged is still a fit."""
-    with warnings.catch_warnings(), collected_notes():
-        warnings.simplefilter("ignore")
+    """Run tasks without the notes of searches and PCAs; what a model warns of, its owner reads."""
+    with collected_notes():
         return list(in_turn(function, tasks, n_jobs, steps, what))
 
 

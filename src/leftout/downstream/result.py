@@ -12,7 +12,7 @@ from leftout.core.interval import Interval
 from leftout.downstream.aims import VARIANTS, side_called
 from leftout.downstream.others import OtherCost
 from leftout.files import Told, plain
-from leftout.wording import counted, listed, number
+from leftout.wording import counted, listed, number, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,9 +111,16 @@ class Harm(Shown, Told):
         The spread of the numbers that are predicted; 1 for classes.
     figures : list of Figure
     costs : list of Cost
+    gain : dict
+        For each kind of features: how far the leading model's error over all rows is below that of
+        one guess for everybody, the most frequent class (of numbers, the median). Each side's
+        error of that guess is the measure ``guess_error``.
     by_dimension : list of AtDimension
     others : list of OtherCost
         What the shared PCA costs more groups, where some were named.
+    leaks : list of str
+        Columns that models did not see, since they alone tell the target. An audit knows them
+        (finding T002); :func:`leftout.harm` alone uses all that it is given.
     """
 
     also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
@@ -134,8 +141,10 @@ class Harm(Shown, Told):
     scale: float
     figures: list[Figure]
     costs: list[Cost]
+    gain: dict[str, Interval]
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
 
     def of(self, group: str) -> Harm:
         """The same, told of another of its groups."""
@@ -173,17 +182,62 @@ class Harm(Shown, Told):
         return self.cost().rest_return
 
     @property
+    def within(self) -> Cost:
+        """The costs in AUC, or of numbers in R2, which compare rows of one side with each other.
+
+        Errors follow the target's rate (or spread) on a side, also those of a model that says the
+        same of everybody; these do not.
+        """
+        return self.cost("r2" if self.kind == "number" else "auc")
+
+    @property
     def costs_more(self) -> bool:
-        """Whether PCA costs the group clearly more than the rest, and enough to matter."""
-        extra = self.extra_cost
-        return extra.clear > 0 and extra.value >= LEAST * self.scale
+        """Whether PCA costs the group more than the rest: the one rule for a claim of harm.
+
+        The extra cost is clear and enough to matter in errors and in AUC (R2), and over all rows
+        the model does clearly better from components than one guess for everybody. Not on each
+        side: a group whose predictions become no better than a guess is harmed most.
+        """
+        return self._enough(self.extra_cost) and not self._doubt(VARIANTS[1])
 
     @property
     def gives_back(self) -> bool:
-        """Whether Fair PCA clearly gives the group something back at no clear cost to the rest."""
-        back = self.fair_return
-        enough = back.clear > 0 and back.value >= LEAST * self.scale
-        return enough and self.rest_return.clear >= 0
+        """Whether Fair PCA gives the group something back at no clear cost to the rest.
+
+        As in :attr:`costs_more`, in errors and in AUC (R2), from a model that is better than one
+        guess for everybody.
+        """
+        enough = self._enough(self.fair_return) and self.rest_return.clear >= 0
+        return enough and not self._doubt(VARIANTS[2])
+
+    def _enough(self, each: Interval) -> bool:
+        return each.clear > 0 and each.value >= LEAST * self.scale
+
+    def _doubt(self, variant: str) -> str:
+        """Why a difference in errors is no claim yet; nothing if it is one."""
+        what = "spread" if self.kind == "number" else "rates"
+        if self.gain[variant].clear <= 0:
+            seen = "components" if variant == VARIANTS[1] else variant
+            return (
+                f"From {seen} the model does no better than {self._guess}, so that its errors "
+                f"follow the target's {what}"
+            )
+        each = self.within
+        if variant == VARIANTS[1]:
+            shown = _falls(each.extra_cost)
+            told = (
+                f"it costs {self._group} {_down(each.cost.value)} and {self._rest} "
+                f"{_down(each.rest_cost.value)}, a difference of {_fallen(each.extra_cost)}"
+            )
+        else:
+            shown = _falls(each.fair_return) and each.rest_return.clear <= 0
+            told = (
+                f"it returns {self._group} {_fallen(each.fair_return)} and {self._rest} "
+                f"{_fallen(each.rest_return)}"
+            )
+        if shown:
+            return ""
+        return f"Errors follow the target's {what}; in {self._name}, which does not, {told}"
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -238,11 +292,22 @@ class Harm(Shown, Told):
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
+        e, f = self._both(VARIANTS[0], "guess_error")
         return (
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
-            f"{c} and {d}. That costs {self._paid()}"
+            f"{c} and {d}; {self._guess}, {e} and {f}. That costs {self._paid()}"
+            f"{self.told_leaks and ' '}{self.told_leaks}"
         )
+
+    @property
+    def told_leaks(self) -> str:
+        """Which columns models did not see; nothing if they saw all."""
+        if not self.leaks:
+            return ""
+        tell = "tells" if len(self.leaks) == 1 else "each tell"
+        names = listed([unambiguous(name) for name in self.leaks])
+        return f"Models did not see {names}, which alone {tell} the target."
 
     @property
     def told_measured(self) -> str:
@@ -263,7 +328,9 @@ class Harm(Shown, Told):
 
     def _verdict(self) -> str:
         if self.costs_more:
-            return f"The components cost {self._group} more than {self._rest}."
+            return f"The components cost {self._group} more than {self._rest}, in {self._name} too."
+        if self._enough(self.extra_cost):
+            return f"{self._doubt(VARIANTS[1])}: that shows no harm."
         if self.extra_cost.clear < 0:
             return f"They cost {self._rest} more than {self._group}."
         if self.extra_cost.clear > 0:
@@ -281,16 +348,17 @@ class Harm(Shown, Told):
         )
         if self.gives_back:
             return (
-                f"{text} It gives {self._group} something back, at no clear expense of "
-                f"{self._rest}."
+                f"{text} It gives {self._group} something back, in {self._name} too, at no clear "
+                f"expense of {self._rest}."
             )
         if self.fair_return.clear < 0:
             return text + f" With it {self._group} is worse off."
         if self.fair_return.clear > 0:
-            paid = self.rest_return.clear < 0
-            return text + (
-                f" That is at the expense of {self._rest}." if paid else f" {TOO_LITTLE}"
-            )
+            if self.rest_return.clear < 0:
+                return f"{text} That is at the expense of {self._rest}."
+            if self._enough(self.fair_return):
+                return f"{text} {self._doubt(VARIANTS[2])}: that shows no return."
+            return f"{text} {TOO_LITTLE}"
         shown = f" That it gives {self._group} something back is not shown"
         pays = f", and is at the expense of {self._rest}" if self.rest_return.clear < 0 else ""
         return f"{text}{shown}{pays}."
@@ -332,6 +400,17 @@ class Harm(Shown, Told):
             f"{self._rest}: a different rate or mean alone is not harm."
         )
 
+    @property
+    def _name(self) -> str:
+        """What :attr:`within` is in."""
+        return "R\u00b2" if self.kind == "number" else "AUC"
+
+    @property
+    def _guess(self) -> str:
+        """What a model that has seen nothing does."""
+        best = "median" if self.kind == "number" else "most frequent class"
+        return f"always guessing the {best}"
+
     def _measured(self) -> str:
         return "The average error" if self.kind == "number" else "The share of wrong predictions"
 
@@ -343,9 +422,24 @@ class Harm(Shown, Told):
     def _rest(self) -> str:
         return side_called(self.rest)
 
-    def _both(self, variant: str) -> tuple[str, str]:
-        a, b = (self.figure(self.at(side, variant).value) for side in (self.group, self.rest))
+    def _both(self, variant: str, measure: str = "error") -> tuple[str, str]:
+        sides = (self.group, self.rest)
+        a, b = (self.figure(self.at(side, variant, measure).value) for side in sides)
         return a, b
+
+
+def _falls(each: Interval) -> bool:
+    """Whether AUC or R2 gets clearly worse, and enough to matter."""
+    return each.clear < 0 and each.value <= -LEAST
+
+
+def _fallen(each: Interval) -> str:
+    """How far AUC or R2 falls, and the interval."""
+    return f"{_down(each.value)} (95 % interval {_down(each.high)} to {_down(each.low)})"
+
+
+def _down(value: float) -> str:
+    return f"{round(-value, 3) + 0.0:.3f}"  # never -0.000
 
 
 def _upward(each: Interval) -> Interval:

@@ -34,6 +34,9 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     their losses come out equal. With three or more a few more dimensions may be needed for the
     optimum; the best found with exactly ``n_components`` is reported beside it.
 
+    Only the groups it is given count. Where one was found by a search, another group of as many
+    rows may lose as much or more under this projection: search again before relying on it.
+
     Parameters
     ----------
     n_components : int or float, default=0.8

@@ -41,6 +41,12 @@ _OF_HERE = (
 )  # fmt: skip
 _OF_FAIR = ("groups", "sizes", "max_loss", "dual_bound", "gap", "group_weights")
 _EPS = float(np.finfo(float).eps)
+# A search under its projection finds another tenth of the rows that loses about as much as the
+# first did, or more.
+NOT_FOR_OTHERS = (
+    "That is for the groups it was given: under this projection another group of as many rows may "
+    "lose as much or more."
+)
 # Losses up to this share of the variance are rounding.
 _NOTHING = 1e-13
 
@@ -146,7 +152,7 @@ class Mitigation(Told):
                 f" With exactly {d} dimensions, the best found has a largest loss of "
                 f"{number(here.rank_d_losses.max())}."
             )
-        text += self._paid(names)
+        text += f"{self._paid(names)} {NOT_FOR_OTHERS}"
         if self.random is not None:
             text += self.random.weighed(fair.group_weights_, after < before)
         small = int(np.sum(sizes < _SMALL))
@@ -222,6 +228,9 @@ def mitigate(
     progress: Report | bool | None = None,
 ) -> Mitigation:
     """Fair PCA for known or found groups, beside ordinary PCA, for several numbers of components.
+
+    It is fair to these groups alone: under its projection, another group of as many rows may lose
+    as much as a found one did, or more.
 
     Parameters
     ----------
