@@ -35,6 +35,7 @@ from benchmarks import (  # noqa: E402
     names,
     naming,
     page,
+    readings,
     relations,
     reproduce,
     scale,
@@ -623,6 +624,11 @@ def names_noise():
 @case
 def names_command():
     yield from naming.command()
+
+
+@case
+def readings_robust():
+    yield from readings.readings()
 
 
 @case

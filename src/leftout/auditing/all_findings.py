@@ -20,6 +20,7 @@ from leftout.auditing.harm import Costs, harm_findings
 from leftout.auditing.one_group import GroupAudit
 from leftout.auditing.prediction import Judged, prediction_finding
 from leftout.auditing.reading import table_findings
+from leftout.auditing.readings import readings_finding
 from leftout.auditing.result import Audit
 from leftout.core.ranks import told_p
 from leftout.downstream.aims import GROUP
@@ -42,6 +43,7 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
     intake = found.intake
     of_names = group_findings(found.named, found.known, intake, skipped)
     of_table = table_findings(intake, found.other_reading, found.repeats, found.blanks)
+    of_table.append(readings_finding(found.readings, skipped))
     if found.several is None:
         of_group = findings(
             found.partition, found.trust, found.stability, found.explanation, found.returns,

@@ -27,6 +27,7 @@ from leftout.tables.conditions import Mask
 _MIND = {
     "A002": (FOUND, "A searched column stands for a sensitive one."),
     "T005": (FOUND, ""),
+    "R001": (NOT_FOUND, ""),
     "S001": (NOT_FOUND, "Searches from other starts find other groups."),
     "T007": (FOUND, ""),
     "T001": (FOUND, ""),

@@ -24,6 +24,7 @@ from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.one_group import GroupAudit, Several, rows_of
 from leftout.auditing.reading import Blanks, OtherReading
+from leftout.auditing.readings import Readings
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
 from leftout.core.losses import Array
@@ -84,6 +85,8 @@ class Audit:
         The table: its columns, the numbers made of them, and the encoder that made them.
     other_reading : OtherReading or None
         The same search with columns that look like codes as categories; None if none do.
+    readings : Readings or None
+        Who is left out under other readings of the table; None where these were not tried.
     blanks : Blanks or None
         How far missing cells alone tell the group; None if no searched column has any.
     repeats : Repeats
@@ -133,6 +136,7 @@ class Audit:
     several: Several | None = None
     blanks: Blanks | None = None
     no_returns: str = ""
+    readings: Readings | None = None
 
     @property
     def left_out_groups(self) -> list[GroupAudit]:
@@ -161,14 +165,17 @@ class Audit:
     def groups(self) -> pd.DataFrame:
         """One line for each row audited: its number in the table (from 0), its group, its score.
 
-        Where evidence was gathered, also whether it is a member or borderline, and the share of
-        searches on parts of the rows that leave it out.
+        Where evidence was gathered, also whether it is a member or borderline, the share of
+        searches on parts of the rows that leave it out, and in how many readings of the table
+        (``Audit.readings``) it is left out.
         """
         import pandas as pd
 
         if self.chunks is not None:
             return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
         columns = {"row": self.intake.rows, **rows_of(self.left_out_groups, self.scores)}
+        if self.readings is not None and len(self.readings.counts) == len(self.intake.rows):
+            columns["readings"] = self.readings.counts
         return pd.DataFrame(columns, index=self.intake.index)
 
     @property
@@ -310,6 +317,7 @@ class Audit:
             "parts": evidence.get("parts"),
             "profile": evidence.get("profile", []),
             "held_out": evidence.get("held_out"),
+            "readings": self.readings,
             "stability": None if self.stability is None else self.stability.to_dict(),
             "returns": self.returns,
             "explanation": told.to_dict(),

@@ -22,6 +22,7 @@ from leftout.auditing.harm import Costs, costs, more_groups
 from leftout.auditing.one_group import Several
 from leftout.auditing.prediction import MOST_KNOWN, judged
 from leftout.auditing.reading import find_blanks, read_otherwise
+from leftout.auditing.readings import read_in_other_ways
 from leftout.auditing.result import Audit
 from leftout.auditing.settings import Settings
 from leftout.auditing.stages import (
@@ -288,6 +289,8 @@ class Work:
                 now = replace(now, no_returns=str(error))
             now = so_far(now, paid)
             now = replace(now, explanation=self._again(found, now, report))
+        if asked.preset is None and start.chunks is None:
+            now = replace(now, readings=read_in_other_ways(found, self.intake, asked))
         if alone:
             compares = compared(self.search, self.posed, self.X, self.rows, begin(COMPARE))
             now = replace(now, comparison=compares)

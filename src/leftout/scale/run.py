@@ -24,6 +24,7 @@ def audit(
     features: Any = None,
     pipeline: Any = None,
     pipeline_step: str | None = None,
+    scaling: str = "minmax",
     target: Any = None,
     positive: Any = None,
     prediction: Any = None,
@@ -68,6 +69,8 @@ def audit(
         is audited, and the steps after it are the model that costs are measured with.
     pipeline_step : str, optional
         The name of the step that is the representation, where that is not clear.
+    scaling : {"minmax", "standard", "none"}, default="minmax"
+        Of the table's columns: from 0 to 1, to unit variance as most pipelines do, or as they are.
     target : name of a column, or array of shape (m,)
         An outcome to compare between the group and the rest. The search never sees it.
     positive : value or None
@@ -142,7 +145,8 @@ def audit(
     ('A', 'C001', 'found')
     """
     settings = Settings(
-        features=features, pipeline=pipeline, pipeline_step=pipeline_step, target=target,
+        features=features, pipeline=pipeline, pipeline_step=pipeline_step, scaling=scaling,
+        target=target,
         positive=positive, prediction=prediction, categorical=categorical,
         numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
         encoding=encoding, n_components=n_components, min_group_size=min_group_size,

@@ -1,4 +1,4 @@
-"""Any table in, a matrix in [0, 1] out: a scikit-learn transformer."""
+"""Any table in, a matrix of numbers out: a scikit-learn transformer."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -13,7 +13,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from leftout.checks import Refusal, check_choice
 from leftout.tables.cleaning import clean, unique
 from leftout.tables.columns import Column, names_of
-from leftout.tables.encoding import LEVELS, Becomes, ColumnEncoding, Floats, Plan, Read, Words
+from leftout.tables.encoding import (
+    LEVELS,
+    Becomes,
+    ColumnEncoding,
+    Floats,
+    Numbers,
+    Plan,
+    Read,
+    Words,
+)
 from leftout.tables.flags import Flag, merged
 from leftout.tables.frames import as_frame
 from leftout.tables.judging.kinds import Kind
@@ -22,10 +31,11 @@ from leftout.tables.said.declared import Declared
 from leftout.tables.targets import as_numbers, called
 
 ENCODINGS = ("free", "target")
+SCALINGS = ("minmax", "standard", "none")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn a table as people have it into numbers from 0 to 1.
+    """Turn a table as people have it into numbers, by default from 0 to 1.
 
     Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
     smallest to their largest value. Two values become 0 and 1, other categories yes-or-no columns
@@ -45,6 +55,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
     dictionary : path, mapping, list of mappings, data frame or None, default=None
         What is known of columns: kind, label, labels of values.
+    scaling : {"minmax", "standard", "none"}, default="minmax"
+        ``"minmax"``: numbers from 0 to 1, and any two values of a category one apart.
+        ``"standard"``: numbers about their mean, of unit variance, and indicators of 0 and 1, as
+        scikit-learn's ``StandardScaler`` and ``OneHotEncoder`` make them. ``"none"``: numbers in
+        their own units, and such indicators.
     encoding : {"free", "target"}, default="free"
         What categories become: yes-or-no columns, which know nothing of a target, or the mean of
         the target that ``fit`` is then given.
@@ -104,6 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop: Iterable[Any] | None = None,
         missing: Any = None,
         dictionary: Any = None,
+        scaling: str = "minmax",
         encoding: str = "free",
         positive: Any = None,
         smooth: float | str = "auto",
@@ -114,6 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.drop = drop
         self.missing = missing
         self.dictionary = dictionary
+        self.scaling = scaling
         self.encoding = encoding
         self.positive = positive
         self.smooth = smooth
@@ -134,7 +151,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        return self._encode(self._learn(X, y))
+        return self._learn(X, y)
 
     def transform(self, X: Any) -> Floats:
         """Numbers of a table with the same columns.
@@ -174,17 +191,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         ``names`` are what the table calls them; ``declared_`` is given before.
         """
+        check_choice("scaling", self.scaling, SCALINGS)
         self.named(names)
         self._plan(columns, kinds, y)
-        return self._encode(columns)
+        return self._fit_scale(self._encode(columns, scaled=False))
 
     def named(self, names: list[str]) -> None:
         """Take a table's columns as what ``transform`` expects."""
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _learn(self, X: Any, y: Any) -> list[Column]:
+    def _learn(self, X: Any, y: Any) -> Floats:
         check_choice("encoding", self.encoding, ENCODINGS)
+        check_choice("scaling", self.scaling, SCALINGS)
         raw = self._columns(X, reset=True)
         self.declared_.check(raw)
         columns, kinds = self.declared_.judged(raw)
@@ -196,7 +215,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             target = clean(beside(raw, y))
         self._plan(columns, kinds, target)
-        return columns
+        return self._fit_scale(self._encode(columns, scaled=False))
+
+    def _fit_scale(self, X: Floats) -> Floats:
+        """Learn what each feature is shifted by and multiplied with, and do so."""
+        self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.scaling == "minmax":
+            return X
+        first = 0
+        for plan in self.plans_:
+            width = 0 if plan.becomes is None else len(plan.becomes.names(""))
+            mine = slice(first, first + width)
+            if isinstance(plan.becomes, Words) and plan.becomes.indicators:
+                # values of several are divided by the root of two
+                self.scale_[mine] = 1.0 / max(float(plan.becomes.vectors.max(initial=0.0)), 0.5)
+            elif self.scaling == "standard":
+                self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                self.scale_[mine] = 1.0 / np.where(spread > 0.0, spread, 1.0)
+            elif isinstance(plan.becomes, Numbers) and width:
+                low, high = plan.becomes.low, plan.becomes.high
+                self.scale_[mine] = high - low
+                self.shift_[mine] = -low / (high - low)
+            first += len(plan.told.features)
+        return (X - self.shift_) * self.scale_
 
     def _plan(self, columns: list[Column], kinds: list[Kind], target: Column | None) -> None:
         plans = self.planned(columns, kinds, target)
@@ -263,8 +304,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return int(self.max_categories)
 
-    def _encode(self, columns: list[Column]) -> Floats:
-        """Numbers of a table with the same columns, all in [0, 1]."""
+    def _encode(self, columns: list[Column], scaled: bool = True) -> Floats:
+        """Numbers of a table with the same columns: in [0, 1], or scaled otherwise."""
         read: dict[int, Read] = {
             place: plan.becomes.read(column)
             for place, (plan, column) in enumerate(zip(self.plans_, columns, strict=True))
@@ -274,7 +315,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         blocks = []
         for place, one in read.items():
             blocks += [one.values, *([flags[place]] if place in flags else [])]
-        return np.ascontiguousarray(np.hstack(blocks))
+        X = np.ascontiguousarray(np.hstack(blocks))
+        if scaled and self.scaling != "minmax":
+            return (X - self.shift_) * self.scale_
+        return X
 
     def _columns(self, X: Any, reset: bool) -> list[Column]:
         """Names are checked on the table as it came, values column by column."""

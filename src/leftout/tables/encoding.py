@@ -175,6 +175,11 @@ class Words:
         scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
         return cls(_places(texts), scaled[:, None], [""], False)
 
+    @property
+    def indicators(self) -> bool:
+        """Whether its features say yes or no to a value."""
+        return any(self.features)
+
     def names(self, name: str) -> list[str]:
         return [f"{name}{said}" for said in self.features]
 

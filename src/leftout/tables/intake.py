@@ -154,6 +154,13 @@ class Intake(Decided):
         other = clone(self.encoder)
         return other.learn(list(self.encoder.feature_names_in_), self.searched, told, self._inside)
 
+    def scaled(self, scaling: str) -> Floats:
+        """The same rows, with columns scaled otherwise."""
+        other = clone(self.encoder).set_params(scaling=scaling)
+        other.declared_ = self.encoder.declared_
+        names, kinds = list(self.encoder.feature_names_in_), self.encoder.kinds_
+        return other.learn(names, self.searched, kinds, self._inside)
+
     @property
     def _inside(self) -> Column | None:
         """The target where it is part of the encoding; else None, the search knows nothing."""

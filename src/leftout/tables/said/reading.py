@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leftout.checks import check_choice
-from leftout.tables.encoder import ENCODINGS, TableEncoder
+from leftout.tables.encoder import ENCODINGS, SCALINGS, TableEncoder
 from leftout.tables.said.declared import Declared
 
 
@@ -28,12 +28,14 @@ class Reading:
     sensitive: Iterable[Any] | None = None
     missing: Any = None
     dictionary: Any = None
+    scaling: str = "minmax"
     encoding: str = "free"
     smooth: float | str = "auto"
 
     def declared(self, names: Sequence[Any]) -> Declared:
         """What is said of columns, checked against a table's names."""
         check_choice("encoding", self.encoding, ENCODINGS)
+        check_choice("scaling", self.scaling, SCALINGS)
         return Declared.of(
             names, categorical=self.categorical, numeric=self.numeric, missing=self.missing,
             dictionary=self.dictionary,
@@ -43,5 +45,6 @@ class Reading:
         """An encoder that has learned nothing yet."""
         return TableEncoder(
             self.categorical, numeric=self.numeric, missing=self.missing,
-            dictionary=self.dictionary, encoding=self.encoding, smooth=self.smooth,
+            dictionary=self.dictionary, scaling=self.scaling, encoding=self.encoding,
+            smooth=self.smooth,
         )  # fmt: skip
