@@ -110,7 +110,7 @@ def test_groups_of_all_rows(local, whole):
 def test_what_comes_from_all_rows_is_said(local):
     data = local.to_dict()
     validate(json.loads(local.json()), SCHEMA)
-    assert data["schema_version"] == "2.2" and data["table"]["rows"] == ROWS
+    assert data["schema_version"] == "2.3" and data["table"]["rows"] == ROWS
     assert "partition" in data["scale"]["all_rows"] and "trust" in data["scale"]["sample"]
     assert any(f"come from all {ROWS:,} rows" in note for note in local.notes)
 

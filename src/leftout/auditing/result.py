@@ -23,7 +23,7 @@ from leftout.auditing.chunks import Chunks
 from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.one_group import GroupAudit, Several, rows_of
-from leftout.auditing.reading import OtherReading
+from leftout.auditing.reading import Audited, OtherReading, audited
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
 from leftout.core.losses import Array
@@ -46,7 +46,7 @@ from leftout.tables.intake import Intake
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "2.2"
+SCHEMA_VERSION = "2.3"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -175,6 +175,11 @@ class Audit:
         """Every column of the table: its part, what it is and why, what became of it."""
         return self.intake.facts
 
+    @property
+    def audited(self) -> Audited:
+        """What was audited: the PCA of the table or of features, or what a pipeline has."""
+        return audited(self.partition, self.intake)
+
     @cached_property
     def answer(self) -> Answer:
         """What it says, a line for each question."""
@@ -265,6 +270,7 @@ class Audit:
             "columns": self.columns,
             "settings": self.settings.to_dict(),
             "pca": {
+                "representation": self.audited,
                 "n_components": found.n_components_,
                 "explained_variance_ratio": found.explained_variance_ratio_,
                 "scree": self.scree[:SCREE],

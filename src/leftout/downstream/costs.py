@@ -170,6 +170,7 @@ def harm(
         costs=told.costs(names, sides),
         by_dimension=dimensions,
         others=others,
+        shared="PCA" if representation is None else as_representation(representation).name,
     )
 
 

@@ -114,6 +114,8 @@ class Harm(Shown, Told):
     by_dimension : list of AtDimension
     others : list of OtherCost
         What the shared PCA costs more groups, where some were named.
+    shared : str
+        What takes the place of the shared PCA, where a representation was given.
     """
 
     also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
@@ -136,6 +138,7 @@ class Harm(Shown, Told):
     costs: list[Cost]
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
+    shared: str = "PCA"
 
     def of(self, group: str) -> Harm:
         """The same, told of another of its groups."""
@@ -219,7 +222,7 @@ class Harm(Shown, Told):
         return (
             f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
             f"{first} from all columns, {second} from {counted(self.n_components, 'component')} of "
-            f"the shared PCA, and {third} from as many of Fair PCA."
+            f"the shared {self.shared}, and {third} from as many of Fair PCA."
         )
 
     @property
@@ -240,8 +243,8 @@ class Harm(Shown, Told):
         (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
         return (
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
-            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
-            f"{c} and {d}. That costs {self._paid()}"
+            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
+            f"{self.shared} it is {c} and {d}. That costs {self._paid()}"
         )
 
     @property
