@@ -34,7 +34,7 @@ def described(seed, m=400):
     return E, table, planted == 1
 
 
-def names_it(found, planted):
+def names_it(found):
     """Whether the first that is said of the group are the two conditions that hold for it."""
     told = found.explanation.sentence
     held = {condition.text for condition in told.conditions}
@@ -45,7 +45,7 @@ def names_it(found, planted):
 def test_a_planted_group_is_named_in_the_words_of_the_table(seed):
     E, table, planted = described(seed)
     found = audit(table, features=E, n_components=3, quick=True)
-    assert names_it(found, planted), found.answer.who
+    assert names_it(found), found.answer.who
     assert np.mean(planted[found.partition.labels_ == 1]) > 0.8
     search = MaxDisparityPartition(3, group_size=0.1, random_state=0).fit(E)
     assert np.array_equal(found.partition.labels_, search.labels_)  # nothing is scaled

@@ -24,6 +24,7 @@ from leftout.tables.frames import as_frame, column_names
 from leftout.tables.intake import Features, Intake
 from leftout.tables.matrix import check_matrix
 from leftout.tables.reading import Source, read_table
+from leftout.tables.roles import is_name
 from leftout.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -64,10 +65,12 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
     table = _frame(source)
     sensitive = {intake.called(name) for name in intake.sensitive}
     aside = sensitive - split.chosen
-    for role in (settings.target, settings.prediction):
-        if isinstance(role, str):
-            aside.add(role)
-    aside.update(map(str, settings.drop or ()))
+    aside.update(
+        str(role)
+        for role in (settings.target, settings.prediction)
+        if role is not None and is_name(role)
+    )
+    aside.update(settings.to_dict()["drop"])
     if split.columns is not None:
         lacking = [name for name in split.columns if name not in table.columns]
         if lacking:

@@ -111,7 +111,8 @@ class Settings(Reading):
         return {
             name: value
             for name, (value, usual) in given.items()
-            if value is not usual and (np.ndim(value) > 0 or value != usual)
+            if value is not usual
+            and (name in ("features", "pipeline") or np.ndim(value) > 0 or value != usual)
         }
 
     def to_dict(self) -> dict[str, Any]:

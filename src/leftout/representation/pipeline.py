@@ -79,13 +79,13 @@ class SplitPipeline:
     def before(self) -> Any:
         """What makes the features; None where the representation comes first."""
         steps = self.steps[: self.place]
-        return Pipeline(steps) if steps else None
+        return _joined(steps) if steps else None
 
     @property
     def after(self) -> Any:
         """The model; None where nothing that predicts follows."""
         steps = self.steps[self.place + 1 :]
-        return Pipeline(steps) if steps and hasattr(steps[-1][1], "predict") else None
+        return _joined(steps) if steps and hasattr(steps[-1][1], "predict") else None
 
     def on(self, table: Any, y: Any) -> tuple[SplitPipeline, Any]:
         """The pipeline fitted up to its representation, if it was not, and what that sees."""
@@ -95,8 +95,13 @@ class SplitPipeline:
         before = None if before is None else clone(before)
         X = table if before is None else before.fit_transform(table, y)
         fitted = clone(representation).fit(dense(X))
-        made = [] if before is None else list(before.steps)
-        steps = [*made, (self.name, fitted), *self.steps[self.place + 1 :]]
+        names = [name for name, _ in self.steps]
+        made = [] if before is None else [step for _, step in before.steps]
+        steps = [
+            *zip(names, made, strict=False),
+            (self.name, fitted),
+            *self.steps[self.place + 1 :],
+        ]
         return SplitPipeline(steps, self.place, False), X
 
     def feature_names(self, n_features: int) -> list[str]:
@@ -168,6 +173,11 @@ def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
 def dense(X: Any) -> Any:
     """A sparse matrix as an array."""
     return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _joined(steps: list[tuple[str, Any]]) -> Pipeline:
+    """Steps in line as a pipeline, whose names may not have double underscores."""
+    return Pipeline([(name.replace("__", "."), step) for name, step in steps])
 
 
 def _flat(pipeline: Pipeline, prefix: str = "") -> Iterator[tuple[str, Any]]:
