@@ -602,6 +602,11 @@ def names_planted():
 
 
 @case
+def names_beside_features():
+    yield from naming.beside()
+
+
+@case
 def names_p_values():
     yield from naming.p_values()
 

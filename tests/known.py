@@ -43,6 +43,7 @@ from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.fair.random_groups import RandomGroups
+from leftout.representation.base import Representation
 from leftout.search.groups import KnownGroup, KnownGroups
 from leftout.search.listing import Name
 from leftout.search.names import NamedGroup, NamedGroups
@@ -59,6 +60,11 @@ from leftout.tables.judging.relations import Relation
 from leftout.tables.judging.sentinels import Suspect
 
 REST, GROUP = 8_743, 1_267
+
+
+SHARED = Representation(
+    name="PCA", rank=3, n_features=17, origin=np.zeros(17), components=np.eye(3, 17)
+)
 
 
 class Found(MaxDisparityPartition):
@@ -84,6 +90,7 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
         "group_components_": np.zeros((2, 3, 17)),
         "mean_": np.zeros(17),
         "components_": np.eye(3, 17),
+        "representation_": SHARED,
         "offset_": 0.5,
     }
     for name, value in (settled | changed).items():

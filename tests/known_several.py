@@ -59,6 +59,7 @@ def partition():
         "group_components_": np.zeros((3, 3, 17)),
         "mean_": np.zeros(17),
         "components_": np.eye(3, 17),
+        "representation_": known.SHARED,
         "offset_": np.array([0.5, 0.25]),
         "history_": None,
         "stopped_": "local optimum",

@@ -52,6 +52,7 @@ def test_every_example_is_run_below():
         "docs/guide/scale.md": 1,
         "docs/guide/several.md": 2,
         "docs/guide/trust.md": 1,
+        "docs/guide/your_pca.md": 2,
         "docs/quickstart.md": 2,
     }
 
@@ -60,6 +61,13 @@ def test_audit_example(lines_of, tmp_path):
     lines = lines_of("README.md")
     assert "199 of 1,989 rows" in lines[0] and (tmp_path / "report.html").exists()
     assert any(line.split() == ["rest", "1790"] for line in lines)
+
+
+def test_examples_of_a_pipeline_and_of_features(lines_of):
+    audited, answer = lines_of("docs/guide/your_pca.md")
+    assert audited.startswith("PCA of 2 components, the step 'pca' of the pipeline, as it was")
+    assert "By sharing one PCA, 40 of 400 rows lose" in answer
+    assert "language = Finnish" in lines_of("docs/guide/your_pca.md", 1)[0]
 
 
 def test_audit_example_of_its_page(lines_of):

@@ -2,6 +2,9 @@
 
 ORDER = [
     "mortgages",
+    "fitted_pipeline",
+    "digits",
+    "autoencoder",
     "students",
     "known_group",
     "several_groups",

@@ -125,7 +125,10 @@ def headline(group: LeftOut, sampled: bool = False) -> str:
     if group.disparity <= 0.0:
         return f"No group of {rows} loses more than the rest."
     lost, rest = (told_points(max(share, 0.0)) for share in group.points)
-    return f"By sharing one PCA, {rows} lose {lost} of their variance, the rest {rest.split()[0]}."
+    return (
+        f"By sharing one {group.shared}, {rows} lose {lost} of their variance, the rest "
+        f"{rest.split()[0]}."
+    )
 
 
 def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:

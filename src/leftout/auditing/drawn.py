@@ -53,7 +53,8 @@ def _of_several(audit: Any) -> dict[str, Any]:
 
 
 def _of_all(audit: Any) -> dict[str, Any]:
-    return {
-        "scree": partial(plots.scree, audit.scree[:SCREE], audit.partition.n_components_),
-        "mitigation": partial(plots.mitigation, audit.mitigation),
-    }
+    found = {"mitigation": partial(plots.mitigation, audit.mitigation)}
+    if audit.partition.representation is None:  # of others, components that are dropped are unknown
+        kept = audit.partition.n_components_
+        found["scree"] = partial(plots.scree, audit.scree[:SCREE], kept)
+    return found

@@ -27,6 +27,8 @@ from leftout.wording import as_name, counted, leading, number, points
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
+# Shares of the variance that differ by less are equal.
+_ROUNDED = 1e-9
 STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 
 
@@ -116,9 +118,9 @@ def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
         "D001",
         answer(group.disparity > 0.0),
         "A group loses more than the rest",
-        f"A shared PCA with {counted(found.n_components_, 'component')} keeps {share:.0f} % of the "
-        f"table's variance but {100 * group.retained.group:.0f} % of this group's; its own would "
-        f"keep {100 * group.retained_own.group:.0f} %. {group.told}",
+        f"A shared {group.shared} with {counted(found.n_components_, 'component')} keeps "
+        f"{share:.0f} % of the table's variance but {100 * group.retained.group:.0f} % of this "
+        f"group's; its own would keep {100 * group.retained_own.group:.0f} %. {group.told}",
     )
 
 
@@ -295,6 +297,7 @@ def mended_finding(mended: Mitigation) -> Finding:
     here, sides = mended.here, len(mended.here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"
+    change = "more" if here.price < -_ROUNDED else "less"  # less than PCA keeps, never more
     if sides > 2:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"
@@ -303,6 +306,6 @@ def mended_finding(mended: Mitigation) -> Finding:
         answer(lower),
         "Fair PCA lowers the largest loss",
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
-        f"{points(max(here.price, 0.0))} percentage points less of the table's variance; the gap "
+        f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
         f"to the best possible is {told_gap(here.gap)}. {NOT_FOR_OTHERS}",
     )

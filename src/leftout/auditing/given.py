@@ -15,19 +15,24 @@ from leftout.asking import asking
 from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.core.losses import Array
-from leftout.representation.base import as_representation
-from leftout.representation.pipeline import SplitPipeline, dense, sources_of
+from leftout.representation.base import Representation, as_representation
+from leftout.representation.pipeline import SplitPipeline, dense, read_pipeline, sources_of
 from leftout.running import note
 from leftout.tables.columns import names_of
-from leftout.tables.files.fetching import TEXT, called, kind_of
+from leftout.tables.files.fetching import TEXT, called, fetch, kind_of, short
 from leftout.tables.frames import as_frame, column_names
 from leftout.tables.intake import Features, Intake
 from leftout.tables.matrix import check_matrix
 from leftout.tables.reading import Source, read_table
+from leftout.tables.roles import is_name
 from leftout.wording import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Means that differ by less, in spreads, are of the same rows.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,17 +53,24 @@ def what_is_given(source: Source, settings: Settings, intake: Intake) -> Given |
         return None
     X, names = _matrix(settings.features, source.table, intake.n_rows)
     sources = sources_of(names, [column.name for column in intake.columns])
-    return Given(Features(X[intake.rows], names, sources, "given features"), None)
+    origin = f"fitted here on {counted(X.shape[1], 'feature')} that were given, as they are"
+    return Given(Features(X[intake.rows], names, sources, origin), None)
 
 
 def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
-    split = SplitPipeline.of(settings.pipeline, settings.pipeline_step)
+    pipeline = settings.pipeline
+    if isinstance(pipeline, str | os.PathLike):
+        pipeline = read_pipeline(os.fspath(pipeline), list(settings.trust_types or ()))
+    split = SplitPipeline.of(pipeline, settings.pipeline_step)
     table = _frame(source)
-    aside = {intake.called(name) for name in intake.sensitive}
-    for role in (settings.target, settings.prediction):
-        if isinstance(role, str):
-            aside.add(role)
-    aside.update(map(str, settings.drop or ()))
+    sensitive = {intake.called(name) for name in intake.sensitive}
+    aside = sensitive - split.chosen
+    aside.update(
+        str(role)
+        for role in (settings.target, settings.prediction)
+        if role is not None and is_name(role)
+    )
+    aside.update(settings.to_dict()["drop"])
     if split.columns is not None:
         lacking = [name for name in split.columns if name not in table.columns]
         if lacking:
@@ -70,6 +82,12 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
         table = table[split.columns]
     else:
         table = table[[name for name in table.columns if str(name) not in aside]]
+    seen = sorted(sensitive.intersection(map(str, table.columns)))
+    if seen:
+        note(
+            f"The pipeline itself sees {listed([repr(name) for name in seen])}, named as "
+            "sensitive: kept out of descriptions, but not of what is audited."
+        )
     table = table.iloc[intake.rows]
     y = None if intake.target is None else target_values(intake)
     if not split.fitted and split.after is not None and y is None:
@@ -83,22 +101,29 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
         raise
     except Exception as error:  # whatever its steps raise
         raise Refusal(
-            f"The pipeline's steps before {split.name!r} could not transform the table: {error}"
+            f"The pipeline failed on the table, up to its step {split.name!r}: {short(error)}. "
+            "Pass the table that it is made for."
         ) from error
     X = check_matrix(dense(made))
     names = split.feature_names(X.shape[1])
     given = as_representation(split.representation)
-    what = f"the pipeline's step {split.name!r}, {given.name} of {counted(given.rank, 'component')}"
-    if split.fitted:
-        note(
-            f"What is audited is {what}, as it was fitted; on rows that it was not fitted on, the "
-            "answer is about these rows. It is not fitted again."
-        )
-    else:
-        note(f"What is audited is {what}, fitted here on the rows audited.")
+    origin = f"the step {split.name!r} of the pipeline, {_fitted_on(split, given, X)}"
     sources = sources_of(names, [column.name for column in intake.columns])
-    features = Features(X, names, sources, "pipeline")
+    features = Features(X, names, sources, origin, split.fitted)
     return Given(features, split.representation, split, table)
+
+
+def _fitted_on(split: SplitPipeline, given: Representation, X: Array) -> str:
+    """Whether a representation knows the rows audited, as far as its mean tells."""
+    if not split.fitted:
+        return "fitted here on the rows audited"
+    mean = getattr(split.representation, "mean_", None)
+    if mean is None or given.origin is None:
+        return "as it was fitted, on these rows or others"
+    spread = X.std(axis=0) + np.abs(X).max() * _SAME
+    if (np.abs(given.origin - X.mean(axis=0)) <= _SAME * spread).all():
+        return "as it was fitted on these rows"
+    return "as it was fitted, on other rows: it is not fitted again, and the answer is about these"
 
 
 def target_values(intake: Intake) -> NDArray[Any]:
@@ -134,8 +159,14 @@ def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
         features = _read(os.fspath(features))
     if as_frame(features) is not None:
         features = _matched(features, table, n_rows)
+    features = dense(features)
+    if np.ndim(features) != 2:
+        raise Refusal(
+            f"The features are an array of shape {np.shape(features)}; one row of numbers for each "
+            "row of the table is needed."
+        )
     names = [str(name) for name in column_names(features)]
-    X = check_matrix(dense(features))
+    X = check_matrix(features)
     if len(X) != n_rows:
         raise Refusal(
             f"The features have {len(X):,} rows, but the table has {n_rows:,}; one row of features "
@@ -148,9 +179,13 @@ def _read(path: str) -> Any:
     """Features in a file."""
     if Path(path).suffix.lower() == ".npy":
         try:
-            return np.load(path, allow_pickle=False)
+            return np.load(io.BytesIO(fetch(path)[0]), allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise Refusal(f"{called(path)} cannot be read as an array: {error}") from error
+            if isinstance(error, Refusal):
+                raise
+            raise Refusal(
+                f"{called(path)} cannot be read as an array of numbers: {short(error)}."
+            ) from error
     frame = read_table(path)
     if kind_of(path) in TEXT:
         import pandas as pd

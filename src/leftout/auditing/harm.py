@@ -22,6 +22,7 @@ from leftout.search.groups import KnownGroups
 from leftout.search.names import SIX, NamedGroups
 from leftout.search.partition import MaxDisparityPartition
 from leftout.tables.conditions import Mask
+from leftout.tables.files.fetching import short
 from leftout.tables.intake import Intake
 from leftout.wording import as_name, counted, listed
 
@@ -121,12 +122,16 @@ def costs(
         )
     except Refusal as error:
         return Costs(why=str(error))
+    except Exception as error:
+        if "encoder" not in how and isinstance(models, str):
+            raise
+        return Costs(why=f"The pipeline failed on rows that it was not fitted on: {short(error)}.")
 
 
 def harm_findings(found: Harm | None, why: str, intake: Intake, skipped: str = "") -> list[Finding]:
     """Does the shared PCA cost the group more than the rest, and does Fair PCA give it back?"""
     questions = {
-        "P001": "PCA costs the group more than the rest",
+        "P001": f"{'PCA' if found is None else found.shared} costs the group more than the rest",
         "P002": "Fair PCA gives it back without costing the rest",
     }
     if found is not None:

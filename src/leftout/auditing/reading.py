@@ -54,6 +54,63 @@ class OtherReading(Told):
 
 
 @dataclass(frozen=True)
+class Audited(Told):
+    """What was audited, and what was assumed where nobody said.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``PCA``.
+    rank : int
+    projection : bool
+        Whether it is one; else no more is known of it than its errors.
+    given : bool
+        Whether a pipeline has it; else it is the PCA of the features.
+    origin : {"this table", "given"}
+        Whether it was fitted on the rows audited, or came as it is.
+    told : str
+    """
+
+    name: str
+    rank: int
+    projection: bool
+    given: bool
+    origin: str
+    told: str
+
+
+def audited(found: MaxDisparityPartition, intake: Intake) -> Audited:
+    """What was audited: a PCA fitted here, of the table or of features; or what a pipeline has."""
+    shared, seen = found.representation_, intake.features
+    what = f"{shared.name} of {counted(shared.rank, 'component')}"
+    if seen is None:
+        told = f"{what} fitted here, as no pipeline was given; {_assumed(intake)}."
+    else:
+        told = f"{what}, {seen.origin}."
+    return Audited(
+        name=shared.name, rank=shared.rank, projection=shared.is_projection,
+        given=found.representation is not None,
+        origin="given" if seen is not None and seen.fitted else "this table", told=told,
+    )  # fmt: skip
+
+
+_SCALED = {
+    "minmax": "columns scaled to [0, 1]",
+    "standard": "numbers scaled to unit variance",
+    "none": "numbers in their own units",
+}
+
+
+def _assumed(intake: Intake) -> str:
+    """How columns became what the PCA sees."""
+    told = _SCALED[intake.encoder.scaling]
+    if any(kind.read_as == "category" for kind in intake.encoder.kinds_):
+        encoded = intake.encoder.encoding == "target"
+        told += f", categories as {'the mean of the target' if encoded else 'indicators'}"
+    return told
+
+
+@dataclass(frozen=True)
 class Blanks(Told):
     """How far it alone tells the group which cells are missing, and what is found without them.
 

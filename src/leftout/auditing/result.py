@@ -23,7 +23,7 @@ from leftout.auditing.chunks import Chunks
 from leftout.auditing.drawn import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.one_group import GroupAudit, Several, rows_of
-from leftout.auditing.reading import Blanks, OtherReading
+from leftout.auditing.reading import Audited, Blanks, OtherReading, audited
 from leftout.auditing.readings import Readings
 from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
@@ -188,6 +188,11 @@ class Audit:
         """Every column of the table: its part, what it is and why, what became of it."""
         return self.intake.facts
 
+    @property
+    def audited(self) -> Audited:
+        """What was audited: the PCA of the table or of features, or what a pipeline has."""
+        return audited(self.partition, self.intake)
+
     @cached_property
     def answer(self) -> Answer:
         """What it says, a line for each question."""
@@ -279,6 +284,7 @@ class Audit:
             "columns": self.columns,
             "settings": self.settings.to_dict(),
             "pca": {
+                "representation": self.audited,
                 "n_components": found.n_components_,
                 "explained_variance_ratio": found.explained_variance_ratio_,
                 "scree": self.scree[:SCREE],

@@ -36,6 +36,7 @@ class Settings(Reading):
     features: Any = None
     pipeline: Any = None
     pipeline_step: str | None = None
+    trust_types: Sequence[str] | None = None
     n_components: int | float = 0.8
     min_group_size: int | float | None = None
     group_size: int | float | str | Sequence[int | float] | None = TENTH
@@ -70,6 +71,12 @@ class Settings(Reading):
                 f"{asking('features')} and {asking('pipeline')} were both given; either says what "
                 "the representation sees. Give one of them."
             )
+        for name in ("pipeline_step", "trust_types"):
+            if getattr(self, name) is not None and self.pipeline is None:
+                raise Refusal(
+                    f"{asking(name, getattr(self, name))} is about a pipeline, but none was given. "
+                    f"Give it ({asking('pipeline')}), or leave that out."
+                )
         if self.preset is not None and (self.features is not None or self.pipeline is not None):
             raise Refusal(
                 f"The preset {self.preset!r} has an encoding of its own, but features or a "
@@ -107,7 +114,8 @@ class Settings(Reading):
         return {
             name: value
             for name, (value, usual) in given.items()
-            if value is not usual and (np.ndim(value) > 0 or value != usual)
+            if value is not usual
+            and (name in ("features", "pipeline") or np.ndim(value) > 0 or value != usual)
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,7 +149,11 @@ class Settings(Reading):
             return self.command
         plain = self.to_dict()
         words = ["table" if path is None else repr(bare(path))]
-        words += [f"{name}={plain[name]!r}" for name in self.asked() if hasattr(DEFAULT, name)]
+        for name, value in self.asked().items():
+            if isinstance(value, os.PathLike | str):
+                plain[name] = bare(os.fspath(value))
+            stands = name in ("features", "pipeline", "dictionary") and plain[name] == "given"
+            words.append(f"{name}={name if stands else repr(plain[name])}")
         return f"leftout.audit({', '.join(words)})"
 
 

@@ -56,8 +56,8 @@ def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     ]
     lost = listed([each.split()[0] for each in points])
     return (
-        f"By sharing one PCA, {counted(len(groups), 'left-out group')} {rows} lose {lost} points "
-        f"of their variance, the rest {rest.split()[0]}."
+        f"By sharing one {first.shared}, {counted(len(groups), 'left-out group')} {rows} lose "
+        f"{lost} points of their variance, the rest {rest.split()[0]}."
     )
 
 

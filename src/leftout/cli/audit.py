@@ -26,7 +26,10 @@ _ASKED = (
 
 
 @click.command()
-@takes("tables", "sheet", "dictionary", "called", "engine", "scheduler", "memory", *_ASKED)
+@takes(
+    "tables", "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary",
+    "called", "engine", "scheduler", "memory", *_ASKED,
+)  # fmt: skip
 def audit(
     tables: tuple[str, ...],
     sheet: str | None,

@@ -54,6 +54,17 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "encoding": ("--encoding", {
         "default": "free", "type": click.Choice(["free", "target"]),
         "help": "Categories as yes-or-no columns, or as the target's mean."}),
+    "features": ("--features", {
+        "metavar": "FILE",
+        "help": "What PCA sees instead of TABLE's columns, row for row or by a key column of both: "
+        ".npy, Parquet, CSV."}),
+    "pipeline": ("--pipeline", {
+        "metavar": "FILE.skops",
+        "help": "scikit-learn pipeline to audit on TABLE, written by skops.io.dump."}),
+    "pipeline_step": ("--pipeline-step", {
+        "metavar": "NAME", "help": "Its step that is audited, where that is not clear."}),
+    "trust_types": ("--trust-types", {
+        **_LIST, "metavar": "A,B", "help": "Types in FILE.skops to trust beside scikit-learn's."}),
     "groups_col": ("--groups-col", {
         "required": True, "metavar": "COL",
         "help": "Column that says each row's group; several (A,B) for their combinations."}),

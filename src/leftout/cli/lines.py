@@ -63,7 +63,10 @@ def show_prediction(console: Console, found: Compared, most: int) -> None:
 def show_costs(console: Console, found: Harm) -> None:
     """Errors of each side from each kind of features, and what PCA costs and Fair PCA returns."""
     unit = "" if found.kind == "number" else ", points"
-    heads = ("side", "rows", *VARIANTS, f"PCA costs{unit}", f"Fair PCA returns{unit}")
+    heads = (
+        "side", "rows", VARIANTS[0], f"shared {found.shared}", VARIANTS[2],
+        f"{found.shared} costs{unit}", f"Fair PCA returns{unit}",
+    )  # fmt: skip
     rows = []
     for side, rows_of, cost, back in _sides(found):
         errors = (found.figure(found.at(side, variant).value) for variant in VARIANTS)

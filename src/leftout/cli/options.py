@@ -30,10 +30,12 @@ def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     called = {"seed": "random_state"}
     plain = (
         "missing", "dictionary", "encoding", "runs", "chance", "sample", "preset", "seed",
-        "rows", "quick",
+        "rows", "quick", "features", "pipeline", "pipeline_step",
     )  # fmt: skip
     asked = {called.get(name, name): given[name] for name in plain if name in given}
     asked["missing"] = asked.get("missing") or None
+    if given.get("trust_types"):
+        asked["trust_types"] = [name.strip() for name in given["trust_types"].split(",")]
     if "dims" in given:
         asked["n_components"] = dimensions(given["dims"])
         asked["min_group_size"] = size(given["min_size"], "--min-size")

@@ -22,7 +22,7 @@ def show_side_by_side(console: Console, found: Audit) -> None:
     measured: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("rows", joint.sizes_, "{:,}".format),
         ("average loss (squared error beyond its own PCA's)", joint.losses_, _loss),
-        ("variance kept by the shared PCA", joint.retained_, _percent),
+        (f"variance kept by the shared {joint.representation_.name}", joint.retained_, _percent),
         ("variance its own PCA would keep", joint.retained_own_, _percent),
     ]
     rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]

@@ -37,6 +37,7 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     _say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
         _say(console, f"{ask}: ", shown(text))
+    _say(console, "What was audited: ", shown(found.audited.told))
     for text in answer.mind:
         _say(console, "Mind: ", shown(text))
     console.print()
@@ -61,7 +62,7 @@ def _show_sides(console: Console, found: Audit) -> None:
         for name, values, text in (
             ("rows", group.sizes, "{:,}".format),
             ("average loss (squared error beyond its own PCA's)", group.losses, _loss),
-            ("variance kept by the shared PCA", group.retained, _percent),
+            (f"variance kept by the shared {group.shared}", group.retained, _percent),
             ("variance its own PCA would keep", group.retained_own, _percent),
         )
     ]

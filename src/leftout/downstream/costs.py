@@ -183,6 +183,7 @@ def harm(
         gain=gain,
         by_dimension=dimensions,
         others=others,
+        shared="PCA" if representation is None else as_representation(representation).name,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from leftout.asking import asking
@@ -59,7 +59,8 @@ def _model(model: Any, numbers: bool) -> Model:
             f"Found {model!r} among {asking('models')}; a name or a scikit-learn estimator with "
             f"fit and predict is needed. Names are {', '.join(map(repr, MODELS))}."
         )
-    return Model(type(model).__name__, model)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return Model(type(last).__name__, model)
 
 
 def _named(name: str, numbers: bool) -> Any:

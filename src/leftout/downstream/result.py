@@ -121,6 +121,8 @@ class Harm(Shown, Told):
     leaks : list of str
         Columns that models did not see, since they alone tell the target. An audit knows them
         (finding T002); :func:`leftout.harm` alone uses all that it is given.
+    shared : str
+        What takes the place of the shared PCA, where a representation was given.
     """
 
     also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
@@ -145,6 +147,7 @@ class Harm(Shown, Told):
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
+    shared: str = "PCA"
 
     def of(self, group: str) -> Harm:
         """The same, told of another of its groups."""
@@ -273,7 +276,7 @@ class Harm(Shown, Told):
         return (
             f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
             f"{first} from all columns, {second} from {counted(self.n_components, 'component')} of "
-            f"the shared PCA, and {third} from as many of Fair PCA."
+            f"the shared {self.shared}, and {third} from as many of Fair PCA."
         )
 
     @property
@@ -295,9 +298,9 @@ class Harm(Shown, Told):
         e, f = self._both(VARIANTS[0], "guess_error")
         return (
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
-            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared PCA it is "
-            f"{c} and {d}; {self._guess}, {e} and {f}. That costs {self._paid()}"
-            f"{self.told_leaks and ' '}{self.told_leaks}"
+            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
+            f"{self.shared} it is {c} and {d}; {self._guess}, {e} and {f}. That costs "
+            f"{self._paid()}{self.told_leaks and ' '}{self.told_leaks}"
         )
 
     @property

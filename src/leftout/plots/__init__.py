@@ -321,7 +321,7 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
         )
         for place, low, high in zip(chosen, kept, own, strict=True):
             ax.plot([low, high], [place, place], color=color, lw=1.2)
-        ax.plot(kept, chosen, "o", color=color, label=f"{label}: shared PCA")
+        ax.plot(kept, chosen, "o", color=color, label=f"{label}: shared {found.shared}")
         ax.plot(own, chosen, "o", color=color, mfc="none", label=f"{label}: its own")
     named(ax, [group.text for group in groups], lines=2)
     ax.set_xlabel("variance that is kept, %")
@@ -353,8 +353,8 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
             label=label,
         )  # fmt: skip
     lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
-    ax.set_xlabel("first component of the shared PCA")
-    ax.set_ylabel("a direction that the shared PCA drops")
+    ax.set_xlabel(f"first component of the shared {shared.name}")
+    ax.set_ylabel(f"a direction that the shared {shared.name} drops")
     read(ax.xaxis)
     read(ax.yaxis)
     ax.set_title(f"It drops {lost:.0f} % of the group's variance along one direction")

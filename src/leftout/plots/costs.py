@@ -33,8 +33,9 @@ def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Ax
             np.arange(3) + aside, value, np.maximum(far, 0.0), color=color, marker="o", ms=6,
             lw=1.0, elinewidth=1.5, capsize=3, label=drawable(side, 30),
         )  # fmt: skip
+    components = (f"shared {found.shared}", VARIANTS[2])
     ax.set_xticks(
-        np.arange(3), [VARIANTS[0], *(f"{seen}, {found.n_components}" for seen in VARIANTS[1:])]
+        np.arange(3), [VARIANTS[0], *(f"{seen}, {found.n_components}" for seen in components)]
     )
     ax.set_xlim(-0.5, 2.5)
     _finish(found, ax)

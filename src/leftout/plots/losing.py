@@ -38,9 +38,9 @@ def people(found: Any, X: Any, ax: Axes | None = None) -> Axes:
         ax.scatter(shared[places], own[places], s=7, color=color, alpha=0.45, lw=0, label=label)
     most = max(float(shared.max()), float(own.max()))
     ax.plot([0.0, most], [0.0, most], color=QUIET, lw=1, zorder=0)
-    ax.set_xlabel("error under the shared PCA")
+    ax.set_xlabel(f"error under the shared {partition.representation_.name}")
     ax.set_ylabel("error under the group's own")
-    ax.set_title("Every row's error under two PCAs")
+    ax.set_title("Every row's error, shared and own")
     read(ax.xaxis)
     read(ax.yaxis)
     ax.legend(frameon=False, loc="upper left", markerscale=2.5)
@@ -70,7 +70,8 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
         ax.plot([low, high], [place, place], color=REST if place == last else LEFT_OUT, lw=1.2)
     for chosen, color in ((slice(0, last), LEFT_OUT), (slice(last, None), REST)):
         places, label = np.arange(len(order))[chosen], color == LEFT_OUT
-        ax.plot(kept[chosen], places, "o", color=color, label="shared PCA" if label else None)
+        shared = f"shared {found.representation_.name}" if label else None
+        ax.plot(kept[chosen], places, "o", color=color, label=shared)
         ax.plot(
             own[chosen], places, "o", color=color, mfc="none", label="its own" if label else None
         )

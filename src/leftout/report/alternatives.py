@@ -10,6 +10,11 @@ _NAMED = 5
 Data = Mapping[str, Any]
 
 
+def _shared(data: Data) -> str:
+    """What all rows share: PCA, or what was given."""
+    return str(data["pca"]["representation"]["name"])
+
+
 def _scree(data: Data) -> str:
     kept, shares = data["pca"]["n_components"], data["pca"]["scree"]
     return (
@@ -21,9 +26,9 @@ def _scree(data: Data) -> str:
 def _people(data: Data) -> str:
     rest, group = data["partition"]["retained"]
     return (
-        "Points: every row's error under the shared PCA, and under the group's own. The shared one "
-        f"keeps {100 * group:.0f} % of the left-out group's variance and {100 * rest:.0f} % of the "
-        "rest's."
+        f"Points: every row's error under the shared {_shared(data)}, and under the group's own. "
+        f"The shared one keeps {100 * group:.0f} % of the left-out group's variance and "
+        f"{100 * rest:.0f} % of the rest's."
     )
 
 
@@ -36,8 +41,8 @@ def _sides(data: Data) -> str:
     kept, own = data["partition"]["retained"][0], data["partition"]["retained_own"][0]
     each.append(f"the rest {100 * kept:.0f} % and {100 * own:.0f} %")
     return (
-        "Pairs of points: share of each side's variance that the shared PCA keeps, and that its "
-        f"own would: {listed(each)}."
+        f"Pairs of points: share of each side's variance that the shared {_shared(data)} keeps, "
+        f"and that its own would: {listed(each)}."
     )
 
 
@@ -105,16 +110,18 @@ def _known(data: Data) -> str:
         for line in most
     ]
     return (
-        "Pairs of points: share of each known group's variance that the shared PCA keeps, and that "
-        f"its own would, furthest apart first: {'; '.join(named)}."
+        "Pairs of points: share of each known group's variance that the shared "
+        f"{_shared(data)} keeps, and that its own would, furthest apart first: {'; '.join(named)}."
     )
 
 
 def _harm(data: Data) -> str:
     found = data["harm"]
     lines = [line for line in found["figures"] if line["model"] == found["models"][0]]
+    called = {"shared PCA": f"shared {_shared(data)}"}
     each = [
-        f"{line['side']}, {line['variant']}: {_error(line['measures']['error']['value'], found)}"
+        f"{line['side']}, {called.get(line['variant'], line['variant'])}: "
+        f"{_error(line['measures']['error']['value'], found)}"
         for line in lines
     ]
     return f"Three points a side, with intervals: errors of predictions. {'; '.join(each)}."

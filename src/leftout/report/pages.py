@@ -41,6 +41,7 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
         "by_column": by_column(data["parts"]),
         "verdicts": VERDICTS,
         "mark": "",
+        "shared": data["pca"]["representation"]["name"],
         "told_groups": several,
     }
     return _rendered("page.html", {**data, **more}, images)

@@ -188,7 +188,7 @@ def _of_components(given: Any) -> Representation:
             )
         components = np.linalg.qr(components.T)[0].T
     return Representation(
-        name="components",
+        name="projection",
         rank=len(components),
         n_features=components.shape[1],
         origin=None,
@@ -221,12 +221,19 @@ def _of_errors(given: Any, name: str, origin: Any) -> Representation:
 
 @dataclass(frozen=True)
 class _Inverse:
-    """From rows to what a transformer's inverse makes of them."""
+    """From rows to what a transformer's inverse makes of them.
+
+    What takes no negative values (NMF) is shown zeros instead: bell-shaped comparison tables have
+    some, and what is below zero is then part of the error.
+    """
 
     given: Any
 
     def transform(self, X: Array) -> Any:
         names = getattr(self.given, "feature_names_in_", None)
+        tags = getattr(self.given, "__sklearn_tags__", None)
+        if tags is not None and tags().input_tags.positive_only:
+            X = np.maximum(X, 0.0)
         return self.given.transform(X if names is None else pd.DataFrame(X, columns=names))
 
     def __call__(self, X: Array) -> Array:

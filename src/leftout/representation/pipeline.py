@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from leftout.asking import asking
 from leftout.checks import Refusal
+from leftout.tables.files.fetching import called, fetch, short
 from leftout.wording import listed
 
 
@@ -77,13 +79,13 @@ class SplitPipeline:
     def before(self) -> Any:
         """What makes the features; None where the representation comes first."""
         steps = self.steps[: self.place]
-        return Pipeline(steps) if steps else None
+        return _joined(steps) if steps else None
 
     @property
     def after(self) -> Any:
         """The model; None where nothing that predicts follows."""
         steps = self.steps[self.place + 1 :]
-        return Pipeline(steps) if steps and hasattr(steps[-1][1], "predict") else None
+        return _joined(steps) if steps and hasattr(steps[-1][1], "predict") else None
 
     def on(self, table: Any, y: Any) -> tuple[SplitPipeline, Any]:
         """The pipeline fitted up to its representation, if it was not, and what that sees."""
@@ -93,8 +95,13 @@ class SplitPipeline:
         before = None if before is None else clone(before)
         X = table if before is None else before.fit_transform(table, y)
         fitted = clone(representation).fit(dense(X))
-        made = [] if before is None else list(before.steps)
-        steps = [*made, (self.name, fitted), *self.steps[self.place + 1 :]]
+        names = [name for name, _ in self.steps]
+        made = [] if before is None else [step for _, step in before.steps]
+        steps = [
+            *zip(names, made, strict=False),
+            (self.name, fitted),
+            *self.steps[self.place + 1 :],
+        ]
         return SplitPipeline(steps, self.place, False), X
 
     def feature_names(self, n_features: int) -> list[str]:
@@ -110,15 +117,67 @@ class SplitPipeline:
         return names if len(names) == n_features else [f"x{j}" for j in range(n_features)]
 
     @property
+    def chosen(self) -> set[str]:
+        """The columns that it names itself, in a ColumnTransformer that comes first."""
+        first = self.steps[0][1]
+        if not isinstance(first, ColumnTransformer):
+            return set()
+        each = [columns for _, _, columns in first.transformers]
+        lists = [[part] if isinstance(part, str) else part for part in each]
+        return {
+            name
+            for part in lists
+            if isinstance(part, Sequence)
+            for name in part
+            if isinstance(name, str)
+        }
+
+    @property
     def columns(self) -> list[Any] | None:
         """The columns that it was fitted on; None if it was not, or does not say."""
         known = getattr(self.steps[0][1], "feature_names_in_", None)
         return None if known is None or not self.fitted else list(known)
 
 
+def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
+    """The estimator in a file of skops, which runs nothing of types that nobody has named.
+
+    Parameters
+    ----------
+    path : str
+    trusted : list of str
+        Types to trust beside those of scikit-learn, NumPy and SciPy, as ``module.Name``.
+    """
+    try:
+        import skops.io
+    except ImportError as error:
+        raise Refusal(
+            f"Reading {called(path)} needs skops. Install it: pip install 'leftout[pipeline]'."
+        ) from error
+    data, _ = fetch(path)
+    try:
+        unknown = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
+        if not unknown:
+            return skops.io.loads(data, trusted=list(trusted))
+    except Exception as error:  # whatever a file that is none makes of itself
+        raise Refusal(
+            f"{called(path)} cannot be read as a file of skops ({short(error)}). Write the "
+            "pipeline with skops.io.dump; a pickle is not opened, as that would run what is in it."
+        ) from error
+    raise Refusal(
+        f"{called(path)} holds {listed(unknown)}, which nobody has said to trust; nothing of it "
+        f"was loaded. If the file comes from somebody you trust: {asking('trust_types', unknown)}."
+    )
+
+
 def dense(X: Any) -> Any:
     """A sparse matrix as an array."""
     return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _joined(steps: list[tuple[str, Any]]) -> Pipeline:
+    """Steps in line as a pipeline, whose names may not have double underscores."""
+    return Pipeline([(name.replace("__", "."), step) for name, step in steps])
 
 
 def _flat(pipeline: Pipeline, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,7 @@ def audit(
     features: Any = None,
     pipeline: Any = None,
     pipeline_step: str | None = None,
+    trust_types: Sequence[str] | None = None,
     scaling: str = "minmax",
     target: Any = None,
     positive: Any = None,
@@ -64,11 +65,13 @@ def audit(
         What the representation sees instead of the table's columns: an embedding, pixels, gene
         expression; one row for each row of the table, in the same order, or matched by a key column
         that both have. The table then says who people are. Nothing is scaled.
-    pipeline : scikit-learn Pipeline, optional
+    pipeline : scikit-learn Pipeline or path of one written by ``skops.io.dump``, optional
         Fitted or not: the steps before its representation make the features, that representation
         is audited, and the steps after it are the model that costs are measured with.
     pipeline_step : str, optional
         The name of the step that is the representation, where that is not clear.
+    trust_types : list of str, optional
+        Types in a file of skops to trust beside scikit-learn's, as ``module.Name``.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         Of the table's columns: from 0 to 1, to unit variance as most pipelines do, or as they are.
     target : name of a column, or array of shape (m,)
@@ -145,13 +148,14 @@ def audit(
     ('A', 'C001', 'found')
     """
     settings = Settings(
-        features=features, pipeline=pipeline, pipeline_step=pipeline_step, scaling=scaling,
-        target=target,
-        positive=positive, prediction=prediction, categorical=categorical,
-        numeric=numeric, drop=drop, sensitive=sensitive, missing=missing, dictionary=dictionary,
-        encoding=encoding, n_components=n_components, min_group_size=min_group_size,
-        group_size=group_size, n_groups=n_groups, runs=runs, chance=chance, quick=quick,
-        preset=preset, sample=sample, random_state=random_state, rows=rows,
+        features=features, pipeline=pipeline, pipeline_step=pipeline_step,
+        trust_types=trust_types, scaling=scaling, target=target, positive=positive,
+        prediction=prediction,
+        categorical=categorical, numeric=numeric, drop=drop, sensitive=sensitive, missing=missing,
+        dictionary=dictionary, encoding=encoding, n_components=n_components,
+        min_group_size=min_group_size, group_size=group_size, n_groups=n_groups, runs=runs,
+        chance=chance, quick=quick, preset=preset, sample=sample, random_state=random_state,
+        rows=rows,
     )  # fmt: skip
     return run(
         table, settings, n_jobs=n_jobs, progress=progress, engine=engine, memory=memory, state=state
@@ -186,6 +190,13 @@ def run(
         parts = in_parts(table, engine, memory)
     if parts is None or parts.whole:
         return memory_run.run(table if parts is None else parts.read(), settings, **how)
+    for name in ("features", "pipeline"):
+        if getattr(settings, name) is not None:
+            raise Refusal(
+                f"{asking(name)} was given, but a table that is passed over in parts is searched "
+                f"by the PCA of its own columns. Use {asking('engine', 'memory')} where it fits, "
+                "or a sample of the table's rows."
+            )
     if settings.n_groups != 2:
         raise Refusal(
             f"{asking('n_groups', settings.n_groups)} was given, but a table that is passed over "

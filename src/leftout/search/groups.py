@@ -195,6 +195,10 @@ class KnownGroups(Told):
     permutations : int
     notes : list of str
         What to bear in mind.
+    loss : float
+        Of all rows together: 0, but under a representation that is given.
+    shared : str
+        What all rows share: ``PCA``, or the name of what was given.
     """
 
     also = ("told", "told_count", "told_small")
@@ -207,6 +211,8 @@ class KnownGroups(Told):
     smallest: int
     permutations: int
     notes: list[str]
+    loss: float = 0.0
+    shared: str = "PCA"
 
     @property
     def measured(self) -> list[KnownGroup]:
@@ -241,6 +247,7 @@ class KnownGroups(Told):
             "rows": self.n_rows,
             "n_components": self.n_components,
             "retained": self.retained,
+            "loss": self.loss,
             "groups": len(self.groups),
             "too_small": len(self.groups) - len(self.measured),
             "left_out": len(self.left_out),
@@ -254,8 +261,8 @@ class KnownGroups(Told):
         Parameters
         ----------
         method : {"between_groups", "to_overall"}
-            Largest minus smallest loss; or the largest distance from the loss of all rows together,
-            which is 0: the shared PCA is their own.
+            Largest minus smallest loss; or the largest distance from the loss of all rows together
+            (0 where the shared PCA is their own).
 
         Returns
         -------
@@ -266,8 +273,10 @@ class KnownGroups(Told):
         told = {}
         for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):
             losses = [group.loss for group in groups if not group.too_small] or [np.nan]
-            lowest = min(losses) if method == "between_groups" else 0.0
-            told[" and ".join(names)] = max(losses) - lowest
+            apart = max(losses) - min(losses)
+            if method == "to_overall":
+                apart = max(abs(loss - self.loss) for loss in losses)
+            told[" and ".join(names)] = apart
         return pd.Series(told, name="difference", dtype=np.float64)
 
     @property
@@ -353,8 +362,8 @@ class KnownGroups(Told):
     def summary(self) -> str:
         """Who loses more than random groups do, in a few sentences."""
         text = (
-            f"A PCA with {counted(self.n_components, 'component')} keeps {points(self.retained)} % "
-            f"of the variance of {self.n_rows:,} rows."
+            f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
+            f"{points(self.retained)} % of the variance of {self.n_rows:,} rows."
         )
         found = self.left_out
         parts = [self._told_none]

@@ -12,10 +12,12 @@ import numpy as np
 from leftout.asking import asking
 from leftout.checks import Refusal, check_whole, generator, is_int
 from leftout.core.interval import Interval
-from leftout.representation.base import features_of
+from leftout.core.losses import Array
+from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_notes, note, one_thread
 from leftout.search.cross_fitting import cross_fitted
 from leftout.search.groups import KnownGroup, KnownGroups
+from leftout.search.known import measure
 from leftout.search.permuting import Groups, InAxes, Permuted, Shares, permuted, permuting_steps
 from leftout.search.sizes import smallest_named
 from leftout.tables.bands import Banded, banded, known_columns
@@ -127,7 +129,18 @@ def known_groups(
         smallest=smallest,
         permutations=permutations,
         notes=notes,
+        **_together(X, representation),
     )
+
+
+def _together(X: Array, representation: Any) -> dict[str, Any]:
+    """What all rows share, where it was given, and what they lose together by it."""
+    if representation is None:
+        return {}
+    given = as_representation(representation)
+    everyone = np.zeros(len(X), dtype=np.intp)
+    (loss,) = measure(X, everyone, 1, given.rank, "excess", "global", given).losses()
+    return {"loss": float(loss), "shared": given.name}
 
 
 def _told(

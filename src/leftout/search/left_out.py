@@ -49,6 +49,8 @@ class LeftOut:
         The group's loss minus the rest's.
     bound : float
         No group of this size has a larger disparity; computed when it is first read.
+    shared : str
+        What all rows share: ``PCA``, or the name of what was given.
     """
 
     mask: NDArray[np.bool_]
@@ -59,6 +61,7 @@ class LeftOut:
     components: Array
     offset: float
     certified: Callable[[], float] = field(repr=False)
+    shared: str = "PCA"
 
     @property
     def size(self) -> int:
@@ -93,8 +96,8 @@ class LeftOut:
         """What is lost, whatever explains it."""
         group, rest = (told_points(max(share, 0.0)) for share in self.points)
         return (
-            f"By sharing one PCA, {self.sizes.group:,} rows lose {group} of their variance, the "
-            f"rest {rest.split()[0]}."
+            f"By sharing one {self.shared}, {self.sizes.group:,} rows lose {group} of their "
+            f"variance, the rest {rest.split()[0]}."
         )
 
     @property

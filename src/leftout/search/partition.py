@@ -270,6 +270,7 @@ class MaxDisparityPartition(BaseEstimator):
             components=self.group_components_[group],
             offset=float(np.ravel(self.offset_)[group - 1]),
             certified=lambda: float(np.ravel(self.bound_)[group - 1]),
+            shared=self.representation_.name,
         )
 
     @property

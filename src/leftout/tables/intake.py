@@ -34,7 +34,8 @@ class Features:
     X: Floats
     names: list[str]
     sources: list[str]  # the column of the table that each stands for, or its own name
-    origin: str  # where it comes from
+    origin: str  # where the representation comes from, in words
+    fitted: bool = False  # whether that came fitted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,7 @@ def fetch(path: str) -> tuple[bytes, File]:
     if is_address(path):
         data, modified = _downloaded(path), None
     else:
+        _check_there(Path(path))
         data, modified = _read(path)
     return data, File(file_name(path), hashlib.sha256(data).hexdigest(), len(data), modified)
 
