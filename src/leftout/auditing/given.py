@@ -16,7 +16,7 @@ from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.core.losses import Array
 from leftout.representation.base import as_representation
-from leftout.representation.pipeline import SplitPipeline, dense, sources_of
+from leftout.representation.pipeline import SplitPipeline, sources_of
 from leftout.running import note
 from leftout.tables.columns import names_of
 from leftout.tables.files.fetching import TEXT, called, kind_of
@@ -85,7 +85,7 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
         raise Refusal(
             f"The pipeline's steps before {split.name!r} could not transform the table: {error}"
         ) from error
-    X = check_matrix(dense(made))
+    X = check_matrix(made)
     names = split.feature_names(X.shape[1])
     given = as_representation(split.representation)
     what = f"the pipeline's step {split.name!r}, {given.name} of {counted(given.rank, 'component')}"
@@ -135,7 +135,7 @@ def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
     if as_frame(features) is not None:
         features = _matched(features, table, n_rows)
     names = [str(name) for name in column_names(features)]
-    X = check_matrix(dense(features))
+    X = check_matrix(features)
     if len(X) != n_rows:
         raise Refusal(
             f"The features have {len(X):,} rows, but the table has {n_rows:,}; one row of features "
