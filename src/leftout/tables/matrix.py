@@ -54,7 +54,8 @@ def check_finite(X: Array, table: Any) -> None:
     # A sum is finite only if its terms are, and needs no array of flags.
     if not np.isfinite(X.sum()) and not np.isfinite(X).all():
         bad = ~np.isfinite(X)
-        raise Refusal(_not_finite(X[bad], X.size, *np.argwhere(bad)[0], table))
+        row, column = np.argwhere(bad)[0]
+        raise Refusal(_not_finite(X[bad], X.size, row, column, table))
 
 
 def check_numbers(table: Any, *, min_features: int = 2) -> Array:
