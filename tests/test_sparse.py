@@ -14,6 +14,7 @@ from sklearn.decomposition import NMF, PCA, TruncatedSVD
 
 import naive
 from leftout import FairPCA, MaxDisparityPartition, Refusal, audit, disparity, group_losses, trust
+from leftout.auditing import given as given_features
 from leftout.core import sparse as rows_of
 from leftout.core.sparse import SparseRows
 from leftout.tables import matrix
@@ -189,3 +190,6 @@ def test_others_take_sparse_tables_that_fit():
     labels = np.arange(300) < 40
     ours, theirs = (FairPCA(3).fit(table, groups=labels) for table in (X, X.toarray()))
     np.testing.assert_array_equal(ours.components_, theirs.components_)
+    features, names = given_features._matrix(X, pd.DataFrame({"a": labels}), 300)
+    np.testing.assert_array_equal(features, X.toarray())
+    assert names[:2] == ["x0", "x1"]

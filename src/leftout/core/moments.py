@@ -79,7 +79,7 @@ def build(
     m, n = X.shape
     origin = np.array(np.broadcast_to(np.asarray(origin, dtype=np.float64), n))
     if isinstance(X, SparseRows) and X.pays_off and not near_origin(X[:FIRST]).any():
-        return recentre(Moments(*X.sums(labels, n_groups), np.zeros(n)), origin)
+        return Moments(*X.sums(labels, n_groups, origin), origin)
     result = Moments(
         np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n)), origin
     )

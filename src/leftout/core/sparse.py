@@ -61,12 +61,20 @@ class SparseRows:
         values = np.diff(self.X.indptr).astype(np.float64)
         return _COSTLY * float(values @ values) <= float(self.size) * self.shape[1]
 
-    def sums(self, labels: NDArray[np.integer] | None, n_groups: int) -> tuple[Array, Array, Array]:
-        """Count, sum and second moments about zero of every group of rows."""
+    def sums(
+        self, labels: NDArray[np.integer] | None, n_groups: int, origin: Array
+    ) -> tuple[Array, Array, Array]:
+        """Count, sum and second moments about an origin of every group of rows."""
         n = self.shape[1]
-        count, total, second = np.zeros(n_groups), np.zeros((n_groups, n)), []
+        count, total = np.zeros(n_groups), np.zeros((n_groups, n))
+        second = np.empty((n_groups, n, n))
         for group in range(n_groups):
             rows = self.X if labels is None else self.X[np.flatnonzero(labels == group)]
-            count[group], total[group] = rows.shape[0], np.ravel(rows.sum(axis=0))
-            second.append((rows.T @ rows).toarray())
-        return count, total, np.stack(second)
+            count[group], sums = rows.shape[0], np.ravel(rows.sum(axis=0))
+            (rows.T @ rows).toarray(out=second[group])
+            if origin.any():  # S - to' - ot' + m oo', with t the sum of m rows
+                half = np.outer(sums - 0.5 * count[group] * origin, origin)
+                second[group] -= half
+                second[group] -= half.T
+            total[group] = sums - count[group] * origin
+        return count, total, second
