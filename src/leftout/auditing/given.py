@@ -16,7 +16,7 @@ from leftout.auditing.settings import Settings
 from leftout.checks import Refusal
 from leftout.core.losses import Array
 from leftout.representation.base import Representation, as_representation
-from leftout.representation.pipeline import SplitPipeline, dense, read_pipeline, sources_of
+from leftout.representation.pipeline import SplitPipeline, read_pipeline, sources_of
 from leftout.running import note
 from leftout.tables.columns import names_of
 from leftout.tables.files.fetching import TEXT, called, fetch, kind_of, short
@@ -104,7 +104,7 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
             f"The pipeline failed on the table, up to its step {split.name!r}: {short(error)}. "
             "Pass the table that it is made for."
         ) from error
-    X = check_matrix(dense(made))
+    X = check_matrix(made)
     names = split.feature_names(X.shape[1])
     given = as_representation(split.representation)
     origin = f"the step {split.name!r} of the pipeline, {_fitted_on(split, given, X)}"

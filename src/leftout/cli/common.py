@@ -54,6 +54,9 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "encoding": ("--encoding", {
         "default": "free", "type": click.Choice(["free", "target"]),
         "help": "Categories as yes-or-no columns, or as the target's mean."}),
+    "scaling": ("--scaling", {
+        "default": "minmax", "type": click.Choice(["minmax", "standard", "none"]),
+        "help": "Columns from 0 to 1, to unit variance as most pipelines do, or as they are."}),
     "features": ("--features", {
         "metavar": "FILE",
         "help": "What PCA sees instead of TABLE's columns, row for row or by a key column of both: "

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import Refusal
+from leftout.core.sparse import SparseRows
 from leftout.wording import number
 
 # Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
@@ -47,7 +48,7 @@ def _step(n_columns: int) -> int:
 
 
 def build(
-    X: NDArray[np.float64],
+    X: NDArray[np.float64] | SparseRows,
     labels: NDArray[np.integer] | None = None,
     *,
     n_groups: int = 1,
@@ -77,6 +78,8 @@ def build(
     """
     m, n = X.shape
     origin = np.array(np.broadcast_to(np.asarray(origin, dtype=np.float64), n))
+    if isinstance(X, SparseRows) and X.pays_off and not near_origin(X[:FIRST]).any():
+        return Moments(*X.sums(labels, n_groups, origin), origin)
     result = Moments(
         np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n)), origin
     )
@@ -87,7 +90,7 @@ def build(
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         whole = X.size <= WHOLE and not origin.any()
         if whole:
-            _add(result, largest, X)
+            _add(result, largest, X[:])
         buffers = np.empty((2, min(_step(n), m), n))  # memory that is new costs more than it holds
         for block in blocks(m, n) if others or not whole else ():
             rows = X[block]

@@ -22,6 +22,7 @@ from leftout.core.losses import (
 )
 from leftout.core.moments import WHOLE, Moments, blocks, build, merge, scaled, stack, without
 from leftout.core.passes import fold
+from leftout.core.sparse import SparseRows
 
 Labels = NDArray[np.int8]
 
@@ -45,7 +46,8 @@ class Problem:
     A loss may be negative there.
     """
 
-    X: Array  # (rows that may be in the group, n), as given
+    # (rows that may be in the group, n), as given; of a large sparse table, `SparseRows`
+    X: Array
     loss: Loss
     V: Array  # shared components, one per row
     pooled: Moments  # of all rows, about the origin of the centring
@@ -55,6 +57,8 @@ class Problem:
     leading: int | None = None
     kept: Array | None = None
     refit: bool = True
+    # of a large sparse table: few directions, as rows, in which searches start
+    axes: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -96,6 +100,13 @@ class Problem:
     def norms_and_kept(self) -> tuple[Array, Array]:
         """Squared length of every row, and what the shared components keep of it."""
         norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
+        X: Any = self.X
+        if isinstance(X, SparseRows):
+            for block in blocks(len(X), self.d):
+                some = X.some(block, self.pooled.origin)
+                Y = some @ self.V.T
+                norms[block], kept[block] = some.norms(), np.einsum("ij,ij->i", Y, Y)
+            return norms, kept
         for block in blocks(*self.X.shape):
             rows = self.rows(block)
             norms[block] = np.einsum("ij,ij->i", rows, rows)
@@ -187,8 +198,11 @@ class Problem:
         """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
         kept = self.norms_and_kept[1][index]
         result = np.empty((len(own), len(kept)))
-        for block in blocks(len(kept), self.X.shape[1]):
-            rows = self.rows(block if isinstance(index, slice) else index[block])
+        X: Any = self.X
+        sparse = isinstance(X, SparseRows)  # products are all that is dense
+        for block in blocks(len(kept), self.d if sparse else X.shape[1]):
+            some = block if isinstance(index, slice) else index[block]
+            rows = X.some(some, self.pooled.origin) if sparse else self.rows(some)
             for side, W in enumerate(own):
                 result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
         return result

@@ -197,6 +197,12 @@ def run(
                 f"by the PCA of its own columns. Use {asking('engine', 'memory')} where it fits, "
                 "or a sample of the table's rows."
             )
+    if settings.scaling != "minmax":
+        raise Refusal(
+            f"{asking('scaling', settings.scaling)} was given, but a table that is passed over in "
+            f"parts is scaled to [0, 1]. Use {asking('scaling', 'minmax')}, or "
+            f"{asking('engine', 'memory')} where it fits."
+        )
     if settings.n_groups != 2:
         raise Refusal(
             f"{asking('n_groups', settings.n_groups)} was given, but a table that is passed over "

@@ -11,7 +11,7 @@ from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evalua
 from leftout.core.moments import Moments
 from leftout.representation.base import Representation, as_representation, features_of
 from leftout.search.pose import check_given
-from leftout.tables.matrix import check_matrix
+from leftout.tables.matrix import check_features
 
 
 def group_losses(
@@ -35,7 +35,7 @@ def group_losses(
     Parameters
     ----------
     X : table of shape (m, n)
-        Numbers: an array, or a pandas, polars or pyarrow table.
+        Numbers: an array, a pandas, polars or pyarrow table, or a sparse matrix.
     labels : array of shape (m,)
         The group of each row; any values that can be sorted.
     n_components : int or float
@@ -95,12 +95,12 @@ def measured(
     """Check what users pass in, and take the moments of each group."""
     check_choice("loss", loss, LOSSES)
     check_choice("centering", centering, CENTERINGS)
-    X = check_matrix(features_of(representation, X))
+    X = check_features(features_of(representation, X))
     names, index = check_groups(labels, len(X))
     given = None
     if representation is not None:
         given = as_representation(representation)
-        check_given(given, Loss.named(loss, centering), X.shape[1])
+        check_given(given, Loss.named(loss, centering), X)
     return measure(X, index, len(names), n_components, loss, centering, given)
 
 

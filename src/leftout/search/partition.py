@@ -14,18 +14,20 @@ from leftout.asking import asking
 from leftout.checks import Refusal, check_choice, generator
 from leftout.core.bounds import certified_bound
 from leftout.core.losses import CENTERINGS, LOSSES, Array, Loss, signed
+from leftout.core.moments import blocks
 from leftout.core.problem import Problem
 from leftout.core.several import split
+from leftout.core.sparse import SparseRows
 from leftout.representation.base import features_of
 from leftout.running import clean_interrupts, note, one_thread
 from leftout.search.left_out import Both, LeftOut
 from leftout.search.pose import SMALL, Posed, pose
 from leftout.search.several import AUTO, Sides, check_n_groups, nobody, offsets, places, scores
 from leftout.search.sizes import group_sizes
-from leftout.solvers import SOLVERS, Means, SearchResult, Solver
+from leftout.solvers import SOLVERS, Alternating, Means, SearchResult, Solver
 from leftout.solvers.base import silent
 from leftout.solvers.several import maximise_several
-from leftout.tables.matrix import check_matrix
+from leftout.tables.matrix import check_features
 
 # Disparities below zero by up to this share of the variance are rounding.
 _HIDDEN = 1e-12
@@ -172,7 +174,7 @@ class MaxDisparityPartition(BaseEstimator):
         Parameters
         ----------
         X : table of shape (m, n)
-            Numbers: an array, or a pandas, polars or pyarrow table.
+            Numbers: an array, a pandas, polars or pyarrow table, or a sparse matrix.
         y : ignored
 
         Returns
@@ -181,11 +183,22 @@ class MaxDisparityPartition(BaseEstimator):
         """
         solver = self._check_names()
         matrix = self._check_table(X, reset=True)
+        if isinstance(matrix, SparseRows):
+            self._check_sparse(solver)
         self.__dict__.pop("how_many_", None)
         with one_thread(matrix.size <= SMALL):
             if self.n_groups == 2:
                 return self._search(solver, self._pose(matrix))
             return self._search_several(solver, matrix, self._sides(matrix, X))
+
+    def _check_sparse(self, solver: Solver) -> None:
+        """Refuse what needs a large sparse table as an array."""
+        if not isinstance(solver, Alternating) or self.n_groups != 2:
+            raise Refusal(
+                "A large sparse table is searched for one left-out group, by the solver "
+                "'alternating', but others were asked for. Use "
+                f"{asking('n_groups', 2)} and solver='alternating', or pass X.toarray()."
+            )
 
     def _sides(self, matrix: Array, X: Any) -> Sides:
         """How many sides to search for: as many as were asked for, or as evidence counts."""
@@ -319,8 +332,10 @@ class MaxDisparityPartition(BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._check_table(X, reset=False)
-        rule = Loss.named(self.loss, self.centering)
-        return self.representation_.row_losses(rule, rows, self.group_components_).T
+        rule, own = Loss.named(self.loss, self.centering), self.group_components_
+        parts = blocks(*rows.shape) if isinstance(rows, SparseRows) else [slice(None)]
+        losses = [self.representation_.row_losses(rule, rows[part], own) for part in parts]
+        return np.concatenate(losses, axis=1).T
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.
@@ -348,6 +363,11 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("solver", self.solver, SOLVERS)
         return SOLVERS[str(self.solver)]()
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy; a representation that was fitted elsewhere stays as it is."""
         given = self.get_params(deep=False)
@@ -360,7 +380,7 @@ class MaxDisparityPartition(BaseEstimator):
 
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
-        matrix = check_matrix(features_of(self.representation, X), min_features=2 if reset else 1)
+        matrix = check_features(features_of(self.representation, X), min_features=2 if reset else 1)
         self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
         return matrix
 

@@ -14,11 +14,14 @@ from leftout.core.components import check_components, check_variance
 from leftout.core.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
 from leftout.core.moments import Moments
 from leftout.core.problem import Problem
+from leftout.core.sparse import SparseRows
 from leftout.representation.base import Representation, as_representation
 from leftout.wording import counted
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.
 SMALL = 1 << 22
+# Searches of a large sparse table start in so many axes beside the shared components.
+_AXES = 256
 # The leading axes of a wide table hold this share of what the shared components leave.
 _NEARLY_ALL = 0.8
 
@@ -80,6 +83,8 @@ def pose(
             problem = _in_principal_axes(problem, shared)
             axes = shared.axes.T
             table = table._replace(back=axes if table.back is None else table.back @ axes)
+    elif isinstance(X, SparseRows):
+        problem = replace(problem, axes=shared.axes[: problem.d + _AXES])
     fitted = fitted_here(table, table.in_columns(problem.V))
     return Posed(problem, table, shared.eigenvalues / shared.eigenvalues.sum(), fitted)
 
@@ -95,8 +100,9 @@ def fitted_here(table: Summary, components: Array) -> Representation:
     )
 
 
-def check_given(given: Representation, loss: Loss, n_features: int) -> None:
+def check_given(given: Representation, loss: Loss, X: Array) -> None:
     """Refuse a representation of other features, or one that a loss is not defined for."""
+    n_features = X.shape[1]
     if given.n_features != n_features:
         raise Refusal(
             f"The representation, {given.name}, has {given.n_features:,} features, but the table "
@@ -112,6 +118,12 @@ def check_given(given: Representation, loss: Loss, n_features: int) -> None:
             "A representation that is given is audited by the loss 'excess' with centering='global'"
             " or 'none', but others were asked for. Use these, or leave representation=None."
         )
+    if isinstance(X, SparseRows) and not given.is_projection:
+        raise Refusal(
+            f"The representation, {given.name}, is no projection, so its errors fill a table as "
+            f"large as this sparse one ({len(X):,} x {n_features:,}). Pass fewer rows, or "
+            "X.toarray() where memory allows."
+        )
 
 
 def _pose_given(
@@ -123,7 +135,7 @@ def _pose_given(
     size: int | None,
 ) -> Posed:
     """The search's problem under a representation that is given."""
-    check_given(given, rule, X.shape[1])
+    check_given(given, rule, X)
     table = summarise(X, centering, origin=given.origin)
     given = given.at(table.mean)
     variance = float(np.trace(table.moments.second[0]))
@@ -154,6 +166,8 @@ def _pose_given(
             axes = residual_axes(problem)
             problem = _turned(problem, axes)
             table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
+    elif isinstance(X, SparseRows):
+        problem = replace(problem, axes=residual_axes(problem)[: problem.d + _AXES])
     return Posed(problem, table, explained, given)
 
 

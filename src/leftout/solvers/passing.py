@@ -20,11 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.cutting import (
-    Form,
-    highest,
-    score_form,
-)
+from leftout.core.cutting import Form, score_form
 from leftout.core.losses import WIDE, Array, Loss, evaluate, own_components
 from leftout.core.moments import Moments, build, stack, without
 from leftout.core.passes import Places
@@ -64,13 +60,23 @@ class Group(NamedTuple):
     value: float
     places: Places  # of its rows, in the table or part that it was found in; rising
     cut: tuple[float, float] = (np.nan, np.nan)  # see `Chosen`, where all rows were looked at
+    near: bool = False  # whether the components are known to a few digits only
 
     @classmethod
-    def of(cls, loss: Loss, V: Array, pooled: Moments, group: Moments, places: Places) -> Group:
+    def of(
+        cls,
+        loss: Loss,
+        V: Array,
+        pooled: Moments,
+        group: Moments,
+        places: Places,
+        near: Array | None = None,
+    ) -> Group:
         sides = stack(without(pooled, group), group)
-        own = own_components(loss, sides, len(V))
+        own = own_components(loss, sides, len(V), near)
         losses = evaluate(loss, sides, V, own)
-        return cls(len(places), sides, own, float(losses[1] - losses[0]), places)
+        value = float(losses[1] - losses[0])
+        return cls(len(places), sides, own, value, places, near=near is not None)
 
     def beyond(self, loss: Loss, before: Group | None, times: float) -> Array:
         """Components of a point further on the way from the group before.
@@ -82,7 +88,7 @@ class Group(NamedTuple):
         total = self.sides.total + times * (self.sides.total - before.sides.total)
         second = self.sides.second + times * (self.sides.second - before.sides.second)
         further = self.sides._replace(total=total, second=second)
-        return own_components(loss, further, self.own.shape[1])
+        return own_components(loss, further, self.own.shape[1], self.own if self.near else None)
 
 
 class Way(NamedTuple):
@@ -178,17 +184,19 @@ class _Search:
 
     def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> Way:
         """The best group of a size, from all rows."""
+        own = None if own is None else self.whole.to_part(own)
         even, few = self.samples.even, self.samples.size(size)
         rows = self.samples.pool_rows(size)
         if not rows:
             starts = self.starts(even, few, lines, own)
             start = self.in_part(even, few, starts, _FIRST)
-            return self.rise(size, start.own)
+            return self.rise(size, self.whole.from_part(start.own))
         long = self.samples.longest(rows)
         starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
         many = min(max(few, _MEMBERS), len(even.X) // 4)
         starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
         starts += [] if own is None else [own]
+        starts = [self.whole.from_part(start) for start in starts]
         step = self.step(size)
         best = max((step(start) for start in starts), key=lambda group: group.value)
         way = self.rise(size, best.own, best)
@@ -198,7 +206,9 @@ class _Search:
         """Up by passes over all rows; more of them where a score takes few products."""
         d, n = self.whole.V.shape
         passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
-        if self.samples.pool_rows(size):
+        if self.whole.sparse is not None:
+            passes = _TURNS
+        elif self.samples.pool_rows(size):
             passes = _IN_POOLS
         return _rise(self.step(size), self.whole.loss, own, passes, _GAIN, best)
 
@@ -208,10 +218,10 @@ class _Search:
         rows = samples.pool_rows(size)
 
         def by_moments(own: Array) -> Group:
-            form = whole.form(own, size)
-            found = highest(whole.table, form, size, samples.guess(form))
+            found = samples.highest(own, size)
             places = np.flatnonzero(found.labels)
-            group = Group.of(whole.loss, whole.V, whole.pooled, found.group, places)
+            near = None if whole.sparse is None else own
+            group = Group.of(whole.loss, whole.V, whole.pooled, found.group, places, near)
             return group._replace(cut=found.cut)
 
         def by_pool(own: Array) -> Group:
@@ -222,17 +232,25 @@ class _Search:
             cut = float(scores[size - 1]), float(scores[size])
             return found._replace(places=inside.places[found.places], cut=cut)
 
-        return by_pool if rows else by_moments
+        return by_pool if rows and whole.sparse is None else by_moments
 
     def offset(self, way: Way, last_pass: bool) -> float | None:
         """Half way between the lowest score in the group and the highest outside of it."""
         cut, group = way.best.cut, way.best
-        if way.stopped == "local optimum":
+        if way.stopped == "local optimum" and self.whole.sparse is None:
             return (cut[0] + cut[1]) / 2.0
         if not last_pass:
             return None
-        form = self.whole.form(group.own, group.size)  # that cut is by the components before
-        return highest(self.whole.table, form, group.size, self.samples.guess(form)).offset
+        return self.samples.highest(group.own, group.size).offset  # that cut is by those before
+
+    def exact(self, way: Way) -> Way:
+        """The same, its best group's components with all digits."""
+        best, loss, V = way.best, self.whole.loss, self.whole.V
+        if not best.near:
+            return way
+        own = own_components(loss, best.sides, len(V))
+        losses = evaluate(loss, best.sides, V, own)
+        return way._replace(best=best._replace(own=own, value=float(losses[1] - losses[0])))
 
     def free(self) -> Way:
         """The best group of any size: up from the smallest by doubling, then around the best.
@@ -263,13 +281,13 @@ class _Search:
             return way
         if part is None or LEAST * size > len(part.X):
             part, few = self.samples.even, self.samples.size(size)
-        near = min(size, best.size) / max(size, best.size)
-        if _promise(part, few, best.own) < near**_DOUBT * best.value:
+        near, own = min(size, best.size) / max(size, best.size), self.whole.to_part(best.own)
+        if _promise(part, few, own) < near**_DOUBT * best.value:
             return way
-        there = self.in_part(part, few, [best.own], _FIRST)
+        there = self.in_part(part, few, [own], _FIRST)
         if there.value <= best.value:
             return way
-        found = self.rise(size, there.own)
+        found = self.rise(size, self.whole.from_part(there.own))
         return max(way, found, key=lambda way: way.best.value)
 
 
@@ -302,7 +320,8 @@ def search_passes(
     """
     with one_thread():
         search = _search(whole, means, n_starts)
-        way = search.free() if whole.group_size is None else search.at(whole.group_size)
+        size = whole.group_size
+        way = search.exact(search.free() if size is None else search.at(size))
         means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
         return replace(_result(whole, way), offset=search.offset(way, last_pass))
 
@@ -314,7 +333,7 @@ def profile_passes(
     with one_thread():
         search, own, found = _search(whole, means, n_starts), None, []
         for size in sizes:
-            way = search.at(size, own, _LINES if own is None else 1)
+            way = search.exact(search.at(size, own, _LINES if own is None else 1))
             own = way.best.own
             found.append(_result(whole, way))
         return found

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from leftout.core.cutting import (
     WIDTH,
+    Chosen,
     Cut,
     Form,
     Guess,
     Inside,
     Single,
+    highest,
     reach_form,
     score_form,
 )
 from leftout.core.losses import Array, Loss
-from leftout.core.moments import Moments, scaled
+from leftout.core.moments import Moments, build, scaled
 from leftout.core.passes import AllRows, InMemory, Places
 from leftout.core.problem import Problem
+from leftout.core.sparse import SparseRows
 
 # The even sample: one in so many rows, within these numbers of values. Another, of so many rows,
 # guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
@@ -40,6 +43,7 @@ class Whole:
     pooled: Moments
     min_size: int
     group_size: int | None = None
+    sparse: Problem | None = None  # the problem itself, where its rows are sparse
 
     @classmethod
     def of(cls, problem: Problem) -> Whole:
@@ -50,11 +54,46 @@ class Whole:
             pooled=problem.pooled,
             min_size=problem.min_size,
             group_size=problem.group_size,
+            sparse=problem if isinstance(problem.X, SparseRows) else None,
         )
 
     def form(self, own: Array, size: int) -> Form:
         weight = size / (self.table.n_rows - size)
         return Form(score_form(self.loss, self.V, own, weight), self.pooled.origin)
+
+    @property
+    def axes(self) -> Array | None:
+        """Directions that the coordinates of parts are in, where these are few."""
+        return None if self.sparse is None else self.sparse.axes
+
+    @property
+    def n_coordinates(self) -> int:
+        return self.table.n_features if self.axes is None else len(self.axes)
+
+    def to_part(self, own: Array) -> Array:
+        """Components of the table in coordinates of its parts."""
+        if self.axes is None:
+            return own
+        return np.stack([np.linalg.qr(self.axes @ W.T)[0].T for W in own])
+
+    def from_part(self, own: Array) -> Array:
+        """Components of a part in the table's columns."""
+        return own if self.axes is None else own @ self.axes
+
+    def part_of(self, places: Places, rate: float) -> Problem:
+        """:meth:`part` on the rows of some places."""
+        if self.sparse is None or self.axes is None:
+            return self.part(self.table.take(places), rate)
+        X: Any = self.sparse.X
+        A, (count, total, second, origin, _) = self.axes, self.pooled
+        few = Moments(count, total @ A.T, A @ second @ A.T, np.zeros(len(A)))
+        return Problem(
+            X=X.some(places, origin) @ A.T,
+            loss=self.loss,
+            V=np.ascontiguousarray(self.V @ A.T),
+            pooled=scaled(few, rate),
+            min_size=self.min_size,
+        )
 
     def part(self, rows: Array, rate: float) -> Problem:
         """The problem on some rows, as if the table had ``rate`` times its rows."""
@@ -97,16 +136,30 @@ class Samples:
     def __init__(self, whole: Whole, rng: np.random.Generator) -> None:
         table = whole.table
         m = table.n_rows
-        even, apart = drawn(rng, m, table.n_features)
+        even, apart = drawn(rng, m, whole.n_coordinates)
+        self.whole, self.rate, self.rate_apart = whole, len(even) / m, len(apart) / m
+        self._long: tuple[int, Problem] | None = None
+        self.latest: Problem | None = None  # the last pool
+        if whole.sparse is not None:  # all rows are scored at once: nothing to guess
+            self.even = whole.part_of(even, self.rate)
+            return
         both = np.union1d(even, apart)
         rows = table.take(both)  # in one reading
-        self.whole, self.rate, self.rate_apart = whole, len(even) / m, len(apart) / m
         away = rows[np.searchsorted(both, apart)] - whole.pooled.origin
         self.apart = Short.of(away, whole.pooled)
         rows = rows[np.searchsorted(both, even)]
         self.even = whole.part(rows, self.rate)
-        self._long: tuple[int, Problem] | None = None
-        self.latest: Problem | None = None  # the last pool
+
+    def highest(self, own: Array, size: int) -> Chosen:
+        """The rows of the highest scores under the components of rest and group."""
+        sparse, m = self.whole.sparse, self.whole.table.n_rows
+        if sparse is None:
+            form = self.whole.form(own, size)
+            return highest(self.whole.table, form, size, self.guess(form))
+        ranking, X = sparse.rank(own, size), cast(Any, sparse.X)
+        group = build(X.some(np.sort(ranking.rows[:size])), origin=self.whole.pooled.origin)
+        cut = float(ranking.scores[size - 1]), float(ranking.scores[size])
+        return Chosen(ranking.labels(size, m), group, cut)
 
     def guess(self, form: Form) -> Guess:
         return self.apart.guess(form, self.rate_apart)
@@ -117,7 +170,7 @@ class Samples:
 
     def pool_rows(self, size: int) -> int:
         """How many rows the pool of a group has; 0 where it is a group for the even sample."""
-        m, n = self.whole.table.n_rows, self.whole.table.n_features
+        m, n = self.whole.table.n_rows, self.whole.n_coordinates
         rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, m - 1)
         return rows if rows >= LEAST * size else 0
 
@@ -137,6 +190,9 @@ class Samples:
 
     def longest(self, count: int) -> Problem:
         """The rows of the longest reach."""
+        sparse = self.whole.sparse
+        if sparse is not None and (self._long is None or self._long[0] < count):
+            self._long = count, self.whole.part_of(np.sort(sparse.by_reach[:count]), 1.0)
         if self._long is None or self._long[0] < count:
             reach = Form(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
             self._long = count, self.pool(reach, count)[0]
@@ -144,6 +200,8 @@ class Samples:
 
     def bound(self, size: int) -> float:
         """No group of this size has a larger disparity: see ``Problem.bound``, which only falls."""
+        if self.whole.sparse is not None:
+            return self.whole.sparse.bound(size)
         if self._long is None:
             return np.inf
         part = self._long[1]

@@ -1,13 +1,20 @@
 """Any table as a matrix of numbers, checked once."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from leftout.checks import Refusal
 from leftout.core.losses import Array
+from leftout.core.moments import WHOLE
+from leftout.core.sparse import SparseRows
 from leftout.tables.frames import column_names, to_matrix
+
+# Sparse matrices become arrays up to this many values. Those that need not have at most this many
+# columns.
+_DENSE, _COLUMNS = 1 << 26, 5000
 
 
 def check_matrix(table: Any, *, min_features: int = 2) -> Array:
@@ -17,11 +24,38 @@ def check_matrix(table: Any, *, min_features: int = 2) -> Array:
     return X
 
 
+def check_features(table: Any, *, min_features: int = 2) -> Array:
+    """:func:`check_matrix`, where a large sparse matrix stays one: :class:`SparseRows`."""
+    if not sparse.issparse(table) or table.ndim != 2:
+        return check_matrix(table, min_features=min_features)
+    m, n = table.shape
+    if m * n <= WHOLE or m < n <= _COLUMNS or n < min_features:
+        return check_matrix(table, min_features=min_features)
+    if n > _COLUMNS:
+        raise Refusal(
+            f"Found a sparse matrix of {n:,} columns; more than {_COLUMNS:,} are too many for the "
+            "second moments of all of them. Keep the columns that matter, such as the most "
+            "frequent words, or pass what TruncatedSVD makes of them."
+        )
+    _check_kind(table)
+    X = sparse.csr_array(table, dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if len(bad):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        raise Refusal(_not_finite(X.data[bad], m * n, row, int(X.indices[bad[0]]), table))
+    return cast(Array, SparseRows(X))
+
+
 def check_finite(X: Array, table: Any) -> None:
     """Refuse what is not a number, and say where in the table it is."""
     # A sum is finite only if its terms are, and needs no array of flags.
     if not np.isfinite(X.sum()) and not np.isfinite(X).all():
-        raise Refusal(_not_finite(X, table))
+        bad = ~np.isfinite(X)
+        row, column = np.argwhere(bad)[0]
+        raise Refusal(_not_finite(X[bad], X.size, row, column, table))
 
 
 def check_numbers(table: Any, *, min_features: int = 2) -> Array:
@@ -29,14 +63,15 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     X = to_matrix(table)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
-    kind = getattr(getattr(X, "dtype", None), "kind", None)
-    if kind in ("m", "M", "V"):
-        raise Refusal(
-            f"Found an array of {X.dtype}; PCA needs plain numbers. Convert dates to numbers and "
-            "fields to columns first."
-        )
-    if kind == "c":
-        raise Refusal("Complex data not supported: PCA here needs real numbers. Use X.real.")
+    _check_kind(X)
+    if sparse.issparse(X):
+        if X.shape[0] * X.shape[-1] > _DENSE:
+            raise Refusal(
+                f"Found a sparse matrix of {X.shape[0]:,} x {X.shape[-1]:,} values, which has to "
+                f"become an array here; that is done up to {_DENSE:,} values. Pass fewer rows or "
+                "columns: MaxDisparityPartition, group_losses and disparity take larger ones."
+            )
+        X = X.toarray(order="C")
     try:
         X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
     except ValueError as error:
@@ -57,6 +92,18 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
             f"{min_features} is required: a projection needs a dimension to leave out. Add columns."
         )
     return X
+
+
+def _check_kind(X: Any) -> None:
+    """Refuse arrays of anything but numbers."""
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    if kind in ("m", "M", "V"):
+        raise Refusal(
+            f"Found an array of {X.dtype}; PCA needs plain numbers. Convert dates to numbers and "
+            "fields to columns first."
+        )
+    if kind == "c":
+        raise Refusal("Complex data not supported: PCA here needs real numbers. Use X.real.")
 
 
 def check_rows(table: Any, X: Any, n_rows: int) -> None:
@@ -82,18 +129,17 @@ def reordered(table: Any, X: Any) -> bool:
     return sorted(map(str, ours)) == sorted(map(str, theirs))
 
 
-def _not_finite(X: Array, table: Any) -> str:
-    bad = ~np.isfinite(X)
-    row, column = np.argwhere(bad)[0]
+def _not_finite(bad: Array, size: int, row: int, column: int, table: Any) -> str:
+    """What is said of values that are not finite, the first of them in this row and column."""
     name = column_names(table)
-    where = f"column {name[column]!r}" if len(name) == X.shape[1] else f"column {column}"
+    where = f"column {name[column]!r}" if len(name) > column else f"column {column}"
     kinds = " and ".join(
         kind
-        for kind, found in (("NaN", np.isnan(X).any()), ("infinity", np.isinf(X).any()))
+        for kind, found in (("NaN", np.isnan(bad).any()), ("infinity", np.isinf(bad).any()))
         if found
     )
     return (
-        f"Input X contains {kinds}: {int(bad.sum())} of {X.size} values, the first in row {row}, "
+        f"Input X contains {kinds}: {len(bad)} of {size} values, the first in row {row}, "
         f"{where}. PCA needs every value finite. Fill the gaps (for example with scikit-learn's "
         "SimpleImputer) or drop those rows or columns."
     )
