@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
 
 import leftout
 from leftout import MaxDisparityPartition
@@ -47,7 +46,6 @@ REFUSALS = {
         {"X": pd.DataFrame({"a": GOOD[:, 0], "day": pd.Timestamp("2026-01-01")})},
         r"not numbers \('day'\)",
     ),
-    "sparse": ({"X": csr_array(GOOD)}, r"sparse matrix of 60 rows and \d columns.*\.toarray"),
     "text array": ({"X": np.full((60, 3), "x")}, r"Found text in X.*Encode"),
     "text objects": ({"X": np.full((60, 3), "x", dtype=object)}, r"Found text in X"),
     "one column": ({"X": GOOD[:, :1]}, r"1 feature\(s\).*minimum of 2.*Add columns"),

@@ -20,7 +20,7 @@ from leftout.representation.pipeline import SplitPipeline, read_pipeline, source
 from leftout.running import note
 from leftout.tables.columns import names_of
 from leftout.tables.files.fetching import TEXT, called, fetch, kind_of, short
-from leftout.tables.frames import as_frame, column_names
+from leftout.tables.frames import as_frame, column_names, dense
 from leftout.tables.intake import Features, Intake
 from leftout.tables.matrix import check_matrix
 from leftout.tables.reading import Source, read_table

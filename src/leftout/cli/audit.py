@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # What can be asked of an audit, whatever the table, and what its result does not depend on.
 _ASKED = (
     "target", "prediction", "categorical", "numeric", "drop", "sensitive", "missing", "scaling",
-    "encoding", "dims", "min_size", "size", "groups", "runs", "chance", "sample", "preset", "quick", "full",
-    "out", "seed", "jobs", "rows", "as_json", "events", "quiet",
+    "encoding", "dims", "min_size", "size", "groups", "runs", "chance", "sample", "preset",
+    "quick", "full", "out", "seed", "jobs", "rows", "as_json", "events", "quiet",
 )  # fmt: skip
 
 

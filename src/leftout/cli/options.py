@@ -29,8 +29,8 @@ def of_audit(given: Mapping[str, Any]) -> dict[str, Any]:
     """What options without names of columns ask of an audit."""
     called = {"seed": "random_state"}
     plain = (
-        "missing", "dictionary", "scaling", "encoding", "runs", "chance", "sample", "preset", "seed",
-        "rows", "quick", "features", "pipeline", "pipeline_step",
+        "missing", "dictionary", "scaling", "encoding", "runs", "chance", "sample", "preset",
+        "seed", "rows", "quick", "features", "pipeline", "pipeline_step",
     )  # fmt: skip
     asked = {called.get(name, name): given[name] for name in plain if name in given}
     asked["missing"] = asked.get("missing") or None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leftout.asking import asking
 from leftout.checks import Refusal, is_missing
 from leftout.tables.cells import Distinct, distinct, objects_of, plain
-from leftout.tables.frames import as_frame, column_names, number_matrix, numbers, refuse_sparse
+from leftout.tables.frames import as_frame, column_names, dense, number_matrix, numbers
 from leftout.tables.tallies import Tabulated, Tally, tabulate
 from leftout.wording import date, number, shortened, shortest, unambiguous
 
@@ -239,7 +239,7 @@ def _table_of(table: Any) -> NDArray[Any]:
 
 def _plain(values: Any) -> NDArray[Any]:
     """An array; what is masked is missing."""
-    refuse_sparse(values)
+    values = dense(values)
     if isinstance(values, np.ma.MaskedArray):
         kind = np.float64 if values.dtype.kind in "iuf" else object
         gap = np.nan if kind is np.float64 else None

@@ -7,12 +7,15 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy import sparse
 
 from leftout.checks import Refusal, is_missing
 from leftout.running import note
 from leftout.wording import listed, shortened, shown
 
 _SHOWN = 5
+# Sparse matrices become arrays up to this many values.
+_DENSE = 1 << 26
 # Where a pandas frame keeps which of its names were told apart, and what they were.
 _KEPT = "repeated names"
 
@@ -60,7 +63,6 @@ def as_frame(table: Any) -> Any:
     """A data frame of whatever kind as narwhals sees it; None for anything else."""
     if isinstance(table, np.ndarray):
         return None
-    refuse_sparse(table)
     if nw.dependencies.is_into_dataframe(table):
         return nw.from_native(_with_names(table), eager_only=True)
     _refuse_lazy(table)
@@ -166,14 +168,17 @@ def _tell_repeated(names: list[Any]) -> None:
     )
 
 
-def refuse_sparse(table: Any) -> None:
-    """Refuse sparse matrices: centred, as PCA needs them, they are full."""
-    if hasattr(table, "toarray") and hasattr(table, "nnz"):
-        rows, columns = (*table.shape, 1)[:2]
+def dense(table: Any) -> Any:
+    """A sparse matrix as an array, unless it is too large for that; anything else as it is."""
+    if not sparse.issparse(table):
+        return table
+    if table.shape[0] * table.shape[-1] > _DENSE:
         raise Refusal(
-            f"Found a sparse matrix of {rows:,} rows and {columns:,} columns; for now a full table "
-            "is needed. Call .toarray() on it, if that fits into memory."
+            f"Found a sparse matrix of {table.shape[0]:,} x {table.shape[-1]:,} values, which has "
+            f"to become an array here; that is done up to {_DENSE:,} values. Pass fewer rows or "
+            "columns: MaxDisparityPartition, group_losses and disparity take larger ones."
         )
+    return table.toarray(order="C")
 
 
 def _refuse_lazy(table: Any) -> None:

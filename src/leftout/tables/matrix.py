@@ -10,11 +10,10 @@ from leftout.checks import Refusal
 from leftout.core.losses import Array
 from leftout.core.moments import WHOLE
 from leftout.core.sparse import SparseRows
-from leftout.tables.frames import column_names, to_matrix
+from leftout.tables.frames import column_names, dense, to_matrix
 
-# Sparse matrices become arrays up to this many values. Those that need not have at most this many
-# columns.
-_DENSE, _COLUMNS = 1 << 26, 5000
+# The most columns of a sparse matrix that is searched as it is.
+_COLUMNS = 5000
 
 
 def check_matrix(table: Any, *, min_features: int = 2) -> Array:
@@ -64,14 +63,7 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _check_kind(X)
-    if sparse.issparse(X):
-        if X.shape[0] * X.shape[-1] > _DENSE:
-            raise Refusal(
-                f"Found a sparse matrix of {X.shape[0]:,} x {X.shape[-1]:,} values, which has to "
-                f"become an array here; that is done up to {_DENSE:,} values. Pass fewer rows or "
-                "columns: MaxDisparityPartition, group_losses and disparity take larger ones."
-            )
-        X = X.toarray(order="C")
+    X = dense(X)
     try:
         X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
     except ValueError as error:
