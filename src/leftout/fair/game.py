@@ -83,6 +83,7 @@ class Game:
         everyone = table.group(np.arange(len(table.X)))
         self.everyone, self.pca = everyone, everyone.own
         self.groups: list[Group] = []
+        self._seen: set[bytes] = set()
         n = table.X.shape[1]
         self.second, self.best = np.empty((0, n * n)), np.empty(0)
         self.named = len(named)
@@ -91,6 +92,9 @@ class Game:
         self.history: list[Round] = []
 
     def add(self, groups: list[Group]) -> None:
+        """Take in groups that are not in the list yet."""
+        groups = [group for group in groups if group.rows.tobytes() not in self._seen]
+        self._seen |= {group.rows.tobytes() for group in groups}
         self.groups += groups
         self.second = np.vstack([self.second, *[group.second.reshape(1, -1) for group in groups]])
         self.best = np.append(self.best, [group.best for group in groups])

@@ -31,9 +31,9 @@ from leftout.wording import counted
 
 CENTERINGS = ("global", "none")
 HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
-# The game is played in the leading axes that hold all but this share of what PCA leaves, where
-# these are at most this part of all.
-_LEFT, _PART = 0.05, 0.75
+# Where there are more axes than this, the game is played in the leading ones that hold all but this
+# share of what PCA leaves.
+_FEW, _LEFT = 40, 0.05
 # Groups with less weight than this are not needed for the bound; those with more than that bind.
 _NEEDED, _BINDS = 1e-3, 0.01
 # How often the last word may send the projection back, and the groups it names.
@@ -74,7 +74,7 @@ def equalise(
     values = np.einsum("ij,ij->j", X, X)
     left = np.cumsum(values[d:])
     q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
-    q = n if q > _PART * n else q
+    q = n if n <= _FEW else q
     full = Table(X, d, size, n_jobs)
     narrow = full if q == n else Table(np.ascontiguousarray(X[:, :q]), d, size, n_jobs)
     game = Game(narrow, trade_off, [narrow.group(rows) for rows in named], rng)

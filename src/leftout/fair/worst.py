@@ -174,17 +174,25 @@ def _line(
     value, best = max(ends, key=lambda end: end[0]) if ends else (-np.inf, np.empty((0, 0)))
     for turn in range(climbs):
         if not starts and turn <= climbs // _FRESH:
-            W = slope.X[draw(slope.chance, rng, d)]
+            W = _directions(slope, d, turn, rng)
         else:
             turned = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
             W = turned @ best
             kicked = max(1, round(d / _KICK))
-            W[:kicked] = slope.X[draw(slope.chance, rng, kicked)]
+            W[:kicked] = _directions(slope, kicked, turn, rng)
         orthonormalise(W)
         ends.append(_climb(slope, W, size, value))
         if ends[-1][0] > value:
             value, best = ends[-1]
     return ends
+
+
+def _directions(slope: Slope, count: int, turn: int, rng: np.random.Generator) -> Small:
+    """Random rows, the likelier the longer their reach; in every other turn, mixed in pairs."""
+    rows = slope.X[draw(slope.chance, rng, count)]
+    if turn % 2:
+        rows += rng.choice([-1, 1], (count, 1)) * slope.X[draw(slope.chance, rng, count)]
+    return rows
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
