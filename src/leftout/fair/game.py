@@ -28,7 +28,7 @@ import numpy as np
 from leftout.core.losses import Array
 from leftout.fair.many import centre, look
 from leftout.fair.objective import Objective
-from leftout.fair.worst import Group, Table
+from leftout.fair.worst import Group, Rows, Table
 
 # Groups that one round adds, and known ones that its search begins at.
 _ADDED, _WARM = 8, 12
@@ -41,7 +41,7 @@ _PART, _SHRINK, _STEPS, _DONE = 0.1, 0.25, 15, 0.5
 _IDLE = 0.01
 # Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
 # the value) and where to give up.
-_NEAR, _SHARP, _RHO, _STIFF = 60, 3e-3, 0.3, 20.0
+_NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
 # Fractions of dimensions below this are none.
 _WHOLE = 0.05
 
@@ -115,7 +115,7 @@ class Game:
         return float(self.values(F).max())
 
     def objective(
-        self, places: Array, rank: int, P: Array | None = None, rho: float = 0.0
+        self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
     ) -> Objective:
         """Fair PCA for some of the groups, pulled to ``P``."""
         n = len(self.everyone.second)
@@ -220,9 +220,8 @@ class Game:
         places = np.flatnonzero(weights)
         objective = self.objective(places, rank, best.F, rho)
         mu = _SHARP * best.value / (rank + len(places))
-        state = look(objective, weights[places] / weights.sum(), 10.0 * mu)
+        state = look(objective, weights[places] / weights.sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
-        state = centre(objective, look(objective, state.weights, mu), _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
         weights[places] = state.weights
         V = state.vectors[:, :rank]
@@ -231,7 +230,7 @@ class Game:
     def _beside(self, weights: Array, F: Array, count: int) -> Array:
         """Weights with which the groups of the largest values under ``F`` join."""
         weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
-        weights[weights < _IDLE / max(np.count_nonzero(weights), 1)] = 0.0
+        weights[weights < _IDLE / max(int(np.count_nonzero(weights)), 1)] = 0.0
         new = np.union1d(np.argsort(-self.values(F))[:count], np.arange(self.named)).astype(np.intp)
         new = new[weights[new] == 0.0]
         if len(new):

@@ -80,7 +80,8 @@ def equalise(
     game = Game(narrow, trade_off, [narrow.group(rows) for rows in named], rng)
     relaxed, stopped = game.play(max_rounds, tol)
     own = [full.group(rows) for rows in named]
-    P, best = leading_projection(relaxed.F, d + extra), None
+    P = leading_projection(relaxed.F, d + extra)
+    best: tuple[float, Array, Group] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
         found, _ = game.project(P, max_rounds if turn == 0 else max_rounds // 3, tol)
@@ -96,6 +97,7 @@ def equalise(
             break
         game.add([narrow.group(group.rows) for group in groups])
         P = found.F
+    assert best is not None
     value, P, worst = best
     proving = [
         (full.group(game.groups[place].rows), game.weights[place])

@@ -207,6 +207,14 @@ def _score(slope: Slope, W: Small, first: int, last: int, scores: Small) -> None
 
 
 @kernel
+def _improved(W: Small, second: Small) -> Small:
+    """Two steps of orthogonal iteration towards the leading eigenvectors."""
+    W = (W @ second) @ second
+    orthonormalise(W)
+    return W
+
+
+@kernel
 def _climb(slope: Slope, W: Small, size: int, floor: float) -> tuple[float, Small]:
     """Climb from components ``W`` to a group of ``size`` rows; its loss, and its components.
 
@@ -246,8 +254,7 @@ def _climb(slope: Slope, W: Small, size: int, floor: float) -> tuple[float, Smal
                 for j in range(n):
                     signs[i, j] = -signs[i, j]
         second += rows.T @ signs
-        W = (W @ second) @ second
-        orthonormalise(W)
+        W = _improved(W, second)
         WS, own = W @ second, 0.0
         for i in range(W.shape[0]):
             own += WS[i] @ W[i]
