@@ -209,9 +209,9 @@ def _score(slope: Slope, W: Small, first: int, last: int, scores: Small) -> None
 @kernel
 def _improved(W: Small, second: Small) -> Small:
     """Two steps of orthogonal iteration towards the leading eigenvectors."""
-    W = (W @ second) @ second
-    orthonormalise(W)
-    return W
+    after: Small = W @ second @ second  # type: ignore[assignment]  # products of float32 are float32
+    orthonormalise(after)
+    return after
 
 
 @kernel
