@@ -16,6 +16,7 @@ _HOME = {
     "HowMany": "evidence.counting",
     "KnownGroups": "search.groups",
     "MaxDisparityPartition": "search.partition",
+    "MinimaxPCA": "fair.minimax",
     "Mitigation": "fair.mitigation",
     "NamedGroups": "search.names",
     "Refusal": "checks",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.trusting import trust as trust
     from leftout.evidence.trusting_each import trust_each as trust_each
     from leftout.fair.estimator import FairPCA as FairPCA
+    from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
     from leftout.scale.run import audit as audit

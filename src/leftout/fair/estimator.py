@@ -25,7 +25,64 @@ _SMALL, _NARROW = 1 << 22, 500
 _HIDDEN = 1e-12
 
 
-class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer with orthonormal ``components_``, each taken to a share, and a ``mean_``."""
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of rows along the components.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, ``n_components_``)
+        """
+        check_is_fitted(self)
+        matrix = self._check_table(X, reset=False)
+        return matrix @ self.components_.T - self.mean_ @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rows from their coordinates.
+
+        Parameters
+        ----------
+        X : array of shape (m, ``n_components_``)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        check_is_fitted(self)
+        Z = check_matrix(X, min_features=1)
+        if Z.shape[1] != self.n_components_:
+            raise Refusal(
+                f"Found {Z.shape[1]} coordinates per row, but there are {self.n_components_} "
+                "components. Pass what transform returns."
+            )
+        # (I - R)^2 = I - F for R = I - sqrt(I - F): the squared errors are what losses_ count
+        taken = 1.0 - np.sqrt(1.0 - self.component_weights_)
+        return (Z * taken) @ self.components_ + self.mean_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_table(self, X: Any, reset: bool) -> Array:
+        """Names are checked on the table as it came, values on its matrix."""
+        matrix = (check_numbers if reset else check_matrix)(X, min_features=1)
+        named = hasattr(X, "shape") or hasattr(X, "columns")
+        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+
+class FairPCA(Projection):
     """PCA that minimises the largest of the groups' average losses, exactly.
 
     A group's loss is the squared error per row beyond what the group's own PCA would leave. Among
@@ -152,59 +209,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
-
-    def transform(self, X: Any) -> Array:
-        """Coordinates of rows along the components.
-
-        Parameters
-        ----------
-        X : table of shape (m, n)
-
-        Returns
-        -------
-        array of shape (m, ``n_components_``)
-        """
-        check_is_fitted(self)
-        matrix = self._check_table(X, reset=False)
-        return matrix @ self.components_.T - self.mean_ @ self.components_.T
-
-    def inverse_transform(self, X: Any) -> Array:
-        """Rows from their coordinates.
-
-        Parameters
-        ----------
-        X : array of shape (m, ``n_components_``)
-
-        Returns
-        -------
-        array of shape (m, n)
-        """
-        check_is_fitted(self)
-        Z = check_matrix(X, min_features=1)
-        if Z.shape[1] != self.n_components_:
-            raise Refusal(
-                f"Found {Z.shape[1]} coordinates per row, but there are {self.n_components_} "
-                "components. Pass what transform returns."
-            )
-        # (I - R)^2 = I - F for R = I - sqrt(I - F): the squared errors are what losses_ count
-        taken = 1.0 - np.sqrt(1.0 - self.component_weights_)
-        return (Z * taken) @ self.components_ + self.mean_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _check_table(self, X: Any, reset: bool) -> Array:
-        """Names are checked on the table as it came, values on its matrix."""
-        matrix = (check_numbers if reset else check_matrix)(X, min_features=1)
-        named = hasattr(X, "shape") or hasattr(X, "columns")
-        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
-        return matrix
 
     def fit_summary(
         self, table: Summary, groups: ArrayLike, names: ArrayLike | None = None

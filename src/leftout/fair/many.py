@@ -11,6 +11,7 @@ eigenvalues cross on the way; :mod:`leftout.fair.faces` then makes an exact answ
 """
 
 import numpy as np
+from scipy import linalg
 
 from leftout.core.losses import Array
 from leftout.fair.faces import Settled, State, settle
@@ -22,6 +23,8 @@ _SETTLE_FROM = 1e-4
 _MOST_STEPS = 40
 # A decrease below this share of the values is lost in their rounding.
 _NOISE = 1e-12
+# Eigenvectors taken to less than this share are next to untaken.
+_TAKEN = 0.01
 
 
 def solve(objective: Objective, start: Array, tol: float) -> Answer:
@@ -33,10 +36,7 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
     smallest = 1.0  # largest loss of the best answer so far
     state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
     while True:
-        for _ in range(_MOST_STEPS):
-            state, decrement = _newton(unit, state)
-            if decrement <= 0.01 * state.mu:
-                break
+        state = centre(unit, state, _MOST_STEPS, 0.01)
         if state.mu <= _SETTLE_FROM:
             last = state.mu <= max(_LAST * min(1.0, smallest), ROUNDING)
             found = settle(unit, state, tol, last=last)
@@ -78,23 +78,40 @@ def _share(x: Array) -> Array:
     return np.where(x < 0.0, small, 1.0 - small)
 
 
+def centre(objective: Objective, state: State, steps: int, share: float) -> State:
+    """Newton's steps at one ``mu``, until what a step promises is below a share of it."""
+    for _ in range(steps):
+        state, decrement = _newton(objective, state)
+        if decrement <= share * state.mu:
+            break
+    return state
+
+
 def _newton(objective: Objective, state: State) -> tuple[State, float]:
-    """One damped Newton step in ``u = step / weights``, and what it promised to gain."""
+    """One damped Newton step in ``u = step / weights``, and what it promised to gain.
+
+    Of the curvature, pairs of eigenvectors that are both next to untaken are left out: their part
+    vanishes with ``mu``, and it would cost most of the time.
+    """
     w, mu, V, f, g = state.weights, state.mu, state.vectors, state.filled, state.free
-    turned = np.stack([V.T @ (S @ V) for S in objective.second])
-    diagonals = np.einsum("gii->gi", turned)
+    k, n = len(w), len(V)
+    p = max(int(np.sum(f > _TAKEN)), objective.d)
+    taken = np.ascontiguousarray(V[:, :p])
+    stacked = objective.second.reshape(k * n, n)
+    turned = V.T @ (stacked @ taken).reshape(k, n, p)
     # (f_i - f_j) / (l_i - l_j), which ties do not trouble
-    full, empty = np.outer(f, f), np.outer(g, g)
+    full, empty = np.outer(f, f[:p]), np.outer(g, g[:p])
     rate = full * empty / (full + empty) / mu
-    flat = turned.reshape(len(w), -1)
-    hessian = (flat * rate.ravel()) @ flat.T
     own = np.diagonal(rate)
-    shift = diagonals @ own
+    shift = np.einsum("gii,i->g", turned[:, :p], own)
+    flat = turned.reshape(k, -1)
+    rate[p:] *= 2.0  # each of these pairs stands for two
+    hessian = (flat * rate.ravel()) @ flat.T
     hessian -= np.outer(shift, shift) / own.sum()
-    hessian = hessian * np.outer(w, w) + mu * np.eye(len(w))
-    gradient = w * (diagonals @ f - objective.best) - mu
-    system = np.block([[hessian, w[:, None]], [w[None, :], np.zeros((1, 1))]])
-    u = np.linalg.lstsq(system, np.append(-gradient, 0.0), rcond=None)[0][:-1]
+    hessian = hessian * np.outer(w, w) + mu * np.eye(k)
+    kept = objective.second.reshape(k, -1) @ ((V * f) @ V.T).ravel()
+    gradient = w * (kept - objective.best) - mu
+    u = _along_simplex(hessian, gradient, w)
     decrement = float(u @ hessian @ u)
     length = min(1.0, 0.95 / max(float(-u.min()), 1e-300))
     while True:
@@ -104,3 +121,14 @@ def _newton(objective: Objective, state: State) -> tuple[State, float]:
         if after.value <= state.value - promised or promised < _NOISE or length < 1e-6:
             return after, decrement
         length *= 0.5
+
+
+def _along_simplex(hessian: Array, gradient: Array, w: Array) -> Array:
+    """The Newton step that leaves the sum of the weights as it is."""
+    try:
+        factor = linalg.cho_factor(hessian, check_finite=False)
+        steps = linalg.cho_solve(factor, np.column_stack([gradient, w]), check_finite=False)
+        return steps[:, 1] * (w @ steps[:, 0]) / (w @ steps[:, 1]) - steps[:, 0]
+    except linalg.LinAlgError:  # where digits run out
+        system = np.block([[hessian, w[:, None]], [w[None, :], np.zeros((1, 1))]])
+        return np.linalg.lstsq(system, np.append(-gradient, 0.0), rcond=None)[0][:-1]

@@ -139,7 +139,7 @@ def _score(
 
 
 @kernel
-def _kth_largest(scores: Array, k: int) -> float:
+def kth_largest(scores: Array, k: int) -> float:
     """The ``k``-th largest score, by quickselect (``np.partition`` takes seconds to compile)."""
     values = scores.copy()
     low, high = 0, values.size - 1
@@ -176,11 +176,11 @@ def _choose(
     """
     c = slope.X.shape[0]
     _score(loss, slope, own, weight, np.int64(0), active, scores)
-    cut = _kth_largest(scores[:active], size)
+    cut = kth_largest(scores[:active], size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
         _score(loss, slope, own, weight, active, c, scores)
         active = c
-        cut = _kth_largest(scores, size)
+        cut = kth_largest(scores, size)
     return active, cut
 
 
@@ -315,7 +315,7 @@ def line(
 
 def _fresh(slope: Slope, chance: Array, rng: np.random.Generator) -> Array:
     """Components spanned by random rows, the likelier the longer their reach."""
-    W = slope.X[_draw(chance, rng, len(slope.V))]
+    W = slope.X[draw(chance, rng, len(slope.V))]
     orthonormalise(W)
     return np.stack([slope.V, W])
 
@@ -331,11 +331,11 @@ def _kicked(slope: Slope, own: Array, chance: Array, rng: np.random.Generator) -
     if length > 0.0:
         normal /= length
     W = W - 2.0 * np.outer(normal, normal @ W)
-    W[0] = slope.X[_draw(chance, rng, 1)[0]]
+    W[0] = slope.X[draw(chance, rng, 1)[0]]
     orthonormalise(W)
     return np.stack([own[0], W])
 
 
-def _draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
+def draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
     index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
     return np.minimum(index, len(chance) - 1)

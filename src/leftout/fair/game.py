@@ -1,0 +1,246 @@
+"""The game of a projection against every group: the worst-off group, whoever that is, fares best.
+
+    minimise over F   max over |G| = k of   (topd(S_G) - <F, S_G>)
+
+with ``S_G`` the average second moments of a group: a maximum of affine functions of ``F``, hence
+convex, though which group attains it is a search (:mod:`leftout.fair.worst`). Cutting planes:
+search under the ``F`` at hand, add the groups found, and find the best ``F`` for all groups so far,
+which is Fair PCA with groups that overlap (:mod:`leftout.fair.many`); its dual bounds the game from
+below, whatever the search has missed. ``F`` is taken from the barrier's central path rather than
+from its end, and ``mu`` follows the gap: in the middle of what the groups so far allow, not at a
+corner of it, one round cuts off much more.
+
+Exactly ``d`` dimensions: from a projection ``P``, minimise the same maximum less ``rho <F, P>``,
+which adds ``rho P`` to every group's moments and nothing else. The larger ``rho``, the nearer to
+``P`` and the less fractional the answer; where it is a projection, the largest loss of the groups
+so far has fallen by at least ``rho (d - <F, P>)``. A step counts if the search agrees.
+
+The table is one more group: with ``trade_off`` ``t``, what is minimised is ``t`` times the largest
+loss and ``1 - t`` times the average squared error beyond that of PCA. Moments mix alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from leftout.core.losses import Array
+from leftout.fair.many import centre, look
+from leftout.fair.objective import Objective
+from leftout.fair.worst import Group, Rows, Table
+
+# Groups that one round adds, and known ones that its search begins at.
+_ADDED, _WARM = 8, 12
+# Lines of climbs and climbs in each: of the first search, of a round's, of one
+# that decides whether to stop, and of the last word.
+_FIRST, _ROUND, _CHECK, LAST = (4, 25), (2, 8), (4, 16), (8, 25)
+# The barrier's part of the gap, and what it may shrink by in a round; Newton's steps in a round.
+_PART, _SHRINK, _STEPS, _DONE = 0.1, 0.25, 15, 0.5
+# Groups with less than this part of an even weight leave the master; the list keeps them.
+_IDLE = 0.01
+# Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
+# the value) and where to give up.
+_NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
+# Fractions of dimensions below this are none.
+_WHOLE = 0.05
+
+
+class Found(NamedTuple):
+    """A representation, and the largest value a search finds under it."""
+
+    F: Array
+    value: float
+
+
+class Round(NamedTuple):
+    """One round: with how many dimensions, what the search found, and what is proved."""
+
+    rank: int  # 0 where fractions of dimensions are allowed
+    found: float
+    bound: float
+    groups: int
+
+
+class Game:
+    """Groups found so far, and what they prove.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of average squared length near 1.
+    trade_off : float
+        Weight ``t`` of the largest loss, above 0.
+    named : list of Group
+        In the list from the start.
+    rng : Generator
+    """
+
+    def __init__(
+        self, table: Table, trade_off: float, named: list[Group], rng: np.random.Generator
+    ) -> None:
+        self.table, self.t, self.rng = table, trade_off, rng
+        everyone = table.group(np.arange(len(table.X)))
+        self.everyone, self.pca = everyone, everyone.own
+        self.groups: list[Group] = []
+        self._seen: set[bytes] = set()
+        n = table.X.shape[1]
+        self.second, self.best = np.empty((0, n * n)), np.empty(0)
+        self.named = len(named)
+        self.add(named)
+        self.bound, self.weights = 0.0, np.empty(0)  # the best bound, and what proves it
+        self.history: list[Round] = []
+
+    def add(self, groups: list[Group]) -> None:
+        """Take in groups that are not in the list yet."""
+        groups = [group for group in groups if group.rows.tobytes() not in self._seen]
+        self._seen |= {group.rows.tobytes() for group in groups}
+        self.groups += groups
+        self.second = np.vstack([self.second, *[group.second.reshape(1, -1) for group in groups]])
+        self.best = np.append(self.best, [group.best for group in groups])
+
+    def losses(self, F: Array) -> Array:
+        """Losses of all groups so far."""
+        return self.best - self.second @ F.ravel()
+
+    def values(self, F: Array) -> Array:
+        """What each group so far would make of the value that is minimised."""
+        return self.t * self.losses(F) + (1.0 - self.t) * self.everyone.loss(F)
+
+    def search(self, F: Array, effort: tuple[int, int]) -> float:
+        """The largest value under ``F``, by a search that begins at known groups and adds some."""
+        known = np.argsort(-self.losses(F))[:_WARM]
+        starts = [self.groups[place].own for place in known]
+        self.add(self.table.search(F, starts, *effort, self.rng, _ADDED))
+        return float(self.values(F).max())
+
+    def objective(
+        self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
+    ) -> Objective:
+        """Fair PCA for some of the groups, pulled to ``P``."""
+        n = len(self.everyone.second)
+        shift = (1.0 - self.t) * self.everyone.second
+        shift = shift if P is None else shift + rho * P
+        second = self.t * self.second[places].reshape(-1, n, n) + shift
+        best = self.t * self.best[places] + (1.0 - self.t) * self.everyone.best
+        return Objective(second, best + rho * rank * (P is not None), rank)
+
+    def play(self, rounds: int, tol: float) -> tuple[Found, str]:
+        """The best ``F`` found, and why the game stopped."""
+        d = self.table.d
+        best = Found(self.pca.T @ self.pca, np.inf)
+        best = best._replace(value=self.search(best.F, _FIRST))
+        judged, stopped = [best], "max_rounds"
+        weights = np.ones(len(self.groups))
+        mu = np.inf
+        for _ in range(rounds):
+            places = np.flatnonzero(weights)
+            objective = self.objective(places, d)
+            gap = max(best.value - self.bound, 0.1 * tol * best.value)
+            wanted = _PART * gap / (d + len(places))
+            mu = wanted if mu == np.inf else max(wanted, _SHRINK * mu)
+            state = look(objective, weights[places] / weights.sum(), mu)
+            state = centre(objective, state, _STEPS, _DONE)
+            bound = objective.bound(state.weights, state.values)
+            weights = np.zeros(len(self.groups))
+            weights[places] = state.weights
+            if bound > self.bound:
+                self.bound, self.weights = bound, weights.copy()
+            F = (state.vectors * state.filled) @ state.vectors.T
+            master = float(self.values(F)[places].max())
+            value = self.search(F, _ROUND)
+            self.history.append(Round(0, value, self.bound, len(places)))
+            if value < best.value:
+                best = Found(F, value)
+            if best.value - self.bound <= tol * best.value:
+                best = best._replace(value=self.search(best.F, _CHECK))
+                judged.append(best)
+                best = min(judged, key=lambda found: found.value)
+                if best.value - self.bound <= tol * best.value:
+                    stopped = "gap"
+                    break
+            weights = self._shared(weights, F, value, master)
+        judged.append(best)
+        judged = [found._replace(value=float(self.values(found.F).max())) for found in judged]
+        return min(judged, key=lambda found: found.value), stopped
+
+    def _shared(self, weights: Array, F: Array, value: float, master: float) -> Array:
+        """Weights to begin the next round with: idle groups leave, those above the master join."""
+        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
+        joining = self.values(F)
+        joining[weights > 0.0] = -np.inf
+        new = np.argsort(-joining)[:_ADDED]
+        new = new[joining[new] > min(master, self.bound)]
+        weights[weights < _IDLE / np.count_nonzero(weights)] = 0.0
+        weights[: self.named] = np.maximum(weights[: self.named], 1e-6)
+        if len(new):
+            share = min(0.3, 2.0 * (value - master) / value) + 0.02
+            weights *= (1.0 - share) / weights.sum()
+            weights[new] = share / len(new)
+        return weights
+
+    def project(self, P: Array, rounds: int, tol: float) -> tuple[Found, str]:
+        """A projection near ``P`` onto as many dimensions, made better step by step."""
+        rank = round(float(np.trace(P)))
+        best = Found(P, np.inf)
+        best = best._replace(value=self.search(best.F, _ROUND))
+        judged: list[Found] = []
+        stopped = "max_rounds"
+        weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * best.value
+        for _ in range(rounds):
+            best = best._replace(value=float(self.values(best.F).max()))
+            places = np.flatnonzero(weights)
+            P, weights, fractions = self._step(best, rank, rho, weights)
+            model = float(self.values(P)[places].max())
+            value = self.search(P, _ROUND) if model < best.value else np.inf
+            gain = best.value - model
+            self.history.append(Round(rank, min(value, best.value), self.bound, len(places)))
+            if value < best.value - 0.1 * gain:
+                best = Found(P, value)
+                rho *= 0.6 if fractions < _WHOLE else 1.0
+            else:
+                rho *= 2.0 if gain <= 0.0 or fractions > 4 * _WHOLE else 1.2
+            weights = self._beside(weights, P, _ADDED)
+            if rho > _STIFF * best.value or (fractions < _WHOLE and gain <= 0.1 * tol * best.value):
+                after = best._replace(value=self.search(best.F, _CHECK))
+                judged.append(after)
+                if after.value <= (1.0 + 0.5 * tol) * best.value:
+                    stopped = "local optimum"
+                    break
+                best, rho = after, _RHO * after.value
+                weights = self._beside(weights, best.F, _ADDED)
+        judged.append(best)
+        judged = [found._replace(value=float(self.values(found.F).max())) for found in judged]
+        return min(judged, key=lambda found: found.value), stopped
+
+    def _step(
+        self, best: Found, rank: int, rho: float, weights: Array
+    ) -> tuple[Array, Array, float]:
+        """A projection near the best, the groups' weights there, and its sum of fractions."""
+        places = np.flatnonzero(weights)
+        objective = self.objective(places, rank, best.F, rho)
+        mu = _SHARP * best.value / (rank + len(places))
+        state = look(objective, weights[places] / weights.sum(), mu)
+        state = centre(objective, state, _STEPS, _DONE)
+        weights = np.zeros(len(self.groups))
+        weights[places] = state.weights
+        V = state.vectors[:, :rank]
+        return V @ V.T, weights, float(np.minimum(state.filled, state.free).sum())
+
+    def _beside(self, weights: Array, F: Array, count: int) -> Array:
+        """Weights with which the groups of the largest values under ``F`` join."""
+        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
+        weights[weights < _IDLE / max(int(np.count_nonzero(weights)), 1)] = 0.0
+        new = np.union1d(np.argsort(-self.values(F))[:count], np.arange(self.named)).astype(np.intp)
+        new = new[weights[new] == 0.0]
+        if len(new):
+            share = 0.2 if weights.any() else 1.0
+            weights *= (1.0 - share) / max(weights.sum(), 1e-300)
+            weights[new] = share / len(new)
+        return weights
+
+
+def leading_projection(F: Array, rank: int) -> Array:
+    """The projection onto the leading eigenvectors."""
+    V = np.linalg.eigh(F)[1][:, ::-1][:, :rank]
+    return V @ V.T

@@ -1,0 +1,352 @@
+"""The transformer that protects every group of a size: no labels anywhere."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leftout.asking import asking
+from leftout.checks import (
+    Refusal,
+    check_choice,
+    check_count,
+    check_floor,
+    check_groups,
+    check_tolerance,
+    check_whole,
+    generator,
+)
+from leftout.core.components import check_variance, dimensions
+from leftout.core.losses import Array, signed, summarise
+from leftout.fair.estimator import Projection, prefers_one_thread
+from leftout.fair.game import LAST, Game, Round, leading_projection
+from leftout.fair.objective import leading
+from leftout.fair.worst import Group, Table
+from leftout.running import one_thread
+from leftout.search.sizes import check_size
+from leftout.tables.matrix import check_finite
+from leftout.wording import counted
+
+CENTERINGS = ("global", "none")
+HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
+# Where there are more axes than this, the game is played in the leading ones that hold all but this
+# share of what PCA leaves.
+_FEW, _LEFT = 40, 0.05
+# Groups with less weight than this are not needed for the bound; those with more than that bind.
+_NEEDED, _BINDS = 1e-3, 0.01
+# How often the last word may send the projection back, and the groups it names.
+_AGAIN, _NAMED = 2, 4
+
+
+class Played(NamedTuple):
+    """What came of the game, in the units of the rows."""
+
+    P: Array  # the projection
+    relaxed: Array  # the best representation with fractions of dimensions
+    worst: Group
+    worst_loss: float
+    value: float
+    lower: float
+    bound: float
+    groups: list[Group]  # that bind
+    weights: Array
+    history: list[Round]
+    stopped: str
+
+
+def equalise(
+    X: Array,
+    d: int,
+    size: int,
+    *,
+    trade_off: float,
+    extra: int,
+    named: list[NDArray[np.intp]],
+    max_rounds: int,
+    tol: float,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> Played:
+    """Play for rows in coordinates of their principal axes, then look again with more effort."""
+    m, n = X.shape
+    values = np.einsum("ij,ij->j", X, X)
+    left = np.cumsum(values[d:])
+    q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
+    q = n if n <= _FEW else q
+    full = Table(X, d, size, n_jobs)
+    narrow = full if q == n else Table(np.ascontiguousarray(X[:, :q]), d, size, n_jobs)
+    game = Game(narrow, trade_off, [narrow.group(rows) for rows in named], rng)
+    relaxed, stopped = game.play(max_rounds, tol)
+    own = [full.group(rows) for rows in named]
+    P = leading_projection(relaxed.F, d + extra)
+    best: tuple[float, Array, Group] | None = None
+    everyone = full.group(np.arange(m))
+    for turn in range(_AGAIN):
+        found, _ = game.project(P, max_rounds if turn == 0 else max_rounds // 3, tol)
+        P = _padded(found.F, n)
+        known = np.argsort(-game.losses(found.F))[:_NAMED]
+        starts = [_wide(game.groups[place].own, n) for place in known]
+        groups = full.search(P, starts, *LAST, rng, _NAMED)
+        worst = max([*groups, *own], key=lambda group: group.loss(P))
+        value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
+        if best is None or value < best[0]:
+            best = value, P, worst
+        if value <= (1.0 + tol) * found.value:
+            break
+        game.add([narrow.group(group.rows) for group in groups])
+        P = found.F
+    assert best is not None
+    value, P, worst = best
+    proving = [
+        (full.group(game.groups[place].rows), game.weights[place])
+        for place in np.argsort(-game.weights)
+        if game.weights[place] > _NEEDED
+    ]
+    lower = game.bound if narrow is full else _proved(proving, everyone, trade_off)
+    binding = [(group, weight) for group, weight in proving if weight > _BINDS]
+    return Played(
+        P,
+        _padded(relaxed.F, n),
+        worst,
+        worst.loss(P),
+        value,
+        lower,
+        full.bound(P),
+        [group for group, _ in binding],
+        np.array([weight for _, weight in binding]),
+        game.history,
+        stopped,
+    )
+
+
+def _proved(proving: list[tuple[Group, float]], everyone: Group, t: float) -> float:
+    """What some groups' weights prove in all axes."""
+    weights = np.array([weight for _, weight in proving])
+    weights = weights / weights.sum()
+    mixed = sum(w * group.second for w, (group, _) in zip(weights, proving, strict=True))
+    best = sum(w * group.best for w, (group, _) in zip(weights, proving, strict=True))
+    d = len(everyone.own)
+    kept = leading(t * mixed + (1.0 - t) * everyone.second, d).values[:d].sum()
+    return float(t * best + (1.0 - t) * everyone.best - kept)
+
+
+def _padded(F: Array, n: int) -> Array:
+    return np.pad(F, (0, n - len(F)))
+
+
+def _wide(W: Array, n: int) -> Array:
+    return np.pad(W, ((0, 0), (0, n - W.shape[1])))
+
+
+class MinimaxPCA(Projection):
+    """PCA under which the worst-off group of a size, whoever that is, fares best.
+
+    Fair PCA protects groups that have a name, and moves their loss to others. This one takes the
+    side of every group of at least ``group_size`` at once: it plays the projection against a search
+    for the group that loses most under it, until the search finds nothing worse than what no
+    projection avoids. A group's loss is the squared error per row beyond what the group's own PCA
+    of as many components would leave.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        Number of components, or the share of the table's variance for ordinary PCA to exceed.
+    group_size : int or float, default=0.1
+        The smallest group that is protected: a number of rows, or a share of them.
+    trade_off : float, default=1.0
+        From 0, ordinary PCA, to 1, the worst-off group alone: the weight ``t`` in ``t`` times the
+        largest loss plus ``1 - t`` times the average squared error beyond PCA's.
+    extra : int, default=0
+        Dimensions more than ``n_components`` that the projection may have. Losses are measured
+        against own PCAs of ``n_components`` all the same.
+    centering : {"global", "none"}, default="global"
+        About the column means, or about zero.
+    max_rounds : int, default=25
+        Of the game with fractions of dimensions, and again of the projection's.
+    tol : float, default=0.02
+        Stop when what was found is at most this share above what is proved.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads for the search.
+
+    Attributes
+    ----------
+    components_ : array of shape (``n_components_``, n)
+        Orthonormal rows, by falling variance of the whole table along them.
+    mean_ : array of shape (n,)
+    n_components_, n_asked_ : int
+        Number of components with ``extra``, and without.
+    worst_loss_, baseline_worst_loss_ : float
+        The largest loss of a group that a search found, here and under ordinary PCA with as many
+        components as asked.
+    worst_group_, baseline_worst_group_ : array of bool, shape (m,)
+        Whose losses these are.
+    lower_bound_ : float
+        No projection onto ``n_asked_`` dimensions has a smaller largest loss (with a ``trade_off``
+        below 1: a smaller value of what is minimised).
+    gap_ : float
+        How far what was minimised can be from its optimum at most, if the search missed no group.
+    bound_ : float
+        No group of the size loses more than this: certified, whatever a search may miss.
+    price_ : float
+        Share of the table's variance that ordinary PCA would have kept beyond this.
+    explained_variance_ratio_ : array of shape (``n_components_``,)
+        Share of the table's variance that each component keeps.
+    groups_ : array of bool, shape (g, m)
+        The groups that bind: no projection lowers the losses of all of them further.
+    group_weights_, group_losses_ : arrays of shape (g,)
+        Their part in the proof of the bound, and their losses.
+    named_losses_ : dict
+        Losses of the groups that ``fit`` was given.
+    n_rounds_ : int
+    history_ : structured array
+        For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
+        ``groups`` that were weighed.
+    stopped_ : {"gap", "max_rounds"}
+        Whether the search found nothing more than ``tol`` above the bound, or the rounds ran out.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
+
+    Examples
+    --------
+    >>> from leftout import MinimaxPCA, datasets
+    >>> X, groups = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> fair = MinimaxPCA(3, group_size=0.25, random_state=0).fit(X)
+    >>> bool(fair.worst_loss_ < fair.baseline_worst_loss_)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float = 0.8,
+        *,
+        group_size: int | float = 0.1,
+        trade_off: float = 1.0,
+        extra: int = 0,
+        centering: str = "global",
+        max_rounds: int = 25,
+        tol: float = 0.02,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.group_size = group_size
+        self.trade_off = trade_off
+        self.extra = extra
+        self.centering = centering
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+        """Find the projection.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            Numbers: an array, or a pandas, polars or pyarrow table.
+        y : ignored
+        groups : array of shape (m,), optional
+            Groups to protect beside all of the size, whatever their own: the group of each row.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("centering", self.centering, CENTERINGS)
+        check_floor("trade_off", self.trade_off)
+        check_whole("extra", self.extra)
+        check_count("max_rounds", self.max_rounds)
+        check_tolerance("tol", self.tol)
+        matrix = self._check_table(X, reset=True)
+        m = len(matrix)
+        if m < 2:
+            raise Refusal(
+                f"Found {counted(m, 'sample')}, but PCA needs at least 2 rows. "
+                "Pass the whole table."
+            )
+        size = check_size("group_size", self.group_size, m)
+        if size > m:
+            raise Refusal(
+                f"{asking('group_size', self.group_size)} asks for more rows than the {m} of the "
+                "table. Choose a smaller size."
+            )
+        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
+        named = {name: np.flatnonzero(place == i) for i, name in enumerate(names.tolist())}
+        with one_thread(prefers_one_thread(matrix)):
+            try:
+                self._fit(matrix, size, named)
+            except (ValueError, np.linalg.LinAlgError):
+                check_finite(matrix, X)
+                raise
+        return self
+
+    def _fit(self, X: Array, size: int, named: dict[Any, NDArray[np.intp]]) -> None:
+        table = summarise(X, self.centering)
+        m = len(X)
+        second = table.moments.second[0] / m
+        variance = float(np.trace(second))
+        check_variance(variance, self.n_features_in_)
+        values, axes = leading(second, len(second))
+        n = len(values)
+        d = dimensions(self.n_components, np.maximum(values, 0.0), n, n)
+        rank = min(d + int(self.extra), n)
+        rng = generator(self.random_state)
+        rows = ((table.rows - table.moments.origin) @ axes) / np.sqrt(variance)
+        rows = np.ascontiguousarray(rows)
+        everyone = np.diag(np.maximum(values, 0.0)) / variance
+        pca = np.diag(np.arange(n) < d).astype(float)
+        t = float(self.trade_off)
+        whole = Table(rows, d, size, self.n_jobs)
+        before = whole.search(pca, [], *LAST, rng, 1)[0]
+        if t == 0.0 or values[d:].sum() <= 1e-12 * values.sum():
+            projected = np.diag(np.arange(n) < rank).astype(float)
+            after = before if rank == d else whole.search(projected, [], *LAST, rng, 1)[0]
+            none = np.empty(0)
+            played = Played(
+                projected, projected, after, after.loss(projected), 0.0, 0.0,
+                whole.bound(projected), [], none, [], "gap",
+            )  # fmt: skip
+        else:
+            played = equalise(
+                rows, d, size, trade_off=t, extra=rank - d, named=list(named.values()),
+                max_rounds=self.max_rounds, tol=self.tol, rng=rng, n_jobs=self.n_jobs,
+            )  # fmt: skip
+        P = played.P
+        V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
+        self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
+        self.components_ = signed(table.in_columns(V @ axes.T))
+        self.component_weights_ = np.ones(rank)
+        self.explained_variance_ratio_ = np.einsum("in,in->i", V @ everyone, V)
+        self.price_ = float(values[:d].sum() / variance - self.explained_variance_ratio_.sum())
+        least = 0.0 if rank == d else -np.inf  # only rounding makes a loss negative
+        self.worst_loss_ = variance * max(played.worst_loss, least)
+        self.baseline_worst_loss_ = variance * max(before.loss(pca), 0.0)
+        self.lower_bound_ = variance * max(played.lower, 0.0)
+        self.gap_ = max(variance * (played.value - played.lower), 0.0)
+        self.bound_ = variance * max(played.bound, 0.0)
+        self.worst_group_, self.baseline_worst_group_ = (
+            _mask(group.rows, m) for group in (played.worst, before)
+        )
+        self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
+        self.group_weights_ = played.weights
+        self.group_losses_ = variance * np.array([group.loss(P) for group in played.groups])
+        self.named_losses_ = {
+            name: variance * whole.group(index).loss(P) for name, index in named.items()
+        }
+        self.history_ = np.array(
+            [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
+            dtype=HISTORY,
+        )
+        self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
+        self._relaxed = variance, axes @ played.relaxed @ axes.T
+
+
+def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:
+    mask = np.zeros(m, dtype=bool)
+    mask[rows] = True
+    return mask
