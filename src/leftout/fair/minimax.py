@@ -302,10 +302,15 @@ class MinimaxPCA(Projection):
         pca = np.diag(np.arange(n) < d).astype(float)
         t = float(self.trade_off)
         whole = Table(rows, d, size, self.n_jobs)
-        before = whole.search(pca, [], *LAST, rng, 1)[0]
-        if t == 0.0 or values[d:].sum() <= 1e-12 * values.sum():
+        own = [whole.group(index) for index in named.values()]
+
+        def worst(F: Array) -> Group:
+            return max([*whole.search(F, [], *LAST, rng, 1), *own], key=lambda g: g.loss(F))
+
+        before = worst(pca)
+        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             projected = np.diag(np.arange(n) < rank).astype(float)
-            after = before if rank == d else whole.search(projected, [], *LAST, rng, 1)[0]
+            after = before if rank == d else worst(projected)
             none = np.empty(0)
             played = Played(
                 projected, projected, after, after.loss(projected), 0.0, 0.0,
