@@ -18,7 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
-from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, datasets, group_losses
+from leftout import (
+    FairPCA,
+    MaxDisparityPartition,
+    MinimaxPCA,
+    datasets,
+    group_losses,
+    trade_off_curve,
+)
 from leftout.fair import many
 from leftout.fair.game import Game
 from leftout.fair.objective import Objective
@@ -198,6 +205,31 @@ def test_the_trade_off_goes_from_ordinary_pca_to_the_worst_group(planted):
         value = t * fair.worst_loss_ + (1 - t) * variance * fair.price_
         assert fair.lower_bound_ <= value + 1e-9
         assert fair.gap_ == pytest.approx(value - fair.lower_bound_, abs=1e-9)
+
+
+def test_the_curve_falls_and_rises(planted):
+    X, labels = planted
+    curve = trade_off_curve(X, 2, trade_offs=(1, 0.4, 0, 0.8), max_rounds=4, random_state=0)
+    assert curve.trade_offs.tolist() == [0, 0.4, 0.8, 1]
+    assert (np.diff(curve.worst_losses) <= 0).all() and (np.diff(curve.prices) >= 0).all()
+    assert curve.prices[0] == pytest.approx(0, abs=1e-12)
+    assert curve.worst_losses[-1] < 0.9 * curve.worst_losses[0]
+    assert (curve.lower_bounds <= curve.values + 1e-9).all()
+    assert (curve.worst_losses <= curve.bounds + 1e-9).all()
+    for i, fair in enumerate(curve.fits):
+        assert (fair.worst_loss_, fair.price_) == (curve.worst_losses[i], curve.prices[i])
+        spent = np.sum((X - fair.inverse_transform(fair.transform(X))) ** 2) / len(X)
+        least = np.sum(np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[2:] ** 2) / len(X)
+        t = curve.trade_offs[i]
+        assert t * fair.worst_loss_ + (1 - t) * (spent - least) == pytest.approx(curve.values[i])
+    assert curve.table.shape == (4, 6) and curve.table["price"].tolist() == curve.prices.tolist()
+    with pytest.raises(AttributeError):
+        curve.prices = None
+    few = trade_off_curve(X, 2, trade_offs=[1], groups=labels, max_rounds=2, random_state=0)
+    assert list(few.fits[0].named_losses_) == [0, 1, 2]
+    for given, message in (((), "Found no trade_offs"), ((0, 2), "trade_offs=2 is not a share")):
+        with pytest.raises(ValueError, match=message):
+            trade_off_curve(X, 2, trade_offs=given)
 
 
 def test_one_dimension_more(planted, fitted):

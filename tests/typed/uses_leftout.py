@@ -20,6 +20,7 @@ from leftout import (
     Mitigation,
     Refusal,
     TableEncoder,
+    TradeOffCurve,
     Trust,
     chance,
     datasets,
@@ -50,7 +51,8 @@ def known(X: NDArray[np.float64], labels: Sequence[str]) -> float:
     assert_type(fair, FairPCA)
     every = MinimaxPCA(3, trade_off=0.5, random_state=0).fit(X, groups=labels)
     assert_type(every, MinimaxPCA)
-    print(groups.summary(), mended.summary(), fair.max_loss_, every.worst_loss_)
+    curve: TradeOffCurve = leftout.trade_off_curve(X, 3, trade_offs=(0, 1), groups=labels)
+    print(groups.summary(), mended.summary(), fair.max_loss_, every.worst_loss_, curve.prices)
     return float(losses.max()) + leftout.disparity(X, labels, 3)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +30,9 @@ from leftout.running import one_thread
 from leftout.search.sizes import check_size
 from leftout.tables.matrix import check_finite
 from leftout.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CENTERINGS = ("global", "none")
 HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
@@ -194,6 +199,8 @@ class MinimaxPCA(Projection):
         Share of the table's variance that ordinary PCA would have kept beyond this.
     explained_variance_ratio_ : array of shape (``n_components_``,)
         Share of the table's variance that each component keeps.
+    variance_ : float
+        The table's variance per row.
     groups_ : array of bool, shape (g, m)
         The groups that bind: no projection lowers the losses of all of them further.
     group_weights_, group_losses_ : arrays of shape (g,)
@@ -348,7 +355,119 @@ class MinimaxPCA(Projection):
             dtype=HISTORY,
         )
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
+        self.variance_ = variance
         self._relaxed = variance, axes @ played.relaxed @ axes.T
+
+
+@dataclass(frozen=True)
+class TradeOffCurve:
+    """What protecting the worst-off group costs on average, for some trade-offs.
+
+    Made by :func:`leftout.trade_off_curve`. Arrays follow ``trade_offs``.
+
+    Attributes
+    ----------
+    trade_offs : array
+        The weights ``t``, rising.
+    worst_losses : array
+        The largest loss of a group that a search found; it falls with ``t``.
+    prices : array
+        Share of the table's variance that ordinary PCA would have kept beyond this; it rises.
+    bounds : array
+        No group of the size loses more than this: certified.
+    values, lower_bounds : arrays
+        What is minimised, ``t`` times the largest loss plus ``1 - t`` times the average squared
+        error beyond PCA's; and what no projection onto as many dimensions gets below.
+    fits : list of MinimaxPCA
+        The projections.
+    """
+
+    trade_offs: Array
+    worst_losses: Array
+    prices: Array
+    bounds: Array
+    values: Array
+    lower_bounds: Array
+    fits: list[MinimaxPCA]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each trade-off."""
+        import pandas as pd
+
+        names = ("trade_off", "worst_loss", "price", "bound", "value", "lower_bound")
+        arrays = (
+            self.trade_offs, self.worst_losses, self.prices, self.bounds, self.values,
+            self.lower_bounds,
+        )  # fmt: skip
+        return pd.DataFrame(dict(zip(names, arrays, strict=True)))
+
+
+def trade_off_curve(
+    X: Any,
+    n_components: int | float = 0.8,
+    *,
+    group_size: int | float = 0.1,
+    trade_offs: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
+    groups: ArrayLike | None = None,
+    random_state: Any = None,
+    **options: Any,
+) -> TradeOffCurve:
+    """Fit :class:`MinimaxPCA` for several trade-offs between the average and the worst-off group.
+
+    Each trade-off is given the best of all projections that were found for any of them, so that
+    the worst loss falls along the curve and the price rises.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+    n_components, group_size, random_state, **options
+        As in :class:`MinimaxPCA`.
+    trade_offs : sequence of float
+        Weights from 0, ordinary PCA, to 1, the worst-off group alone.
+    groups : array of shape (m,), optional
+        Groups to protect beside all of the size.
+
+    Returns
+    -------
+    TradeOffCurve
+
+    Examples
+    --------
+    >>> from leftout import datasets, trade_off_curve
+    >>> X, _ = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> curve = trade_off_curve(X, 3, group_size=0.25, trade_offs=(0, 0.5, 1), random_state=0)
+    >>> bool(curve.worst_losses[0] > curve.worst_losses[-1])
+    True
+    >>> bool(curve.prices[0] < curve.prices[-1])
+    True
+    """
+    if not len(trade_offs):
+        raise Refusal("Found no trade_offs. Give at least one number from 0 to 1.")
+    for t in trade_offs:
+        check_floor("trade_offs", t)
+    weights = np.unique(np.asarray(trade_offs, dtype=float))
+    seed = generator(random_state).integers(2**31)
+    fits = [
+        MinimaxPCA(
+            n_components, group_size=group_size, trade_off=t, random_state=int(seed), **options
+        ).fit(X, groups=groups)
+        for t in weights.tolist()
+    ]
+    worst, price = (
+        np.array([getattr(f, name) for f in fits]) for name in ("worst_loss_", "price_")
+    )
+    values = np.outer(weights, worst) + np.outer(1.0 - weights, fits[0].variance_ * price)
+    chosen = values.argmin(axis=1)
+    return TradeOffCurve(
+        weights,
+        worst[chosen],
+        price[chosen],
+        np.array([fits[i].bound_ for i in chosen]),
+        values[np.arange(len(weights)), chosen],
+        np.array([fit.lower_bound_ for fit in fits]),
+        [fits[i] for i in chosen],
+    )
 
 
 def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:
