@@ -31,7 +31,7 @@ from leftout.fair.objective import Objective
 from leftout.fair.worst import Group, Rows, Table
 
 # Groups that one round adds, and known ones that its search begins at.
-_ADDED, _WARM = 8, 12
+_ADDED, _WARM = 16, 12
 # Lines of climbs and climbs in each: of the first search, of a round's, of one
 # that decides whether to stop, and of the last word.
 _FIRST, _ROUND, _CHECK, LAST = (4, 25), (2, 8), (4, 16), (8, 25)

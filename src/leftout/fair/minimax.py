@@ -89,7 +89,7 @@ def equalise(
     best: tuple[float, Array, Group] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
-        found, _ = game.project(P, max_rounds if turn == 0 else max_rounds // 3, tol)
+        found, _ = game.project(P, -(-max_rounds // (2 + turn)), tol)
         P = _padded(found.F, n)
         known = np.argsort(-game.losses(found.F))[:_NAMED]
         starts = [_wide(game.groups[place].own, n) for place in known]
@@ -168,8 +168,8 @@ class MinimaxPCA(Projection):
         against own PCAs of ``n_components`` all the same.
     centering : {"global", "none"}, default="global"
         About the column means, or about zero.
-    max_rounds : int, default=25
-        Of the game with fractions of dimensions, and again of the projection's.
+    max_rounds : int, default=20
+        Of the game with fractions of dimensions, and at most as many again of the projection's.
     tol : float, default=0.02
         Stop when what was found is at most this share above what is proved.
     random_state : int, RandomState, Generator or None, default=None
@@ -234,7 +234,7 @@ class MinimaxPCA(Projection):
         trade_off: float = 1.0,
         extra: int = 0,
         centering: str = "global",
-        max_rounds: int = 25,
+        max_rounds: int = 20,
         tol: float = 0.02,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -356,7 +356,7 @@ class MinimaxPCA(Projection):
         )
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
-        self._relaxed = variance, axes @ played.relaxed @ axes.T
+        self._relaxed = axes @ played.relaxed @ axes.T
 
 
 @dataclass(frozen=True)
