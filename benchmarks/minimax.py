@@ -31,15 +31,18 @@ def table(name):
     return X[np.random.default_rng(0).choice(len(X), 5_000, replace=False)], 0.8
 
 
-def searched(X, fair, F, times=4, seed=99):
-    """The largest loss of a tenth under ``F``, with so many times the effort of the last word."""
-    rows = np.ascontiguousarray(X - fair.mean_)
+def searched(X, fair, F, d, times=4, seed=99):
+    """The largest loss of a group of the size under ``F``, with so many times the last effort.
+
+    Begins at the groups that bind, too: a search that misses them would flatter.
+    """
+    rows = np.ascontiguousarray(X - fair.mean_) / np.sqrt(fair.variance_)
+    among = Table(rows, d, int(fair.worst_group_.sum()))
+    known = [among.group(np.flatnonzero(mask)) for mask in (*fair.groups_, fair.worst_group_)]
     lines, climbs = LAST
-    scale = np.sqrt(fair.variance_)
-    found = Table(rows / scale, fair.n_asked_, round(0.1 * len(X))).search(
-        F, [], times * lines, climbs, np.random.default_rng(seed), 1
-    )
-    return fair.variance_ * found[0].loss(F)
+    rng = np.random.default_rng(seed)
+    found = among.search(F, [group.own for group in known], times * lines, climbs, rng, 1)
+    return fair.variance_ * max(group.loss(F) for group in (*found, *known))
 
 
 def projection(fair):
@@ -53,10 +56,11 @@ def gaps():
         with threadpool_limits(1):
             fair = MinimaxPCA(d, random_state=0).fit(X)
             more = MinimaxPCA(d, extra=1, random_state=0).fit(X)
-            again = searched(X, fair, projection(fair))
-            relaxed = min(again, searched(X, fair, fair._relaxed))
-            wide = searched(X, more, projection(more))
-        lower, d = fair.lower_bound_, fair.n_asked_
+            d = fair.n_asked_
+            again = searched(X, fair, projection(fair), d)
+            relaxed = min(again, searched(X, fair, fair._relaxed, d))
+            wide = searched(X, more, projection(more), d)
+        lower = fair.lower_bound_
         told = {"rank d": again, "with fractions": relaxed, "d + 1": wide}
         above = {key: value / lower - 1.0 for key, value in told.items()}
         yield (
@@ -105,7 +109,7 @@ def speed():
 def planted(count=5):
     """Against Fair PCA that is told the planted groups."""
     for sizes in ([100], [100, 60], [100, 90, 80, 70, 60]):
-        shares = []
+        shares, worst = [], []
         for seed in range(count):
             X, labels = make_planted(1_000, 20, 2, sizes, random_state=seed)
             told = FairPCA(2).fit(X, groups=labels)
@@ -113,13 +117,17 @@ def planted(count=5):
             named = [fair_loss(X, labels == g, fair) for g in range(1, len(sizes) + 1)]
             before = told.baseline_losses_[1:].max()
             shares.append((before - max(named)) / (before - told.losses_[1:].max()))
-        worst = min(shares)
+            F = (told.components_.T * told.component_weights_) @ told.components_
+            under = searched(X, fair, F, 2, times=1)
+            worst.append([fair.baseline_worst_loss_, under, fair.worst_loss_])
+        of_all = ", ".join(f"{value:.2f}" for value in np.mean(worst, axis=0))
         yield (
             f"groups of {', '.join(map(str, sizes))} planted in 1,000 rows ({count} tables): how "
-            "far the worst planted loss falls, as a share of what Fair PCA told of them does",
+            "far the worst planted loss falls, as a share of what Fair PCA told of them does; the "
+            f"worst {min(sizes)} rows, whoever they are, under PCA, that Fair PCA and MinimaxPCA",
             "at least 90 %",
-            f"{100 * np.mean(shares):.0f} % (least {100 * worst:.0f} %)",
-            worst >= 0.9,
+            f"{100 * np.mean(shares):.0f} % (least {100 * min(shares):.0f} %); {of_all}",
+            min(shares) >= 0.9,
         )
 
 
