@@ -32,6 +32,7 @@ from benchmarks import (  # noqa: E402
     fair,
     harm,
     known,
+    minimax,
     names,
     naming,
     page,
@@ -660,6 +661,26 @@ def harm_planted():
 @case
 def harm_fits():
     yield from harm.fits()
+
+
+@case
+def minimax_gaps():
+    yield from minimax.gaps()
+
+
+@case
+def minimax_speed():
+    yield from minimax.speed()
+
+
+@case
+def minimax_planted(count=5):
+    yield from minimax.planted(count)
+
+
+@case
+def minimax_unseen():
+    yield from minimax.unseen()
 
 
 @case

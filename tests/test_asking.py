@@ -20,7 +20,12 @@ from test_checks import REFUSALS, fit
 
 NAMES = {name for name in inspect.signature(leftout.audit).parameters} | {
     name
-    for each in (leftout.MaxDisparityPartition, leftout.mitigate, leftout.FairPCA)
+    for each in (
+        leftout.MaxDisparityPartition,
+        leftout.mitigate,
+        leftout.FairPCA,
+        leftout.MinimaxPCA,
+    )
     for name in inspect.signature(each).parameters
 }
 # Some parameters are called like plain words: these only count where a value is given.

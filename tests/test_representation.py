@@ -20,6 +20,7 @@ import naive
 from leftout import (
     FairPCA,
     MaxDisparityPartition,
+    MinimaxPCA,
     Refusal,
     disparity,
     explain,
@@ -85,6 +86,7 @@ def case(kind, X, other):
         "incremental": lambda: IncrementalPCA(2).fit(other),
         "TruncatedSVD": lambda: TruncatedSVD(2, random_state=0).fit(other),
         "FairPCA": lambda: FairPCA(2).fit(other, groups=np.arange(len(other)) % 2),
+        "MinimaxPCA": lambda: MinimaxPCA(2, max_rounds=2, random_state=0).fit(other),
         "fractions": lambda: FairPCA(2).fit(other, groups=np.arange(len(other)) % 5),
         "NMF": lambda: NMF(2, max_iter=2000, tol=1e-3).fit(other),
         "KernelPCA": lambda: KernelPCA(2, kernel="rbf", fit_inverse_transform=True).fit(other),
@@ -98,7 +100,8 @@ def case(kind, X, other):
 
 
 PROJECTIONS = [
-    "PCA", "elsewhere", "whitened", "incremental", "TruncatedSVD", "FairPCA", "components",
+    "PCA", "elsewhere", "whitened", "incremental", "TruncatedSVD", "FairPCA", "MinimaxPCA",
+    "components",
 ]  # fmt: skip
 OTHERS = ["fractions", "NMF", "KernelPCA", "autoencoder"]
 

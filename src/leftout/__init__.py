@@ -21,6 +21,7 @@ _HOME = {
     "NamedGroups": "search.names",
     "Refusal": "checks",
     "TableEncoder": "tables.encoder",
+    "TradeOffCurve": "fair.minimax",
     "Trust": "evidence.trusting",
     "audit": "scale.run",
     "compare_prediction": "downstream.comparing",
@@ -31,6 +32,7 @@ _HOME = {
     "known_groups": "search.in_columns",
     "mitigate": "fair.mitigation",
     "named_groups": "search.named",
+    "trade_off_curve": "fair.minimax",
     "trust": "evidence.trusting",
     "trust_each": "evidence.trusting_each",
 }
@@ -72,6 +74,8 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.trusting_each import trust_each as trust_each
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
+    from leftout.fair.minimax import TradeOffCurve as TradeOffCurve
+    from leftout.fair.minimax import trade_off_curve as trade_off_curve
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
     from leftout.scale.run import audit as audit

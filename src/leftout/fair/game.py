@@ -31,7 +31,7 @@ from leftout.fair.objective import Objective
 from leftout.fair.worst import Group, Rows, Table
 
 # Groups that one round adds, and known ones that its search begins at.
-_ADDED, _WARM = 8, 12
+_ADDED, _WARM = 16, 12
 # Lines of climbs and climbs in each: of the first search, of a round's, of one
 # that decides whether to stop, and of the last word.
 _FIRST, _ROUND, _CHECK, LAST = (4, 25), (2, 8), (4, 16), (8, 25)
@@ -42,8 +42,8 @@ _IDLE = 0.01
 # Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
 # the value) and where to give up.
 _NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
-# Fractions of dimensions below this are none.
-_WHOLE = 0.05
+# Fractions of dimensions below this are none; so are values, of rows of length 1.
+_WHOLE, _NOTHING = 0.05, 1e-12
 
 
 class Found(NamedTuple):
@@ -130,6 +130,8 @@ class Game:
         d = self.table.d
         best = Found(self.pca.T @ self.pca, np.inf)
         best = best._replace(value=self.search(best.F, _FIRST))
+        if best.value <= _NOTHING:
+            return best, "gap"
         judged, stopped = [best], "max_rounds"
         weights = np.ones(len(self.groups))
         mu = np.inf
@@ -186,11 +188,13 @@ class Game:
         best = best._replace(value=self.search(best.F, _ROUND))
         judged: list[Found] = []
         stopped = "max_rounds"
-        weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * best.value
+        # with more dimensions than the groups' own PCAs have, losses may be below zero
+        scale = max(best.value, self.bound, _NOTHING)
+        weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * scale
         for _ in range(rounds):
             best = best._replace(value=float(self.values(best.F).max()))
             places = np.flatnonzero(weights)
-            P, weights, fractions = self._step(best, rank, rho, weights)
+            P, weights, fractions = self._step(best, rank, rho, weights, scale)
             model = float(self.values(P)[places].max())
             value = self.search(P, _ROUND) if model < best.value else np.inf
             gain = best.value - model
@@ -201,25 +205,25 @@ class Game:
             else:
                 rho *= 2.0 if gain <= 0.0 or fractions > 4 * _WHOLE else 1.2
             weights = self._beside(weights, P, _ADDED)
-            if rho > _STIFF * best.value or (fractions < _WHOLE and gain <= 0.1 * tol * best.value):
+            if rho > _STIFF * scale or (fractions < _WHOLE and gain <= 0.1 * tol * scale):
                 after = best._replace(value=self.search(best.F, _CHECK))
                 judged.append(after)
-                if after.value <= (1.0 + 0.5 * tol) * best.value:
+                if after.value <= best.value + 0.5 * tol * scale:
                     stopped = "local optimum"
                     break
-                best, rho = after, _RHO * after.value
+                best, rho = after, _RHO * scale
                 weights = self._beside(weights, best.F, _ADDED)
         judged.append(best)
         judged = [found._replace(value=float(self.values(found.F).max())) for found in judged]
         return min(judged, key=lambda found: found.value), stopped
 
     def _step(
-        self, best: Found, rank: int, rho: float, weights: Array
+        self, best: Found, rank: int, rho: float, weights: Array, scale: float
     ) -> tuple[Array, Array, float]:
         """A projection near the best, the groups' weights there, and its sum of fractions."""
         places = np.flatnonzero(weights)
         objective = self.objective(places, rank, best.F, rho)
-        mu = _SHARP * best.value / (rank + len(places))
+        mu = _SHARP * scale / (rank + len(places))
         state = look(objective, weights[places] / weights.sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))

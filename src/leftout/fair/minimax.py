@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +30,9 @@ from leftout.running import one_thread
 from leftout.search.sizes import check_size
 from leftout.tables.matrix import check_finite
 from leftout.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CENTERINGS = ("global", "none")
 HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
@@ -84,7 +89,7 @@ def equalise(
     best: tuple[float, Array, Group] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
-        found, _ = game.project(P, max_rounds if turn == 0 else max_rounds // 3, tol)
+        found, _ = game.project(P, -(-max_rounds // (2 + turn)), tol)
         P = _padded(found.F, n)
         known = np.argsort(-game.losses(found.F))[:_NAMED]
         starts = [_wide(game.groups[place].own, n) for place in known]
@@ -163,8 +168,8 @@ class MinimaxPCA(Projection):
         against own PCAs of ``n_components`` all the same.
     centering : {"global", "none"}, default="global"
         About the column means, or about zero.
-    max_rounds : int, default=25
-        Of the game with fractions of dimensions, and again of the projection's.
+    max_rounds : int, default=20
+        Of the game with fractions of dimensions, and at most as many again of the projection's.
     tol : float, default=0.02
         Stop when what was found is at most this share above what is proved.
     random_state : int, RandomState, Generator or None, default=None
@@ -194,6 +199,8 @@ class MinimaxPCA(Projection):
         Share of the table's variance that ordinary PCA would have kept beyond this.
     explained_variance_ratio_ : array of shape (``n_components_``,)
         Share of the table's variance that each component keeps.
+    variance_ : float
+        The table's variance per row.
     groups_ : array of bool, shape (g, m)
         The groups that bind: no projection lowers the losses of all of them further.
     group_weights_, group_losses_ : arrays of shape (g,)
@@ -227,7 +234,7 @@ class MinimaxPCA(Projection):
         trade_off: float = 1.0,
         extra: int = 0,
         centering: str = "global",
-        max_rounds: int = 25,
+        max_rounds: int = 20,
         tol: float = 0.02,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -302,10 +309,15 @@ class MinimaxPCA(Projection):
         pca = np.diag(np.arange(n) < d).astype(float)
         t = float(self.trade_off)
         whole = Table(rows, d, size, self.n_jobs)
-        before = whole.search(pca, [], *LAST, rng, 1)[0]
-        if t == 0.0 or values[d:].sum() <= 1e-12 * values.sum():
+        own = [whole.group(index) for index in named.values()]
+
+        def worst(F: Array) -> Group:
+            return max([*whole.search(F, [], *LAST, rng, 1), *own], key=lambda g: g.loss(F))
+
+        before = worst(pca)
+        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             projected = np.diag(np.arange(n) < rank).astype(float)
-            after = before if rank == d else whole.search(projected, [], *LAST, rng, 1)[0]
+            after = before if rank == d else worst(projected)
             none = np.empty(0)
             played = Played(
                 projected, projected, after, after.loss(projected), 0.0, 0.0,
@@ -343,7 +355,119 @@ class MinimaxPCA(Projection):
             dtype=HISTORY,
         )
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
-        self._relaxed = variance, axes @ played.relaxed @ axes.T
+        self.variance_ = variance
+        self._relaxed = axes @ played.relaxed @ axes.T
+
+
+@dataclass(frozen=True)
+class TradeOffCurve:
+    """What protecting the worst-off group costs on average, for some trade-offs.
+
+    Made by :func:`leftout.trade_off_curve`. Arrays follow ``trade_offs``.
+
+    Attributes
+    ----------
+    trade_offs : array
+        The weights ``t``, rising.
+    worst_losses : array
+        The largest loss of a group that a search found; it falls with ``t``.
+    prices : array
+        Share of the table's variance that ordinary PCA would have kept beyond this; it rises.
+    bounds : array
+        No group of the size loses more than this: certified.
+    values, lower_bounds : arrays
+        What is minimised, ``t`` times the largest loss plus ``1 - t`` times the average squared
+        error beyond PCA's; and what no projection onto as many dimensions gets below.
+    fits : list of MinimaxPCA
+        The projections.
+    """
+
+    trade_offs: Array
+    worst_losses: Array
+    prices: Array
+    bounds: Array
+    values: Array
+    lower_bounds: Array
+    fits: list[MinimaxPCA]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each trade-off."""
+        import pandas as pd
+
+        names = ("trade_off", "worst_loss", "price", "bound", "value", "lower_bound")
+        arrays = (
+            self.trade_offs, self.worst_losses, self.prices, self.bounds, self.values,
+            self.lower_bounds,
+        )  # fmt: skip
+        return pd.DataFrame(dict(zip(names, arrays, strict=True)))
+
+
+def trade_off_curve(
+    X: Any,
+    n_components: int | float = 0.8,
+    *,
+    group_size: int | float = 0.1,
+    trade_offs: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
+    groups: ArrayLike | None = None,
+    random_state: Any = None,
+    **options: Any,
+) -> TradeOffCurve:
+    """Fit :class:`MinimaxPCA` for several trade-offs between the average and the worst-off group.
+
+    Each trade-off is given the best of all projections that were found for any of them, so that
+    the worst loss falls along the curve and the price rises.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+    n_components, group_size, random_state, **options
+        As in :class:`MinimaxPCA`.
+    trade_offs : sequence of float
+        Weights from 0, ordinary PCA, to 1, the worst-off group alone.
+    groups : array of shape (m,), optional
+        Groups to protect beside all of the size.
+
+    Returns
+    -------
+    TradeOffCurve
+
+    Examples
+    --------
+    >>> from leftout import datasets, trade_off_curve
+    >>> X, _ = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> curve = trade_off_curve(X, 3, group_size=0.25, trade_offs=(0, 0.5, 1), random_state=0)
+    >>> bool(curve.worst_losses[0] > curve.worst_losses[-1])
+    True
+    >>> bool(curve.prices[0] < curve.prices[-1])
+    True
+    """
+    if not len(trade_offs):
+        raise Refusal("Found no trade_offs. Give at least one number from 0 to 1.")
+    for t in trade_offs:
+        check_floor("trade_offs", t)
+    weights = np.unique(np.asarray(trade_offs, dtype=float))
+    seed = generator(random_state).integers(2**31)
+    fits = [
+        MinimaxPCA(
+            n_components, group_size=group_size, trade_off=t, random_state=int(seed), **options
+        ).fit(X, groups=groups)
+        for t in weights.tolist()
+    ]
+    worst, price = (
+        np.array([getattr(f, name) for f in fits]) for name in ("worst_loss_", "price_")
+    )
+    values = np.outer(weights, worst) + np.outer(1.0 - weights, fits[0].variance_ * price)
+    chosen = values.argmin(axis=1)
+    return TradeOffCurve(
+        weights,
+        worst[chosen],
+        price[chosen],
+        np.array([fits[i].bound_ for i in chosen]),
+        values[np.arange(len(weights)), chosen],
+        np.array([fit.lower_bound_ for fit in fits]),
+        [fits[i] for i in chosen],
+    )
 
 
 def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:
