@@ -68,6 +68,7 @@ def equalise(
     tol: float,
     rng: np.random.Generator,
     n_jobs: int | None,
+    last: tuple[int, int] = LAST,
 ) -> Played:
     """Play for rows in coordinates of their principal axes, then look again with more effort."""
     m, n = X.shape
@@ -88,7 +89,7 @@ def equalise(
         P = _padded(found.F, n)
         known = np.argsort(-game.losses(found.F))[:_NAMED]
         starts = [_wide(game.groups[place].own, n) for place in known]
-        groups = full.search(P, starts, *LAST, rng, _NAMED)
+        groups = full.search(P, starts, *last, rng, _NAMED)
         worst = max([*groups, *own], key=lambda group: group.loss(P))
         value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
@@ -219,6 +220,8 @@ class MinimaxPCA(Projection):
     True
     """
 
+    _last = LAST  # effort of the last word; comparisons over many halves make do with less
+
     def __init__(
         self,
         n_components: int | float = 0.8,
@@ -302,10 +305,10 @@ class MinimaxPCA(Projection):
         pca = np.diag(np.arange(n) < d).astype(float)
         t = float(self.trade_off)
         whole = Table(rows, d, size, self.n_jobs)
-        before = whole.search(pca, [], *LAST, rng, 1)[0]
+        before = whole.search(pca, [], *self._last, rng, 1)[0]
         if t == 0.0 or values[d:].sum() <= 1e-12 * values.sum():
             projected = np.diag(np.arange(n) < rank).astype(float)
-            after = before if rank == d else whole.search(projected, [], *LAST, rng, 1)[0]
+            after = before if rank == d else whole.search(projected, [], *self._last, rng, 1)[0]
             none = np.empty(0)
             played = Played(
                 projected, projected, after, after.loss(projected), 0.0, 0.0,
@@ -315,6 +318,7 @@ class MinimaxPCA(Projection):
             played = equalise(
                 rows, d, size, trade_off=t, extra=rank - d, named=list(named.values()),
                 max_rounds=self.max_rounds, tol=self.tol, rng=rng, n_jobs=self.n_jobs,
+                last=self._last,
             )  # fmt: skip
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
