@@ -157,8 +157,9 @@ class Afterwards(Told):
             f"changes by {_change(fair.error)} and {_change(every.error)}."
         ]
         said += [
-            f"Worst off under {line.called}: {line.who.text}: {100 * line.who.recall:.0f} % of "
-            f"them, {100 * line.who.precision:.0f} % of all named."
+            f"{'Worst' if line.who.describes else 'No short description fits the worst'} off under "
+            f"{line.called}{'' if line.who.describes else '; the closest'}: {line.who.text}: "
+            f"{100 * line.who.recall:.0f} % of them, {100 * line.who.precision:.0f} % of all named."
             for line in self.lines
             if line.who is not None
         ]
