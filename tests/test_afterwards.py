@@ -58,6 +58,22 @@ def test_the_projection_audited_may_be_given():
         afterwards(np.abs(X), planted, representation=NMF(2, max_iter=2000).fit(np.abs(X)))
 
 
+def test_where_nothing_is_lost_nothing_is_gained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 5))
+    after = afterwards(np.vstack([X, X]), np.arange(160) < 16, 2)
+    assert [(line.worst_loss, line.error) for line in after.lines] == [(0.0, 1.0)] * 3
+    assert after.splits == 5 and after.gain == (0.0, 0.0, 0.0) and not after.holds
+    assert not after.moved and after.advice == "Fair PCA"
+    assert afterwards(X, np.arange(80) < 8, 2, splits=0).advice == "Fair PCA"
+
+
+def test_few_rows_are_not_split():
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    after = afterwards(X, np.arange(12) < 2, 2)
+    assert (after.splits, after.gain) == (0, None)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

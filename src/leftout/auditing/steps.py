@@ -51,7 +51,7 @@ from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
 from leftout.fair.afterwards import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, Steps, note, one_thread
+from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
 from leftout.search.groups import KnownGroups
 from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
@@ -420,12 +420,13 @@ class Work:
             return replace(now, no_afterwards=why)
         rows = finding.few_of(np.arange(len(self.X)))
         try:
-            after = afterwards(
-                self.intake.X[rows], found.left_out_.mask[rows], found.n_components_,
-                representation=found.representation,
-                columns=[column.take(rows) for column in self.intake.telling],
-                of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
-            )  # fmt: skip
+            with collected_notes():  # what they say of halves is nothing for an audit
+                after = afterwards(
+                    self.intake.X[rows], found.left_out_.mask[rows], found.n_components_,
+                    representation=found.representation,
+                    columns=[column.take(rows) for column in self.intake.telling],
+                    of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
+                )  # fmt: skip
         except Refusal as error:
             return replace(now, no_afterwards=str(error))
         return replace(now, afterwards=after)

@@ -48,6 +48,8 @@ ADVICE = {
 # Rounds of MinimaxPCA: it is one line of a comparison here; lines of climbs, and climbs in each, of
 # searches in halves.
 _ROUNDS, _TOL, _HALF = 6, 0.05, (4, 16)
+# Losses and errors up to this share of the variance are rounding.
+_NOTHING = 1e-12
 # Groups that share more of the rows that either has are the same.
 _SAME = 0.5
 
@@ -138,7 +140,7 @@ class Afterwards(Told):
         """What to use: a key of ``ADVICE``."""
         shared, fair, every = self.lines
         least = (1.0 - CLEARLY) * min(shared.worst_loss, fair.worst_loss)
-        if every.worst_loss <= least and self.holds is not False:
+        if every.worst_loss <= least > 0.0 and self.holds is not False:
             return MINIMAX
         return "more components" if self.moved else FAIR
 
@@ -265,7 +267,7 @@ def afterwards(
         ]
         halves = [_half(matrix, mask, trial, given, rng, n_jobs) for _ in range(splits)]
     found = np.array([losses for losses in halves if losses is not None]).reshape(-1, 3)
-    gains = 1.0 - found[:, 2] / np.maximum(found[:, 0], np.finfo(float).tiny)
+    gains = np.array([1.0 - _over(last, first) for first, _, last in found])
     lines = []
     for place, (V, line) in enumerate(zip(trial.shared, measured, strict=True)):
         worst = np.zeros(len(matrix), dtype=bool)
@@ -273,7 +275,7 @@ def afterwards(
         shared = float(np.sum(worst & mask) / np.sum(worst | mask))
         told = Under(
             called=V.name, group_loss=line.group_loss, worst_loss=line.worst_loss, shared=shared,
-            error=line.error / max(measured[0].error, np.finfo(float).tiny),
+            error=_over(line.error, measured[0].error),
             held_out=_over_splits(found[:, place]), worst=worst,
             who=describe(columns, worst) if columns and shared <= _SAME else None,
         )  # fmt: skip
@@ -351,9 +353,12 @@ def _measured(
     found = table.search(F, [one.own for one in seen], *effort, rng, 1)
     of_size = [one for one in seen if len(one.rows) == size]
     worst = max([*found, *of_size], key=lambda one: one.loss(F))
-    own = np.nan if group is None else scale * table.group(np.flatnonzero(group)).loss(F)
-    error = scale * float(np.mean(table.norms - table.kept(F)))
-    return _Measured(own, scale * worst.loss(F), worst.rows, error)
+    own = 0.0 if group is None else table.group(np.flatnonzero(group)).loss(F)
+    error = float(np.mean(table.norms - table.kept(F)))
+    own, loss, error = (
+        scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
+    )
+    return _Measured(own, loss, worst.rows, error)
 
 
 def _half(
@@ -383,6 +388,11 @@ def _half(
         _measured(X[judging], V, size, None, [], _HALF, rng, n_jobs).worst_loss
         for V in trial.shared
     ]
+
+
+def _over(value: float, whole: float) -> float:
+    """A share; of nothing, all."""
+    return value / whole if whole > 0.0 else 1.0
 
 
 def _over_splits(values: Array) -> Interval | None:
