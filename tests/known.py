@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
-from leftout.auditing.findings import findings
+from leftout.auditing.findings import findings, moved_finding
 from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
 from leftout.auditing.prediction import prediction_finding
@@ -42,6 +42,7 @@ from leftout.explain.scores import FeatureScores
 from leftout.explain.sentence import Sentence
 from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
+from leftout.fair.afterwards import Afterwards, Under
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.fair.random_groups import RandomGroups
 from leftout.representation.base import Representation
@@ -443,6 +444,30 @@ def mitigation(**changed):
         ],
     }
     return Mitigation(**settled | changed)
+
+
+def under(called, group, worst, shared, error, held_out, who=None):
+    mask = np.arange(REST + GROUP) < GROUP
+    return Under(
+        called=called, group_loss=group, worst_loss=worst, shared=shared, error=error,
+        held_out=None if held_out is None else Interval(*held_out), worst=mask, who=who,
+    )  # fmt: skip
+
+
+def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **changed):
+    """No two numbers alike: what the group and the worst off lose under three projections."""
+    held = [(0.691, 0.672, 0.711), (0.743, 0.702, 0.784), (0.536, 0.511, 0.562)]
+    who = sentence(covered=733, count=417, size=633, n_rows=5_000)
+    settled = {
+        "lines": [
+            under("PCA", 0.627, worst[0], 0.973, 1.0, gain and held[0]),
+            under("Fair PCA", 0.257, worst[1], 0.034, 1.193, gain and held[1], who),
+            under("MinimaxPCA", 0.339, worst[2], 0.182, 1.086, gain and held[2]),
+        ],
+        "size": 633, "rows": 5_000, "of_rows": REST + GROUP, "bound": 0.389,
+        "gain": gain and Interval(*gain), "splits": 5 if gain else 0,
+    }  # fmt: skip
+    return Afterwards(**settled | changed)
 
 
 def three_groups():
@@ -890,6 +915,7 @@ def audit(**changed):
         "intake": intake(),
         "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
         "readings": readings(),
+        "afterwards": afterwards(),
         "repeats": repeats(),
         "trust_rows": np.arange(5_000),
         "smallest": 85,
@@ -908,6 +934,7 @@ def audit(**changed):
     asked = ("partition", "trust", "stability", "explanation", "returns", "mitigation")
     why = "" if settled["trust"] is not None else "It was not asked for."
     told = findings(*(settled[name] for name in asked), settled["intake"], why)
+    told.append(moved_finding(settled["afterwards"], why))
     groups = group_findings(settled["named"], settled["known"], settled["intake"], why)
     paid = harm_findings(settled["harm"], "", settled["intake"], why)
     paid.append(prediction_finding(settled["prediction"], "", why))
@@ -944,6 +971,7 @@ def bare():
         ),
         other_reading=None,
         readings=None,
+        afterwards=None,
         repeats=repeats(False),
         trust_rows=np.arange(REST + GROUP),
         notes=[],

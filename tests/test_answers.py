@@ -15,7 +15,7 @@ from rich.console import Console
 import cells
 import known
 from leftout.auditing.answer import Answer, covering, headline
-from leftout.auditing.findings import findings
+from leftout.auditing.findings import findings, moved_finding
 from leftout.auditing.groups import group_findings
 from leftout.auditing.harm import harm_findings
 from leftout.auditing.prediction import prediction_finding
@@ -135,6 +135,10 @@ CROSSED = told(other_outcomes=[known.outcome(encoding="cross-fitted", overlap=0.
 def mended(after, gap=3e-10, kept=(0.75, 0.714)):
     here = known.dimension(after=after, gap=gap, kept=kept)
     return {"mitigation": replace(known.mitigation(), here=here)}
+
+
+def moved(*numbers, **changed):
+    return {"afterwards": known.afterwards(*numbers, **changed)}
 
 
 NONE = {"chance": {}, "evidence_size": None}
@@ -339,6 +343,12 @@ CASES = [
     ("M001", NO, "the larger loss stays", mended((0.043, 0.627))),
     ("M001", NO, "the other one takes its place", mended((0.633, 0.257))),
     ("M001", YES, "exactly, and at no price", mended((0.263, 0.257), 1e-13, (0.75, 0.76))),
+    ("M002", YES, "another loses 90 % of it", moved((0.638, 0.5643, 0.427))),
+    ("M002", NO, "another loses less", moved((0.638, 0.5642, 0.427))),
+    ("M002", YES, "more components", moved((0.638, 0.717, 0.5743))),
+    ("M002", YES, "not on rows not seen", moved(gain=(0.224, -0.001, 0.449))),
+    ("M002", NO, "Fair PCA", moved((0.638, 0.463, 0.417))),
+    ("M002", NOT_RUN, "not looked at", {"afterwards": None}),
     ("T001", YES, "less than half is shared", read_otherwise(0.4999)),
     ("T001", NO, "half is shared", read_otherwise(0.5)),
     ("T001", NOT_RUN, "not searched", {"other_reading": None}),
@@ -425,9 +435,10 @@ def answers(**changed):
     groups, read = ("named", "known", "intake"), ("intake", "other_reading", "repeats", "blanks")
     parts = {name: getattr(found, name) for name in {*names, *groups, *read}}
     parts |= {"harm": found.harm, "why": "", "prediction": found.prediction, "unread": ""}
-    parts |= {"skipped": "", "asked": False} | changed
+    parts |= {"skipped": "", "asked": False, "afterwards": found.afterwards} | changed
     every = [
         *findings(*(parts[name] for name in (*names, "skipped"))),
+        moved_finding(parts["afterwards"], parts["skipped"] or "The table is wide."),
         *group_findings(*(parts[name] for name in (*groups, "skipped"))),
         *harm_findings(*(parts[name] for name in ("harm", "why", "intake", "skipped"))),
         prediction_finding(*(parts[name] for name in ("prediction", "unread", "skipped", "asked"))),
@@ -638,7 +649,7 @@ def test_why_sentences_of_halves_were_not_judged():
 
 
 def test_what_it_costs_is_told_of_both_sides():
-    cost = known.audit(harm=None).answer.cost
+    cost = known.audit(harm=None, afterwards=None).answer.cost
     assert cost == (
         "paid = yes: 27.7 % (rest 73.3 %). paid is missing: 3.7 % (rest 0.1 %). Fair PCA with as "
         "many components brings the group's loss from 0.627 to 0.257, the rest's from 0.043 to "
@@ -646,14 +657,15 @@ def test_what_it_costs_is_told_of_both_sides():
     )
     told = {"outcome": [], "other_outcomes": [], "no_outcome": None}
     assert (
-        known.audit(harm=None, explanation=known.explanation(**told)).answer.cost
+        known.audit(harm=None, explanation=known.explanation(**told), afterwards=None).answer.cost
         == (cost[cost.index("Fair PCA") :])
     )
     few = known.explanation(no_outcome=known.no_outcome((0.03, 0.02, 0.04)))
     paid = known.audit(explanation=few).answer.cost
+    usual = known.afterwards().told_brief
     assert paid == (
         "paid = yes: 27.7 % (rest 73.3 %). 3 components mispredict 23.7 % (rest 10.3), all columns "
-        "11.7 (9.3), Fair PCA 15.7 (11.3). Under Fair PCA another group may lose as much."
+        f"11.7 (9.3), Fair PCA 15.7 (11.3). {usual}"
     )
 
 

@@ -96,6 +96,22 @@ def test_json_follows_the_schema_and_agrees_with_the_parts(found, table):
     assert data["comparison"][0]["disparity"] == pytest.approx(best)
 
 
+def test_whom_mitigation_leaves_worst_off(found, table):
+    after, losses = found.afterwards, found.partition.losses_
+    assert (after.size, after.rows, after.of_rows) == (60, len(table), len(table))
+    assert after.lines[0].group_loss == pytest.approx(losses[1])
+    assert after.lines[1].group_loss == pytest.approx(found.mitigation.here.losses_after[1])
+    assert all(line.worst_loss >= line.group_loss - 1e-9 for line in after.lines)
+    assert all((line.who is not None) == (line.shared <= 0.5) for line in after.lines)
+    (told,) = (one for one in found.findings if one.code == "M002")
+    assert (told.status == "found", told.detail) == (after.moved, after.told)
+    assert found.answer.cost.endswith(after.told_brief)
+    quick = audit(table, target="paid", quick=True, **ASKED)
+    (told,) = (one for one in quick.findings if one.code == "M002")
+    assert quick.afterwards is None and told.status == "not run" and "quick" in told.detail
+    assert quick.answer.cost.endswith("Under Fair PCA another group may lose as much.")
+
+
 def test_names_and_known_groups_are_those_of_their_functions(found, table):
     intake, told = found.intake, json.loads(found.json())
     columns = [column for column in intake.searched if column.name in set(intake.encoder.sources_)]

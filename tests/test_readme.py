@@ -45,7 +45,7 @@ def test_every_example_is_run_below():
         "docs/extend.md": 3,
         "docs/guide/audit.md": 1,
         "docs/guide/explain.md": 2,
-        "docs/guide/fair.md": 3,
+        "docs/guide/fair.md": 4,
         "docs/guide/groups.md": 1,
         "docs/guide/harm.md": 1,
         "docs/guide/python.md": 1,
@@ -201,6 +201,14 @@ def test_fair_search_example(lines_of):
     best, labels = lines_of("docs/guide/fair.md", 2)
     assert best.split()[0] in ("2", "4", "6") and 0.5 < float(best.split()[1]) <= 1.0
     assert re.fullmatch(r"\[[01]( [01]){4}\]", labels)
+
+
+def test_search_again_example(lines_of):
+    *lines, said, told = lines_of("docs/guide/fair.md", 3)
+    assert [re.match(r"[A-Za-z ]+PCA|PCA", line)[0] for line in lines] == [
+        "PCA", "Fair PCA", "MinimaxPCA",
+    ]  # fmt: skip
+    assert said.startswith(("True ", "False ")) and told.startswith("Under PCA the group's 60 rows")
 
 
 def test_scale_example(lines_of):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Afterwards": "fair.afterwards",
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
     "Finding": "auditing.findings",
@@ -23,6 +24,7 @@ _HOME = {
     "TableEncoder": "tables.encoder",
     "TradeOffCurve": "fair.minimax",
     "Trust": "evidence.trusting",
+    "afterwards": "fair.afterwards",
     "audit": "scale.run",
     "compare_prediction": "downstream.comparing",
     "disparity": "search.known",
@@ -72,6 +74,8 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.trusting import Trust as Trust
     from leftout.evidence.trusting import trust as trust
     from leftout.evidence.trusting_each import trust_each as trust_each
+    from leftout.fair.afterwards import Afterwards as Afterwards
+    from leftout.fair.afterwards import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
     from leftout.fair.minimax import TradeOffCurve as TradeOffCurve

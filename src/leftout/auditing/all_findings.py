@@ -13,6 +13,7 @@ from leftout.auditing.findings import (
     answer,
     findings,
     mended_finding,
+    moved_finding,
     questions,
 )
 from leftout.auditing.groups import group_findings
@@ -49,6 +50,7 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
             found.partition, found.trust, found.stability, found.explanation, found.returns,
             found.mitigation, intake, skipped, found.no_returns,
         )  # fmt: skip
+        of_group.append(moved_finding(found.afterwards, skipped or found.no_afterwards))
         of_costs = _of_costs(paid, guessed[0] if guessed else Judged(), intake, skipped)
         return replace(found, findings=[*of_group, *of_names, *of_costs, *of_table])
     groups = []

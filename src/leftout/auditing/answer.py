@@ -16,6 +16,7 @@ from leftout.downstream.result import Harm
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence
+from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Told
 from leftout.search.left_out import LeftOut, told_points
@@ -37,7 +38,8 @@ _MIND = {
     "T004": (FOUND, "Values may stand for something else."),
 }
 _MOST_MIND = 4
-# Said where Fair PCA for the group is: in full, leftout.fair.mitigation.NOT_FOR_OTHERS.
+# Said where Fair PCA for the group is, and nobody has searched again: in full,
+# leftout.fair.mitigation.NOT_FOR_OTHERS.
 OTHERS_LOSE = "Under Fair PCA another group may lose as much."
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _NAMES = 0.5, 3
@@ -95,18 +97,20 @@ def answer_of(
     sampled: bool = False,
     mask: Mask | None = None,
     label: int = 1,
+    after: Afterwards | None = None,
 ) -> Answer:
     """Put together what was found.
 
     ``mask``: the group among the rows that names are known for, where these are not all;
-    ``label``: which of the sides that ``mended`` is about it is; the rest comes first.
+    ``label``: which of the sides that ``mended`` is about it is; the rest comes first; ``after``:
+    whom mitigation leaves worst off, where that was searched.
     """
     return Answer(
         fact=headline(group, sampled),
         who=_who(told, named, group.mask if mask is None else mask),
         why=_why(trust),
         returns=_returns(trust),
-        cost=_cost(told, mended, harm, label),
+        cost=_cost(told, mended, harm, label, after),
         mind=minded(findings),
     )
 
@@ -202,13 +206,19 @@ def _returns(trust: Trust | None) -> str:
     return " ".join(said)
 
 
-def _cost(told: Explanation, mended: Mitigation, harm: Harm | None, label: int) -> str:
-    """The outcome on both sides, what a model pays, and what Fair PCA gives back."""
+def _cost(
+    told: Explanation,
+    mended: Mitigation,
+    harm: Harm | None,
+    label: int,
+    after: Afterwards | None,
+) -> str:
+    """The outcome on both sides, what a model pays, what Fair PCA gives back, and what to use."""
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
     if told.no_outcome is not None and told.no_outcome.notable:
         said.append(f"{told.no_outcome.brief}.")
     helps = told_fair(mended, [label]) if harm is None else harm.told_brief
-    return " ".join([*said, helps, OTHERS_LOSE])
+    return " ".join([*said, helps, OTHERS_LOSE if after is None else after.told_brief])
 
 
 def told_fair(mended: Mitigation, labels: Sequence[int]) -> str:

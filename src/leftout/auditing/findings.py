@@ -17,6 +17,7 @@ from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, told_claims
 from leftout.explain.returning import ComesBack
+from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, told_gap
 from leftout.files import Told
 from leftout.search.left_out import LeftOut
@@ -309,3 +310,11 @@ def mended_finding(mended: Mitigation) -> Finding:
         f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
         f"to the best possible is {told_gap(here.gap)}. {NOT_FOR_OTHERS}",
     )
+
+
+def moved_finding(after: Afterwards | None, why: str) -> Finding:
+    """Does mitigation for the group leave another as badly off? ``why``: that was not searched."""
+    code, title = "M002", "Mitigation for this group leaves another group as badly off"
+    if after is None:
+        return Finding(code, NOT_RUN, title, why)
+    return Finding(code, answer(after.moved), title, after.told)

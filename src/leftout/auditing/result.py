@@ -35,6 +35,7 @@ from leftout.evidence.stability import Stability
 from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
 from leftout.explain.returning import ComesBack
+from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import plain, write_whole
 from leftout.search.groups import KnownGroups
@@ -80,6 +81,11 @@ class Audit:
         Whether a sentence from half of the rows describes left-out ones in the other half.
     no_returns : str
         Why that could not be judged, where it was tried.
+    afterwards : Afterwards or None
+        Whom PCA, Fair PCA for the group and MinimaxPCA leave worst off; None as ``trust``, and of
+        several groups.
+    no_afterwards : str
+        Why that was not searched, where it was to be.
     findings : list of Finding
     intake : Intake
         The table: its columns, the numbers made of them, and the encoder that made them.
@@ -137,6 +143,8 @@ class Audit:
     blanks: Blanks | None = None
     no_returns: str = ""
     readings: Readings | None = None
+    afterwards: Afterwards | None = None
+    no_afterwards: str = ""
 
     @property
     def left_out_groups(self) -> list[GroupAudit]:
@@ -202,7 +210,7 @@ class Audit:
         return answer_of(
             self.partition.left_out_, self.explanation, self.mitigation, trust=self.trust,
             named=self.named, harm=self.harm, findings=self.findings, sampled=self._sampled,
-            mask=self.looked_at.left_out_.mask,
+            mask=self.looked_at.left_out_.mask, after=self.afterwards,
         )  # fmt: skip
 
     def with_finding(self, question: Callable[[Audit], Finding]) -> Audit:
@@ -331,6 +339,7 @@ class Audit:
             "harm": self.harm,
             "prediction": self.prediction,
             "mitigation": self.mitigation.to_dict(),
+            "afterwards": self.afterwards,
             "findings": self.findings,
             "notes": self.notes,
             **({} if self.chunks is None else {"scale": self.chunks}),

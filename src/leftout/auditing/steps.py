@@ -49,8 +49,9 @@ from leftout.evidence.trusting_each import trust_each
 from leftout.explain import Explanation
 from leftout.explain.returning import sentence_returns
 from leftout.explain.what_if import search_without
+from leftout.fair.afterwards import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, Steps, note, one_thread
+from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
 from leftout.search.groups import KnownGroups
 from leftout.search.one_of import one_of
 from leftout.search.partition import MaxDisparityPartition
@@ -289,6 +290,8 @@ class Work:
                 now = replace(now, no_returns=str(error))
             now = so_far(now, paid)
             now = replace(now, explanation=self._again(found, now, report))
+        if alone and not skipped:
+            now = self._searched_again(now)
         if asked.preset is None and start.chunks is None:
             now = replace(now, readings=read_in_other_ways(found, self.intake, asked))
         if alone:
@@ -407,6 +410,26 @@ class Work:
             ),
             rule_frequency=explain.rule_frequency(columns, stability.labels),
         )
+
+    def _searched_again(self, now: Audit) -> Audit:
+        """With whom mitigation leaves worst off; of many rows, some are looked at."""
+        found = now.looked_at
+        if now.chunks is not None or self.wide:
+            large = "is wide" if self.wide else "does not fit into memory"
+            why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
+            return replace(now, no_afterwards=why)
+        rows = finding.few_of(np.arange(len(self.X)))
+        try:
+            with collected_notes():  # what they say of halves is nothing for an audit
+                after = afterwards(
+                    self.intake.X[rows], found.left_out_.mask[rows], found.n_components_,
+                    representation=found.representation,
+                    columns=[column.take(rows) for column in self.intake.telling],
+                    of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
+                )  # fmt: skip
+        except Refusal as error:
+            return replace(now, no_afterwards=str(error))
+        return replace(now, afterwards=after)
 
     def _numbered(self, rows: dict[str, Any]) -> dict[str, Any]:
         """Example rows by their number in the table."""

@@ -15,10 +15,12 @@ from leftout.cli.lines import say as _say
 from leftout.cli.lines import show as _show
 from leftout.cli.lines import show_costs, show_prediction
 from leftout.cli.side_by_side import show_side_by_side
+from leftout.core.interval import Interval
 from leftout.core.ranks import told_p
 from leftout.evidence.parts import CALLED as PARTS
 from leftout.evidence.parts import Parts
 from leftout.explain import Explanation
+from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.search.groups import KnownGroup, KnownGroups
 from leftout.search.names import SIX, NamedGroup, NamedGroups
@@ -89,9 +91,32 @@ def _show_everything(console: Console, found: Audit) -> None:
         _show_known(console, found.known)
     if found.harm is not None:
         show_costs(console, found.harm)
+    if found.afterwards is not None:
+        _show_afterwards(console, found.afterwards)
     if found.prediction is not None:
         show_prediction(console, found.prediction, _LINES)
     _show_table(console, found)
+
+
+def _show_afterwards(console: Console, after: Afterwards) -> None:
+    """Whom each projection leaves worst off."""
+    rows = [
+        (
+            line.called, _loss(line.group_loss), _loss(line.worst_loss), _percent(line.shared),
+            f"{100 * (line.error - 1.0):+.0f} %", _within(line.held_out),
+        )
+        for line in after.lines
+    ]  # fmt: skip
+    title = f"\nWhat can be done: losses of this group and of the worst-off {after.size:,} rows"
+    heads = ("", "this group", "worst off", "rows in both", "average error", "on rows not seen")
+    _show(console, title, heads, rows)
+
+
+def _within(figure: Interval | None) -> str:
+    if figure is None:
+        return ""
+    low, high = (number(end, figure.value) for end in figure[1:])
+    return f"{_loss(figure.value)} ({low} to {high})"
 
 
 def _show_parts(console: Console, parts: Parts) -> None:

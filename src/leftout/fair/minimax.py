@@ -73,6 +73,7 @@ def equalise(
     tol: float,
     rng: np.random.Generator,
     n_jobs: int | None,
+    last: tuple[int, int] = LAST,
 ) -> Played:
     """Play for rows in coordinates of their principal axes, then look again with more effort."""
     m, n = X.shape
@@ -93,7 +94,7 @@ def equalise(
         P = _padded(found.F, n)
         known = np.argsort(-game.losses(found.F))[:_NAMED]
         starts = [_wide(game.groups[place].own, n) for place in known]
-        groups = full.search(P, starts, *LAST, rng, _NAMED)
+        groups = full.search(P, starts, *last, rng, _NAMED)
         worst = max([*groups, *own], key=lambda group: group.loss(P))
         value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
@@ -226,6 +227,8 @@ class MinimaxPCA(Projection):
     True
     """
 
+    _last = LAST  # effort of the last word; comparisons over many halves make do with less
+
     def __init__(
         self,
         n_components: int | float = 0.8,
@@ -312,7 +315,8 @@ class MinimaxPCA(Projection):
         own = [whole.group(index) for index in named.values()]
 
         def worst(F: Array) -> Group:
-            return max([*whole.search(F, [], *LAST, rng, 1), *own], key=lambda g: g.loss(F))
+            found = whole.search(F, [], *self._last, rng, 1)
+            return max([*found, *own], key=lambda group: group.loss(F))
 
         before = worst(pca)
         if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
@@ -327,6 +331,7 @@ class MinimaxPCA(Projection):
             played = equalise(
                 rows, d, size, trade_off=t, extra=rank - d, named=list(named.values()),
                 max_rounds=self.max_rounds, tol=self.tol, rng=rng, n_jobs=self.n_jobs,
+                last=self._last,
             )  # fmt: skip
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
