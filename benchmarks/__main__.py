@@ -30,6 +30,7 @@ from benchmarks import (  # noqa: E402
     audit,
     explain,
     fair,
+    given,
     harm,
     known,
     minimax,
@@ -636,6 +637,21 @@ def names_noise():
 @case
 def names_command():
     yield from naming.command()
+
+
+@case
+def given_verdicts():
+    yield from given.verdicts()
+
+
+@case
+def given_pipelines():
+    yield from given.pipelines()
+
+
+@case
+def given_speed():
+    yield from given.speed()
 
 
 @case

@@ -183,7 +183,7 @@ def audit(swapped=False):
         groups.append(
             replace(one, findings=one_groups_findings(one, read["intake"], "", Judged(), ""))
         )
-    whole = known.audit(harm=paid, prediction=None)
+    whole = known.audit(harm=paid, prediction=None, readings=None)
     scores = np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())])
     names = {name: getattr(whole, name) for name in vars(whole) if name != "answer"}
     return Audit(

@@ -671,7 +671,7 @@ def test_what_it_costs_is_told_of_both_sides():
 
 def test_what_changes_how_to_read_it_is_said_with_it():
     def mind(**changed):
-        found = known.audit(**changed)
+        found = known.audit(**{"readings": None} | changed)
         each = {finding.code: finding.detail for finding in found.findings}
         return [code for line in found.answer.mind for code in each if line.endswith(each[code])]
 
@@ -687,8 +687,9 @@ def test_what_changes_how_to_read_it_is_said_with_it():
     assert mind(stability=apart) == ["A002", "S001", "T001", "T002"]
     unsure = {"trust": known.trust(membership=scattered)}
     assert mind(**unsure | few | read_otherwise(0.5)) == ["T002", "B001"]
-    said = known.audit(stability=apart).answer.mind[1]
+    said = known.audit(stability=apart, readings=None).answer.mind[1]
     assert said.startswith("Searches from other starts find other groups. 6 runs agree with ")
+    assert mind(readings=known.readings()) == ["A002", "R001", "T001", "T002"]
 
 
 def test_lines_and_text_are_in_the_order_in_which_people_ask():

@@ -393,7 +393,7 @@ def test_the_papers_preset_looks_for_no_names(table):
 
 def test_the_groups_are_one_line_a_row(found, table):
     groups = found.groups
-    columns = ["row", "group", "score", "belongs", "membership"]
+    columns = ["row", "group", "score", "belongs", "membership", "readings"]
     assert list(groups.columns) == columns and len(groups) == len(table)
     assert groups["row"].tolist() == list(range(len(table)))
     left_out = groups["group"] == "left out"
@@ -478,7 +478,9 @@ def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, ta
 
     def missed(search, posed, X, size, wide):
         result = SearchResult(labels=poor, history=as_history([0.0], [0]), stopped="early")
-        return clone(search).set_params(group_size=size).describe(X, posed.resized(1, size), result)
+        return (
+            clone(search).set_params(group_size=size)._fit_known(X, posed.resized(1, size), result)
+        )
 
     monkeypatch.setattr(finding, "found", missed)
     answers = []
@@ -495,7 +497,7 @@ def test_the_paragraph_answers_in_order(found):
     pieces = [
         "By sharing one PCA, 60 of 260 rows lose",
         "town = Beeley",
-        "Tables with the same values and correlations rarely lose as much, and halves of the table",
+        "Tables with the same values rarely lose as much, and halves of the table",
         "On rows not searched, such groups lose",
         " rows nearly always come back.",
         "paid = yes:",
@@ -519,7 +521,7 @@ def test_noise_is_the_edge_of_a_cloud():
     found = audit(X, n_components=2, **FEW)
     answers = {finding.code: finding.status for finding in found.findings}
     assert answers["C001"] == answers["C002"] == answers["V001"] == "not found"
-    assert found.trust.verdict == "D" and "nothing marks these rows as a group" in found.summary()
+    assert found.trust.verdict == "D" and "nothing marks a group" in found.summary()
     assert found.headline().startswith("By sharing one PCA, 30 of 300 rows lose")
 
 

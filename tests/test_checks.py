@@ -100,7 +100,7 @@ REFUSALS = {
         {"group_size": 60, "min_group_size": None},
         r"asks for 60 of 60 rows.*from 1 to 59\.$",
     ),
-    "min_group_size text": ({"min_group_size": "5%"}, r"min_group_size='5%' is neither"),
+    "min_group_size text": ({"min_group_size": "few"}, r"min_group_size='few' is neither"),
     "n_groups 1": ({"n_groups": 1}, r"n_groups=1 is not a number of groups: give an int from 2"),
     "unknown loss": ({"loss": "exces"}, r"loss='exces' is not known.*Did you mean 'excess'\?"),
     "unknown centering": (

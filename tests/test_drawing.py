@@ -89,7 +89,7 @@ def test_figures_of_the_page_are_the_figures():
     assert drawing.keys() >= ALTERNATIVES.keys() - {"sides"}
     titles = {name: draw(Figure().subplots()).get_title() for name, draw in drawing.items()}
     assert titles == {
-        "people": "Every row's error under two PCAs",
+        "people": "Every row's error, shared and own",
         "parts": "Why they lose 0.584 more than the rest",
         "scree": "3 components keep 75 % of the variance",
         "profile": "Best disparity found, beside comparison tables",

@@ -323,8 +323,8 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
 
 
 def test_keys_in_addresses_are_not_told():
-    assert Settings().call("https://x.org/t.csv?key=1#a") == "audit('https://x.org/t.csv')"
-    assert Settings().call("what?.csv") == "audit('what?.csv')"
+    assert Settings().call("https://x.org/t.csv?key=1#a") == "leftout.audit('https://x.org/t.csv')"
+    assert Settings().call("what?.csv") == "leftout.audit('what?.csv')"
 
 
 def test_addresses(tmp_path):

@@ -322,5 +322,6 @@ EXPERTS = {
     "sample": "a sample", "missing": "stand for nothing", "chance": "comparison tables",
     "runs": "searches", "rows": "rows to show", "seed": "seed", "dictionary": "A dictionary",
     "encoding": "encoding", "preset": "preset", "groups": "several groups", "engine": "engine",
-    "scheduler": "engine", "memory": "engine",
+    "scheduler": "engine", "memory": "engine", "features": "features", "pipeline": "a pipeline",
+    "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
 }  # fmt: skip

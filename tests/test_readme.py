@@ -48,7 +48,7 @@ def test_every_example_is_run_below():
         "docs/guide/fair.md": 4,
         "docs/guide/groups.md": 1,
         "docs/guide/harm.md": 1,
-        "docs/guide/python.md": 1,
+        "docs/guide/python.md": 2,
         "docs/guide/scale.md": 1,
         "docs/guide/several.md": 2,
         "docs/guide/trust.md": 1,
@@ -102,6 +102,10 @@ def test_search_example(lines_of):
     assert float(lines[2 + 1]) > 0.99
 
 
+def test_sparse_example(lines_of):
+    assert lines_of("docs/guide/python.md", 1) == ["[1800  200]"]
+
+
 def test_several_example(lines_of):
     lines = lines_of("docs/guide/several.md", 1)
     assert re.findall(r"\b\d+\b", lines[0].replace("int64", "")) == ["50", "90", "460"]
@@ -153,7 +157,8 @@ def test_extending_takes_few_lines():
 def test_trust_example(lines_of):
     lines = lines_of("docs/guide/trust.md")
     assert lines[0] == "A a group of its own"
-    assert lines[1].startswith("Of ") and "a structure of their own" in lines[1]
+    assert lines[1].startswith("Searched alike, they lose ")
+    assert "a structure of their own" in lines[1]
     assert lines[2].startswith("Interval(value=") and int(lines[3]) > 30
     assert lines[4].startswith("Group: 40 of 400 rows, the worst-represented tenth.")
 
@@ -221,7 +226,7 @@ def test_scale_example(lines_of):
 def test_harm_example(lines_of):
     lines = lines_of("docs/guide/harm.md")
     assert lines[0].startswith("1,989 rows, approve = 1 predicted by logistic, each row while")
-    assert lines[-2] == "True True" and lines[-1].startswith("approve = 1: the share of wrong")
+    assert lines[-2] == "False True" and lines[-1].startswith("approve = 1: the share of wrong")
 
 
 def test_options_of_harm_are_known_to_its_page():

@@ -147,7 +147,7 @@ def best_seen(
     )  # fmt: skip
     size = found.left_out_.size
     smallest, _ = group_sizes(None, size, *X.shape)
-    return clone(found).describe(X, posed.resized(smallest, size), result)
+    return clone(found)._fit_known(X, posed.resized(smallest, size), result)
 
 
 def papers(

@@ -105,6 +105,16 @@ class Readings(Told):
             f"choice is made otherwise: {leading(each, '; ')}."
         )
 
+    @property
+    def brief(self) -> str:
+        """In a sentence: how many of the group are robust members, and what moves it most."""
+        both, first = int(np.sum(self.robust & self.group)), self.lines[0]
+        return (
+            f"Read in {self.n_readings} ways, {both:,} of the group's {int(np.sum(self.group)):,} "
+            f"rows are left out in at least {self.needed} of them; it changes most with "
+            f"{first.choice} ({100 * first.overlap:.0f} % of the rows shared)."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the rows."""
         return plain({
@@ -115,6 +125,7 @@ class Readings(Told):
             "robust_in_group": int(np.sum(self.robust & self.group)),
             "rows": len(self.counts),
             "holds": self.holds,
+            "brief": self.brief,
             "told": self.told,
         })  # fmt: skip
 

@@ -39,7 +39,8 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     _say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
         _say(console, f"{ask}: ", shown(text))
-    _say(console, "What was audited: ", shown(found.audited.told))
+    readings = "" if found.readings is None else f" {found.readings.brief}"
+    _say(console, "What was audited: ", shown(found.audited.told + readings))
     for text in answer.mind:
         _say(console, "Mind: ", shown(text))
     console.print()
