@@ -13,6 +13,7 @@ from leftout.core.losses import EXCESS, Loss
 from leftout.evidence.chance import Task
 from leftout.evidence.holdout import HeldOut, gap_of, held_out
 from leftout.evidence.learned import Learned, searching
+from leftout.representation.base import Representation
 from leftout.solvers import Alternating, Sorting
 
 
@@ -79,7 +80,10 @@ def test_rows_of_a_half_are_searched_or_judged(planted, halves):
 def one_column(weight, cut):
     """Losses of a row (x, y): y with the rest's components, x with the group's."""
     own = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
-    return Learned(Loss(EXCESS, own_mean=False), np.zeros(2), np.zeros((1, 2)), own, weight, cut)
+    shared = Representation(
+        name="PCA", rank=1, n_features=2, origin=np.zeros(2), components=np.zeros((1, 2))
+    )
+    return Learned(Loss(EXCESS, own_mean=False), shared, own, weight, cut)
 
 
 def test_gap_of_rows_by_hand():

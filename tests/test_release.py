@@ -90,7 +90,7 @@ def test_the_changelog_keeps_its_form():
     assert versions[0].startswith("[Unreleased]\n") or versions[0].startswith(
         f"[{leftout.__version__}] - "
     )
-    order = ["Added", "Changed", "Fixed", "Numerical results changed"]
+    order = ["Added", "Changed", "Removed", "Fixed", "Security", "Numerical results changed"]
     for version in versions:
         assert re.match(r"\[(Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d)\n", version)
         heads = re.findall(r"^### (.*)$", version, flags=re.MULTILINE)

@@ -21,6 +21,8 @@ from leftout.scale.tables import in_parts
 from leftout.tables.said.reading import Reading
 from test_scale_tables import assert_same, encoded, in_memory, mixed
 
+pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
+
 
 def part(folder, name, columns, **options):
     folder.mkdir(exist_ok=True)
