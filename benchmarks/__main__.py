@@ -37,9 +37,9 @@ from benchmarks import (  # noqa: E402
     names,
     naming,
     page,
+    paper,
     readings,
     relations,
-    reproduce,
     scale,
     scratch,
     several,
@@ -48,7 +48,7 @@ from benchmarks import (  # noqa: E402
     trust,
 )
 from leftout import MaxDisparityPartition, datasets, group_losses  # noqa: E402
-from leftout.core.losses import CENTERINGS, LOSSES  # noqa: E402
+from leftout.linalg.losses import CENTERINGS, LOSSES  # noqa: E402
 from leftout.solvers import Alternating, Greedy  # noqa: E402
 
 SIZES = {"students": 180, "credit": 115, "diabetes": 105}
@@ -685,6 +685,11 @@ def minimax_gaps():
 
 
 @case
+def minimax_downstream():
+    yield from minimax.downstream()
+
+
+@case
 def minimax_speed():
     yield from minimax.speed()
 
@@ -751,27 +756,27 @@ def page_start(count=None):
 
 @case
 def reproduce_students():
-    yield from reproduce.students()
+    yield from paper.students()
 
 
 @case
 def reproduce_whole():
-    yield from reproduce.whole()
+    yield from paper.whole()
 
 
 @case
 def reproduce_speed():
-    yield from reproduce.speed()
+    yield from paper.speed()
 
 
 @case
 def reproduce_rivals():
-    yield from reproduce.rivals()
+    yield from paper.rivals()
 
 
 @case
 def reproduce_command():
-    yield from reproduce.command()
+    yield from paper.command()
 
 
 CASES += scale.CASES

@@ -21,17 +21,18 @@ from benchmarks import kinds
 from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
+from leftout.auditing.group_selection import stages
+from leftout.auditing.presets import settled
 from leftout.auditing.run import run
-from leftout.auditing.settings import Settings
-from leftout.auditing.stages import STAGES
-from leftout.auditing.steps import Work
+from leftout.auditing.steps import AuditPipeline
+from leftout.data.reading import Source
 from leftout.evidence import holdout
-from leftout.evidence.beside import Beside
-from leftout.evidence.chance import Task
+from leftout.evidence.chance import NullTask
 from leftout.evidence.holdout import gap_of
+from leftout.evidence.null_test import NullTest
+from leftout.groups.sizes import worst_tenth
 from leftout.running import Stages, Steps
-from leftout.search.sizes import worst_tenth
-from leftout.tables.reading import Source
+from leftout.settings import Settings
 
 LEVEL = 0.05
 # Rows that tell what the law of a table would give.
@@ -51,7 +52,7 @@ class Weighed(NamedTuple):
 
 def weighed(make, seed, **options):
     found = trust(
-        MaxDisparityPartition(D, random_state=seed), make(seed), runs=0, parts=0, **options
+        MaxDisparityPartition(D, random_state=seed), make(seed), n_restarts=0, parts=0, **options
     )
     return Weighed(
         found.verdict,
@@ -173,14 +174,14 @@ def covered(make, seed):
     """
     X = make(seed, rows=ROWS + FRESH)
     table, fresh = X[:ROWS], X[ROWS:]
-    rules, learn = [], holdout.learn
+    rules, fit = [], holdout.fit_group_rule
 
-    def keep(task, rows, size, rng):
-        rules.append((size, learn(task, rows, size, rng)))
+    def keep(task, rows, sizes, *how):
+        rules.append((sizes[0], fit(task, rows, sizes, *how)))
         return rules[-1][1]
 
     search = MaxDisparityPartition(D, random_state=seed)
-    with mock.patch.object(holdout, "learn", keep):
+    with mock.patch.object(holdout, "fit_group_rule", keep):
         found = holdout.held_out(search, table, group_size=0.1, splits=8)
     truth = np.mean(
         [
@@ -225,8 +226,8 @@ def intervals(count=200):
 
 def looked(make, seed):
     """P-values by looks and by 99 tables, of the same tables; and how many the looks took."""
-    task = Task.of(MaxDisparityPartition(D, random_state=seed), make(seed))
-    beside = Beside.of(task, worst_tenth(None, len(task.X), D))
+    task = NullTask.of(MaxDisparityPartition(D, random_state=seed), make(seed))
+    beside = NullTest.of(task, [worst_tenth(None, len(task.X), D)])
     steps = Steps(1, None)
     table = beside.table(np.random.default_rng([seed, 0]))
 
@@ -356,15 +357,15 @@ def audited(file, options, seed):
     """The group and the verdict of an audit, without the names, the costs and the members."""
     path = paper_data.FOLDER / file
     found = audit(path, random_state=seed, quick=True, **options).partition
-    settings = Settings(random_state=seed, **options).settled()
-    work = Work.on(Source.of(path), settings, 1, Stages(STAGES, None))
+    settings = settled(Settings(random_state=seed, **options))
+    work = AuditPipeline.on(Source.of(path), settings, 1, Stages(stages(False), None))
     whole, group = len(work.part) == len(work.X), found.left_out_
     search = work.search if whole else clone(work.search).set_params(min_group_size=None)
     weighed = trust(
         search,
         work.part,
         group_size=group.size if whole else group.share,
-        runs=0,
+        n_restarts=0,
         parts=0,
         splits=work.effort.splits,
     )

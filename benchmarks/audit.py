@@ -43,7 +43,7 @@ def run(folder, file, *options):
 def audits():
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
-        few = ("--sample", "300", "--chance", "1", "--runs", "2", "--target", "Target")
+        few = ("--sample", "300", "--surrogates", "1", "--restarts", "2", "--target", "Target")
         run(Path(folder) / "compiled", TABLES["students"][0], *few)
         for name, (file, *options) in TABLES.items():
             out = Path(folder) / name.split()[0].strip(",")
@@ -69,7 +69,7 @@ def audits():
 def repeated():
     """The same command twice, and on one thread and two."""
     file, *options = TABLES["students"]
-    few = ["--sample", "1000", "--chance", "19", "--runs", "5"]
+    few = ["--sample", "1000", "--surrogates", "19", "--restarts", "5"]
     with tempfile.TemporaryDirectory() as folder:
         found = [
             run(Path(folder) / "out", file, *options, *few, "--jobs", jobs)[1]

@@ -22,9 +22,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import paper_data  # noqa: E402
 from leftout import MaxDisparityPartition, chance, disparity, explain  # noqa: E402
-from leftout.explain.items import Items  # noqa: E402
-from leftout.explain.mining import LEFT_OUT, Floors, mine  # noqa: E402
-from leftout.tables.columns import columns_of  # noqa: E402
+from leftout.data.binning import bin_column  # noqa: E402
+from leftout.data.columns import columns_of  # noqa: E402
+from leftout.explain.rules import LEFT_OUT_SIDE, Floors, mine  # noqa: E402
 
 SUPPORT = 0.01
 
@@ -63,12 +63,13 @@ def sums():
     yield "feature scores sum to 100 %", "1e-9", f"{worst_score:.1e}", worst_score <= 1e-9
 
 
-def one_hot(items, columns, group):
-    """What a general miner starts from: a column for each item and one for the group."""
-    rows = {
-        items.condition(item).text: items.condition(item).holds(columns[int(items.column_of[item])])
-        for item in range(len(items))
-    }
+def one_hot(columns, group):
+    """What a general miner starts from: a column for each bin and one for the group."""
+    rows = {}
+    for column in columns:
+        binned = bin_column(column, 5)
+        for condition in map(binned.condition, range(binned.n_bins)):
+            rows[condition.text] = condition.holds(column)
     return pd.DataFrame(rows | {"group": group})
 
 
@@ -131,7 +132,7 @@ def rules_equal():
     for seed in range(50):
         table, group = mixed_table(seed)
         columns = columns_of(table)
-        theirs = apriori_rules(one_hot(Items(columns, 5), columns, group), 0.02)
+        theirs = apriori_rules(one_hot(columns, group), 0.02)
         found = explain.find_rules(
             table, group, min_support=0.02, min_confidence=0.0, group=1, prune=False
         )
@@ -139,7 +140,7 @@ def rules_equal():
     raw, group = raw_and_group("students")
     categorical = paper_data.SOURCES["students"].categories
     columns = columns_of(raw, categorical=categorical)
-    theirs = apriori_rules(one_hot(Items(columns, 5), columns, group), SUPPORT)
+    theirs = apriori_rules(one_hot(columns, group), SUPPORT)
     found = explain.find_rules(
         raw, group, categorical=categorical, min_confidence=0.0, group=1, prune=False
     )
@@ -155,19 +156,19 @@ def rules_equal():
 def rule_speed():
     from mlxtend.frequent_patterns import apriori
 
-    for name, target in (("students", 300), ("diabetes", 30)):
+    for name, target in (("students", 50), ("diabetes", 50)):
         raw, group = raw_and_group(name)
         categorical = paper_data.SOURCES[name].categories
         columns = columns_of(raw, categorical=categorical)
-        items = Items(columns, 5)
-        frame = one_hot(items, columns, group)
+        binned = [bin_column(column, 5) for column in columns]
+        frame = one_hot(columns, group)
         ours, prepared = [], []
         for _ in range(15):
             start = time.perf_counter()
-            found = explain.find_rules(raw, group, categorical=categorical, group=LEFT_OUT)
+            found = explain.find_rules(raw, group, categorical=categorical, group=LEFT_OUT_SIDE)
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
-            mine(items, group[None], Floors(SUPPORT, None), groups=(LEFT_OUT,))
+            mine(binned, group[None], Floors(SUPPORT, None), groups=(LEFT_OUT_SIDE,))
             prepared.append(time.perf_counter() - start)
         theirs = []
         for _ in range(3 if name == "students" else 1):
@@ -284,7 +285,7 @@ def students():
     raw = paper_data.sample("students")
     X = paper_data.encode("students", raw)
     search = MaxDisparityPartition(source.n_components, random_state=0, n_jobs=-1)
-    profile = chance.profile(search, X, chance=99, kinds=["copula"])
+    profile = chance.profile(search, X, n_surrogates=99, kinds=["copula"])
     names = ("International", "(credited)")
     for size, where in ((profile.evidence_size, "at the evidence size"), (250, "at 250 rows")):
         found = MaxDisparityPartition(source.n_components, group_size=size, random_state=0).fit(X)
@@ -315,7 +316,7 @@ def main(table, group):
     raw = pd.DataFrame(values, copy=False)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of imports and compilation
     before = high_water()
-    explain.find_rules(raw, group, group=LEFT_OUT)
+    explain.find_rules(raw, group, group=LEFT_OUT_SIDE)
     print(json.dumps({"extra": (high_water() - before) / values.nbytes}))
 
 

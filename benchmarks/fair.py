@@ -16,9 +16,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 import naive  # noqa: E402
 import paper_data  # noqa: E402
 from leftout import FairPCA, MaxDisparityPartition  # noqa: E402
-from leftout.core.losses import Loss  # noqa: E402
-from leftout.core.moments import build  # noqa: E402
-from leftout.fair import mend  # noqa: E402
+from leftout.fair import solve_fair  # noqa: E402
+from leftout.linalg.losses import Loss  # noqa: E402
+from leftout.linalg.moments import build  # noqa: E402
 
 KNOWN = {2: 0.0221942, 5: 0.0503315, 10: 0.2836284, 15: 0.0080516}
 
@@ -202,7 +202,7 @@ def features():
             average = moments.second[0] / moments.count[0]
             functions = {"full": lambda S=average: np.linalg.eigh(S)}
             for d in (5, 10, 20):
-                functions[f"moments {d}"] = lambda d=d, m=moments: mend(rule, m, d, 1e-9)
+                functions[f"moments {d}"] = lambda d=d, m=moments: solve_fair(rule, m, d, 1e-9)
                 functions[f"fit {d}"] = lambda d=d, X=X, g=groups: FairPCA(d).fit(X, groups=g)
             with threadpool_limits(1):
                 times = interleaved(functions, 20 if n == 200 else 4)

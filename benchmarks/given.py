@@ -33,7 +33,7 @@ def weighed(make, seed):
     order = np.random.default_rng(seed).permutation(len(both))
     here, there = both[order[: len(both) // 2]], both[order[len(both) // 2 :]]
     search = MaxDisparityPartition(representation=PCA(D).fit(there), random_state=seed)
-    found = trust(search, here, runs=0, parts=0)
+    found = trust(search, here, n_restarts=0, parts=0)
     return found.verdict, found.beyond_chance is True
 
 

@@ -12,8 +12,8 @@ from sklearn.decomposition import PCA
 from benchmarks.relations import stored
 from leftout import FairPCA, MaxDisparityPartition, TableEncoder, harm
 from leftout.datasets import load_demo, make_planted
-from leftout.downstream.aims import VARIANTS
-from leftout.running import collected_notes
+from leftout.downstream.outcomes import VARIANTS
+from leftout.running import collected_warnings
 
 TABLES, PLANTED = 300, 50
 
@@ -23,7 +23,7 @@ def encoded(name):
     """A table as numbers without its target, and the target."""
     target = {"demo": "approve", "students_dropout": "Target", "adult": "income"}[name]
     table = load_demo() if name == "demo" else stored(name)
-    with collected_notes():
+    with collected_warnings():
         return TableEncoder().fit_transform(table.drop(columns=target)), table[target]
 
 
@@ -36,7 +36,7 @@ def demo():
         side: [100 * found.at(side, variant).value for variant in VARIANTS]
         for side in (found.group, found.rest)
     }
-    (a, b, c), (d, e, f) = errors.values()
+    (a, b, c, _), (d, e, f, _) = errors.values()
     yield (
         f"demo, worst tenth, logistic, {found.n_components} components: error of the group on all "
         "columns, PCA, Fair PCA",
@@ -163,7 +163,7 @@ def fits():
         X, y = encoded(name)
         group = MaxDisparityPartition(group_size=0.1, random_state=0).fit(X).labels_
         start = time.process_time()
-        with collected_notes():
+        with collected_warnings():
             found = harm(X, y, group)
         took = time.process_time() - start
         yield (

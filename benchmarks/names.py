@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from leftout import group_losses, named_groups
-from leftout.search.cross_fitting import cross_fitted
-from leftout.tables.columns import columns_of
+from leftout.data.columns import columns_of
+from leftout.groups.cross_fitting import cross_fitted
 
 TABLES, FRESH = 100, 1_000_000
 # Tables of each law whose names are chosen by their losses, and fresh rows to judge these by.

@@ -62,7 +62,7 @@ def cancelled(count=None):
         server = Server(Path(folder))
         try:
             for _ in range(count or 5):
-                key = server.begin(server.ready(), chance="999", runs="300")
+                key = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
                 while server.worker() is None or server.state(key)["share"] == 0.0:
                     time.sleep(0.02)
                 worker, begun = server.worker(), time.perf_counter()
@@ -86,7 +86,7 @@ def again(server, key):
 
 def audited(server, key):
     """Seconds from start to end, and seconds of CPU, of one audit."""
-    server.begin(key, chance="19", runs="5")
+    server.begin(key, n_surrogates="19", n_restarts="5")
     start, cpu, worker = time.perf_counter(), 0.0, None
     while server.entry(key)["state"] in ("queued", "running"):
         worker = worker or server.worker()

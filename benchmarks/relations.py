@@ -1,6 +1,6 @@
 """Are leaks, copies and proxies named, and little else? ``tables_planted``, ``tables_as_they_are``.
 
-Everything goes through ``take_in``, as in an audit: what a column is judged to be counts too.
+Everything goes through ``prepare_table``, as in an audit: what a column is judged to be counts too.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 import paper_data
-from leftout.running import collected_notes
-from leftout.tables.intake import take_in
-from leftout.tables.reading import Source
-from leftout.tables.said.reading import Reading
+from leftout.data.preparation import prepare_table
+from leftout.data.reading import Source
+from leftout.running import collected_warnings
+from leftout.settings import Reading
 
 # The target and the sensitive columns of each table, as its documentation has them. The faces have
 # no sensitive column: who is hidden behind sunglasses stands in.
@@ -83,8 +83,8 @@ def stored(name):
 
 def named(table, **options):
     """The relations that an audit would name."""
-    with collected_notes():
-        found = take_in(Source.of(table), Reading(**options), rng=np.random.default_rng(0))
+    with collected_warnings():
+        found = prepare_table(Source.of(table), Reading(**options), rng=np.random.default_rng(0))
     return [*found.leaks, *found.copies, *found.proxies]
 
 

@@ -108,12 +108,12 @@ def _added(a, b):
 
 def measure(folder, name, workers):
     """One audit: CPU time of reading, of the search part and of the whole; peaks of memory."""
-    from leftout.auditing.settings import Settings
-    from leftout.scale import work
-    from leftout.scale.clusters import Dask
-    from leftout.scale.engines import Local
-    from leftout.scale.run import run
-    from leftout.scale.tables import in_parts
+    from leftout.engine import work
+    from leftout.engine.dask_engine import Dask
+    from leftout.engine.engines import Local
+    from leftout.engine.run import run
+    from leftout.engine.tables import in_parts
+    from leftout.settings import Settings
 
     engine = Local() if name == "local" else Dask.here("2GB", workers)
     try:
@@ -130,7 +130,7 @@ def measure(folder, name, workers):
             engine.fold(_bytes_of, parts.chunks, _added)
             readings.append(clock.now() - start)
         marks["read"] = float(np.median(readings))
-        searched = work.Scaled._searched
+        searched = work.ChunkedAudit._searched
 
         def marked(self, *given):
             result = searched(self, *given)
@@ -138,7 +138,7 @@ def measure(folder, name, workers):
             marks["stopped"], marks["passes"] = result.stopped, self.passes.number
             return result
 
-        work.Scaled._searched = marked
+        work.ChunkedAudit._searched = marked
         start, began = clock.now(), time.perf_counter()
         found = run(str(folder), Settings(**ASKED), engine=engine)
         marks["audit"], marks["wall"] = clock.now() - start, time.perf_counter() - began
@@ -240,7 +240,7 @@ def scale_memory():
 def scale_same():
     """Memory, local and dask on the same mixed table."""
     import leftout
-    from leftout.scale.clusters import Dask
+    from leftout.engine.dask_engine import Dask
 
     rows = min(2_000_000, 2 * ROWS)
     with tables(rows, 30) as folder:

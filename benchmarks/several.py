@@ -11,12 +11,11 @@ from threadpoolctl import threadpool_limits
 
 import paper_data
 from leftout import FairPCA, MaxDisparityPartition, datasets, how_many
-from leftout.core.assignment import assign
-from leftout.core.several import Sides
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means
-from leftout.solvers.joint import exchanged, refine
-from leftout.solvers.peeling import peel
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.assignment import assign
+from leftout.linalg.partition import Partition
+from leftout.solvers import Alternating, SolverContext
+from leftout.solvers.multi import exchanged, peel, refine
 from test_assignment import by_seats
 from test_assignment import case as seats
 from test_several import best_of_all, tiny, value_of
@@ -54,14 +53,14 @@ def planted(count=20):
             for seed in range(count):
                 X, labels = datasets.make_planted(*SHAPE, sizes, strength, random_state=seed)
                 found = MaxDisparityPartition(
-                    SHAPE[2], n_groups=g + 1, group_size=sizes, random_state=seed
+                    SHAPE[2], n_groups=g, group_size=sizes, random_state=seed
                 ).fit(X)
                 got.append(jaccards(found.labels_, labels, g))
-                problem = pose(X, SHAPE[2], "excess", "global", 1, None).problem
-                means = Means(rng=np.random.default_rng(seed))
+                problem = build_problem(X, SHAPE[2], "excess", "global", 1, None).problem
+                means = SolverContext(rng=np.random.default_rng(seed))
                 alone.append(jaccards(peel(Alternating(), problem, g, sizes, means), labels, g))
                 known.append(jaccards(likeliest(X, sizes, strength, seed), labels, g))
-                truth = Sides.of(problem, labels.astype(np.int8), g + 1)
+                truth = Partition.of(problem, labels.astype(np.int8), g + 1)
                 end, _ = exchanged(problem, refine(problem, truth), free=False)
                 values.append(
                     [found.disparity_ >= v * (1 - 1e-9) for v in (truth.value, end.value)]
@@ -86,7 +85,7 @@ def tiny_tables(count=100):
     hits, above = 0, 0
     for seed in range(count):
         M, d, sizes = tiny(seed)
-        search = MaxDisparityPartition(d, n_groups=3, group_size=sizes, random_state=seed)
+        search = MaxDisparityPartition(d, n_groups=2, group_size=sizes, random_state=seed)
         best, value = best_of_all(M, d, [sizes]), value_of(M, search.fit(M).labels_, d)
         rounding = 1e-9 * np.square(M - M.mean(axis=0)).sum(axis=1).max()
         hits += value >= best - rounding
@@ -143,7 +142,7 @@ def speed():
             times = []
             for seed in range(5):
                 turn = []
-                for n_groups in (2, 4):
+                for n_groups in (1, 3):
                     search = MaxDisparityPartition(
                         9, n_groups=n_groups, random_state=seed, **options
                     )
@@ -162,7 +161,7 @@ def speed():
 
 def fair():
     M = paper_data.load("students")
-    found = MaxDisparityPartition(9, n_groups=4, group_size=200, random_state=0).fit(M)
+    found = MaxDisparityPartition(9, n_groups=3, group_size=200, random_state=0).fit(M)
     fit = FairPCA(9).fit(M, groups=found.labels_)
     yield (
         "students: Fair PCA of 3 found groups of 200 and the rest, gap of the certificate",
@@ -185,7 +184,7 @@ def faces():
     table = pd.read_csv(paper_data.FOLDER / "cmu_faces_32x30.csv.gz")
     known = ["userid", "pose", "expression", "eyes"]
     X = table.drop(columns=known).to_numpy(dtype=float) / 255.0
-    found = MaxDisparityPartition(0.8, n_groups=4, group_size=0.1, random_state=0).fit(X)
+    found = MaxDisparityPartition(0.8, n_groups=3, group_size=0.1, random_state=0).fit(X)
     said = []
     for label, group in enumerate(found.left_out_groups_, 1):
         links = {name: cramers_v(group.mask, table[name]) for name in known}

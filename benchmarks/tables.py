@@ -18,11 +18,11 @@ import pandas as pd
 import paper_data
 from benchmarks.relations import numbers, recoded, stored
 from leftout import TableEncoder, audit
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import columns_of
+from leftout.data.profiling.column_types import judge
 from leftout.datasets import load_demo
-from leftout.running import collected_notes
-from leftout.tables.cleaning import clean_all
-from leftout.tables.columns import columns_of
-from leftout.tables.judging.kinds import judge
+from leftout.running import collected_warnings
 
 ROOT = Path(__file__).resolve().parents[1]
 # The last commit before kinds of columns were judged.
@@ -38,7 +38,7 @@ def targets():
         "demo": (load_demo(), "approve", None),
     }
     for name, (table, target, sample) in tables.items():
-        few = {"group_size": 0.1, "chance": 0, "runs": 0, "sample": sample}
+        few = {"group_size": 0.1, "n_surrogates": 0, "n_restarts": 0, "sample": sample}
         found = [
             audit(table, target=target, **few),
             audit(table, drop=[target], **few),
@@ -175,7 +175,7 @@ def formats():
     import test_formats
 
     want, same = test_formats.labels_of(test_formats.MIXED), []
-    with tempfile.TemporaryDirectory() as folder, collected_notes():
+    with tempfile.TemporaryDirectory() as folder, collected_warnings():
         for kind, content in test_formats.FILES.items():
             path = test_formats.written(Path(folder), *content)
             found = test_formats.labels_of(test_formats.read_table(path))
@@ -215,8 +215,8 @@ def dictionary():
         said = subprocess.run(
             [
                 sys.executable, "-m", "leftout", "audit", "t.csv", "--dictionary", "book.csv",
-                "--missing", "rev=999", "--chance", "19", "--runs", "2", "--dims", "1", "--size",
-                "40", "--out", "out", "--quiet",
+                "--missing", "rev=999", "--surrogates", "19", "--restarts", "2",
+                "--components", "1", "--size", "40", "--out", "out", "--quiet",
             ],
             check=True, cwd=at, capture_output=True, text=True,
             env=os.environ | {"COLUMNS": "200"},
@@ -285,11 +285,11 @@ def work():
     TableEncoder().fit_transform(table.drop(columns="income"))
 """
 _ROLES = """
-from leftout.tables.columns import names_of
-from leftout.tables.said.declared import Declared
-from leftout.tables.reading import Source
-from leftout.tables.judging.relations import copies, leaks, proxies
-from leftout.tables.judging.sentinels import suspects
+from leftout.data.columns import names_of
+from leftout.data.declarations.declared import Declared
+from leftout.data.reading import Source
+from leftout.data.profiling.relations import copies, leaks, proxies
+from leftout.data.profiling.sentinels import suspects
 def work():
     table = Source.of(path).table
     declared = Declared.of(names_of(table))
@@ -302,9 +302,9 @@ def work():
 """
 _WHOLE = """
 import numpy as np
-from leftout.tables.intake import take_in
-from leftout.tables.reading import Source
-from leftout.tables.said.reading import Reading
+from leftout.data.preparation import take_in
+from leftout.data.reading import Source
+from leftout.settings import Reading
 def work():
     reading = Reading(target="income", sensitive=["sex", "race"])
     take_in(Source.of(path), reading, rng=np.random.default_rng(0))

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 import paper_data
 from benchmarks.kinds import ROWS, D, dummies, gaussian, mixed, planted
 from leftout import MaxDisparityPartition, chance, datasets, trust
-from leftout.evidence.chance import Task, profile_steps
+from leftout.evidence.chance import NullTask, profile_steps
 from leftout.evidence.surrogates import Copula, correlations
 from leftout.running import Steps
 
@@ -25,7 +25,9 @@ SIZES, SURROGATES = 6, 39
 
 def overall_p(make, seed):
     search = MaxDisparityPartition(D, random_state=seed)
-    found = chance.profile(search, make(seed), sizes=SIZES, chance=SURROGATES, kinds=["copula"])
+    found = chance.profile(
+        search, make(seed), sizes=SIZES, n_surrogates=SURROGATES, kinds=["copula"]
+    )
     return found.main.p_value
 
 
@@ -79,7 +81,7 @@ def repeated_p(make, how, seed, copies=True):
     rng = np.random.default_rng(seed)
     counts = often(how, ROWS, rng)
     X = np.repeat(make(seed)[: len(counts)], counts, axis=0)[rng.permutation(counts.sum())]
-    task = Task.of(MaxDisparityPartition(D, random_state=seed), X)
+    task = NullTask.of(MaxDisparityPartition(D, random_state=seed), X)
     if not copies:
         task = replace(task, repeats=None)
     steps = Steps(profile_steps(19, ["copula"]), None)
@@ -128,7 +130,14 @@ def evidence(size, strength, seed):
     X, labels = datasets.make_planted(2000, 30, 5, size, strength, random_state=seed)
     search = MaxDisparityPartition(5, random_state=seed)
     found = trust(
-        search, X, group_size="evidence", chance=19, kinds="copula", runs=0, splits=0, parts=0
+        search,
+        X,
+        group_size="evidence",
+        n_surrogates=19,
+        kinds="copula",
+        n_restarts=0,
+        splits=0,
+        parts=0,
     )
     group = found.partition.labels_
     return found.group_size, np.sum(group & labels) / np.sum(group | labels)
@@ -158,7 +167,7 @@ def real_tables():
     for name, target in {"students": 0.95, "credit": 0.95, "diabetes": 0.8}.items():
         X, d = paper_data.load(name), paper_data.SOURCES[name].n_components
         search = MaxDisparityPartition(d, random_state=0, n_jobs=2)
-        found = trust(search, X, chance=0, splits=0, parts=0)
+        found = trust(search, X, n_surrogates=0, splits=0, parts=0)
         runs, bound = found.stability, found.partition.bound_
         yield (
             f"{name}: mean pairwise Jaccard of {len(runs.labels)} seeds, the worst tenth "
@@ -176,7 +185,7 @@ def interrupted():
     for sent, moments in ((signal.SIGINT, (1.0, 4.0, 8.0, 12.0)), (signal.SIGKILL, (10.0,))):
         for moment in moments:
             with tempfile.TemporaryDirectory() as folder:
-                command = [sys.executable, "-m", "leftout", "demo", "--chance", "500"]
+                command = [sys.executable, "-m", "leftout", "demo", "--surrogates", "500"]
                 running = subprocess.Popen(
                     [*command, "--out", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE
                 )

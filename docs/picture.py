@@ -42,7 +42,7 @@ def evidence():
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for ax, (name, X) in zip(axes, tables.items(), strict=True):
         search = MaxDisparityPartition(5, random_state=0, n_jobs=-1)
-        plots.profile(chance.profile(search, X, chance=39), ax).set_title(name)
+        plots.profile(chance.profile(search, X, n_surrogates=39), ax).set_title(name)
     figure.savefig(GUIDE / "trust.png", dpi=140)
 
 

@@ -24,7 +24,7 @@ def main() -> None:
     table = leftout.datasets.load_demo()
     found = leftout.audit(
         table, target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(),
-        runs=10, n_jobs=-1,
+        n_restarts=10, n_jobs=-1,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         page = found.to_html(Path(folder) / "report.html")

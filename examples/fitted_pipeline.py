@@ -31,8 +31,8 @@ found = leftout.audit(
     pipeline=pipeline,
     target="approve",
     dictionary=leftout.datasets.demo_dictionary(),
-    runs=0,
-    chance=0,
+    n_restarts=0,
+    n_surrogates=0,
 )
 print("What was audited:", found.audited.told)
 print(found.answer.fact)

@@ -20,7 +20,7 @@ tables = {
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, (name, X) in zip(axes, tables.items(), strict=True):
-    found = chance.profile(MaxDisparityPartition(3, random_state=0), X, chance=19)
+    found = chance.profile(MaxDisparityPartition(3, random_state=0), X, n_surrogates=19)
     plots.profile(found, ax).set_title(name)
     print(f"{name}: p = {found.main.p_value:.2f}")
 plt.show()

@@ -7,7 +7,7 @@ Their definition and their algorithm write two formulas, and rows may be centred
 combination gives these numbers?
 
 The table is not part of the package: this example looks for ``students_dropout.csv.gz`` in the
-folder that ``LEFTOUT_DATA`` names. All of the paper again: ``leftout reproduce DATA_DIR``.
+folder that ``LEFTOUT_DATA`` names. All of the paper again: ``make reproduce DATA=DIR``.
 """
 
 import os

@@ -13,10 +13,10 @@ from leftout import MaxDisparityPartition, datasets, how_many, plots
 
 X, planted = datasets.make_planted(700, 12, 3, group_size=[60, 110], random_state=0)
 
-counted = how_many(MaxDisparityPartition(3, random_state=0), X, chance=19)
+counted = how_many(MaxDisparityPartition(3, random_state=0), X, n_surrogates=19)
 print(counted.summary())
 
-found = MaxDisparityPartition(3, n_groups=len(counted.sizes) + 1, group_size=counted.sizes)
+found = MaxDisparityPartition(3, n_groups=len(counted.sizes), group_size=counted.sizes)
 found.set_params(random_state=0).fit(X)
 print(found.sizes_, found.disparities_.round(2))
 

@@ -26,7 +26,9 @@ if not path.exists():
 
 table = pd.read_csv(path).drop(columns="Target").sample(2000, random_state=0)
 X = leftout.TableEncoder().fit_transform(table)
-found = leftout.trust(leftout.MaxDisparityPartition(random_state=0), X, chance=19, runs=3)
+found = leftout.trust(
+    leftout.MaxDisparityPartition(random_state=0), X, n_surrogates=19, n_restarts=3
+)
 
 print(leftout.explain.describe(table, found.partition.labels_))
 print(found.verdict, found.verdict_name)

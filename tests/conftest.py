@@ -89,4 +89,4 @@ def undrawn(monkeypatch):
         draw(Figure().subplots())
         return '<svg viewBox="0 0 1 1"></svg>'
 
-    monkeypatch.setattr(figures, "_svg", blank)
+    monkeypatch.setattr(figures, "svg", blank)

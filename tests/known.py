@@ -13,53 +13,52 @@ import numpy as np
 import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
+from leftout.auditing.algorithms import ComparedSolver
 from leftout.auditing.findings import findings, moved_finding
 from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import harm_findings
-from leftout.auditing.prediction import prediction_finding
+from leftout.auditing.harm import harm_findings, prediction_finding
 from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.readings import OneReading, Readings, readings_finding
-from leftout.auditing.result import Audit, Compared
-from leftout.auditing.settings import Settings
-from leftout.core.distinct import Distinct
-from leftout.core.interval import Interval
-from leftout.downstream.aims import VARIANTS
-from leftout.downstream.comparing import Compared as Predicted
-from leftout.downstream.others import OtherCost, OtherGap
-from leftout.downstream.result import AtDimension, Cost, Figure, Harm
+from leftout.auditing.result import Audit
+from leftout.data.conditions import Condition
+from leftout.data.encoding import ColumnEncoding, Flag
+from leftout.data.files.fetching import File
+from leftout.data.preparation import PreparedTable
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.relations import Relation
+from leftout.data.profiling.sentinels import Suspect
+from leftout.data.reports import ColumnFacts
+from leftout.downstream.other_groups import OtherCost, OtherGap
+from leftout.downstream.outcomes import FAIR, MINIMAX, VARIANTS
+from leftout.downstream.prediction import ComparedPrediction as Predicted
+from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm
+from leftout.evidence.duplicate_rows import Repeats
+from leftout.evidence.evidence_text import Trust
 from leftout.evidence.holdout import HeldOut
-from leftout.evidence.membership import Membership
-from leftout.evidence.parts import Parts
+from leftout.evidence.loss_parts import LossParts
 from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.repeats import Repeats
 from leftout.evidence.stability import DistinctGroup, Stability
-from leftout.evidence.trusting import Trust
+from leftout.evidence.subsample_stability import Membership
 from leftout.explain.alignment import Alignment
 from leftout.explain.explanation import Explanation
-from leftout.explain.returning import ComesBack, Half
+from leftout.explain.replication import HalfReplication, Replication
 from leftout.explain.rules import Frequency
 from leftout.explain.scores import FeatureScores
 from leftout.explain.sentence import Sentence
 from leftout.explain.typical import Typical
 from leftout.explain.what_if import WhatIf
 from leftout.fair.afterwards import Afterwards, Under
+from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA, TradeOffCurve
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.fair.random_groups import RandomGroups
+from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.left_out import LossDecomposition
+from leftout.groups.named_result import NamedGroup, NamedGroups
+from leftout.groups.outcome import Outcome
+from leftout.linalg.distinct import Distinct
+from leftout.linalg.effects import Interval
 from leftout.representation.base import Representation
-from leftout.search.groups import KnownGroup, KnownGroups
-from leftout.search.listing import Name
-from leftout.search.names import NamedGroup, NamedGroups
-from leftout.search.outcome import Outcome
-from leftout.search.why import Why
-from leftout.tables.conditions import Condition
-from leftout.tables.encoding import ColumnEncoding
-from leftout.tables.facts import ColumnFacts
-from leftout.tables.files.fetching import File
-from leftout.tables.flags import Flag
-from leftout.tables.intake import Intake
-from leftout.tables.judging.kinds import Kind
-from leftout.tables.judging.relations import Relation
-from leftout.tables.judging.sentinels import Suspect
+from leftout.settings import Settings
 
 REST, GROUP = 8_743, 1_267
 
@@ -79,7 +78,7 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
     found = Found(3)
     settled = {
         "labels_": np.repeat([0, 1], [rest, group]),
-        "n_groups_": 2,
+        "n_groups_": 1,
         "sizes_": np.array([rest, group]),
         "losses_": np.array(losses),
         "disparity_": losses[1] - losses[0],
@@ -143,7 +142,7 @@ def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
 def parts(losses=(0.207, 0.143, 0.234), p_cloud=0.031, p_values=0.025):
     """Each part, and how the columns age, income and colour share it."""
     shares = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.15, 0.25, 0.6]])
-    return Parts(
+    return LossParts(
         losses=np.array(losses),
         by_feature=shares * np.array(losses)[:, None],
         names=["age", "income", "colour"],
@@ -206,10 +205,10 @@ def returns(p_values=(0.013, 0.037)):
     texts = ("age >= 40", "colour = red or age >= 50")
     figures = ((311, 0.57, 0.083), (287, 0.49, 0.091))
     halves = [
-        Half(sentence=text, rows=rows, loss=loss, random=random, p_value=p)
+        HalfReplication(sentence=text, rows=rows, loss=loss, random=random, p_value=p)
         for text, (rows, loss, random), p in zip(texts, figures, p_values, strict=True)
     ]
-    return ComesBack(halves=halves, permutations=99)
+    return Replication(halves=halves, permutations=99)
 
 
 def sentence(**changed):
@@ -465,9 +464,23 @@ def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **change
             under("MinimaxPCA", 0.339, worst[2], 0.182, 1.086, gain and held[2]),
         ],
         "size": 633, "rows": 5_000, "of_rows": REST + GROUP, "bound": 0.389,
-        "gain": gain and Interval(*gain), "splits": 5 if gain else 0,
+        "gain": gain and Interval(*gain), "splits": 5 if gain else 0, "n_components": 3,
     }  # fmt: skip
     return Afterwards(**settled | changed)
+
+
+def trade_off():
+    """A curve of three trade-offs."""
+    worst, price = np.array([0.64, 0.51, 0.43]), np.array([0.0, 0.011, 0.029])
+    return TradeOffCurve(np.array([0.0, 0.5, 1.0]), worst, price, 2 * worst, worst, worst / 2, [])
+
+
+def minimax():
+    """Two rounds with fractions of dimensions, then two of a projection."""
+    fair = MinimaxPCA(3)
+    rounds = [(0, 0.61, 0.21, 9), (0, 0.47, 0.33, 17), (3, 0.52, 0.34, 23), (3, 0.44, 0.34, 31)]
+    fair.history_ = np.array(rounds, dtype=ROUND_HISTORY)
+    return fair
 
 
 def three_groups():
@@ -513,11 +526,11 @@ def columns():
 
 def kinds():
     return [
-        Kind("age", "number", "73 whole numbers", "number", True, "--drop age"),
-        Kind("income", "code", "9 whole numbers", "number", False, "--categorical income"),
-        Kind("town", "category", "2 values in 9,998 rows", "category", True, "--drop town"),
-        Kind("nr", "identifier", "counts the rows", "nothing", True, "--numeric nr"),
-        Kind("note", "free text", "8,011 values", "nothing", False, "--categorical note"),
+        ColumnType("age", "number", "73 whole numbers", "number", True, "--drop age"),
+        ColumnType("income", "code", "9 whole numbers", "number", False, "--categorical income"),
+        ColumnType("town", "category", "2 values in 9,998 rows", "category", True, "--drop town"),
+        ColumnType("nr", "identifier", "counts the rows", "nothing", True, "--numeric nr"),
+        ColumnType("note", "free text", "8,011 values", "nothing", False, "--categorical note"),
     ]
 
 
@@ -606,7 +619,7 @@ def intake(**changed):
         "X": X,
         "index": None,
     }
-    return Intake(**settled | changed)
+    return PreparedTable(**settled | changed)
 
 
 def repeats(copied=True):
@@ -630,7 +643,7 @@ def readings():
 
 
 def why(cloud=0.217, values=0.137, own=0.3, p_cloud=0.017, p_values=0.23, tables=39):
-    return Why(
+    return LossDecomposition(
         cloud=cloud, values=values, own=own, p_cloud=p_cloud, p_values=p_values, tables=tables
     )  # fmt: skip
 
@@ -660,7 +673,7 @@ def named_group(*conditions, **changed):
             rest=Interval(0.733, 0.703, 0.763),
         ),
         "why": why(),
-        "name": Name((0,), (0,), size, 9.6),
+        "key": ((0, 0),),
     }  # fmt: skip
     return NamedGroup(**settled | changed)
 
@@ -690,7 +703,7 @@ def named(whys=True, **changed):
     settled = {
         "groups": lines if whys else [replace(line, why=None) for line in lines],
         "smallest": 51, "depth": 2, "weight": 0.5, "n_components": 3, "names": 4_321,
-        "complete": True, "left": None, "axes": [],
+        "complete": True, "left": None, "columns": [],
     }  # fmt: skip
     return NamedGroups(**settled | changed)
 
@@ -754,7 +767,7 @@ def around(value, reach=0.01):
 
 
 # errors of left-out group and rest by kind of features; other measures are made of these
-ERRORS = {"left-out group": (0.117, 0.237, 0.157), "rest": (0.093, 0.103, 0.113)}
+ERRORS = {"left-out group": (0.117, 0.237, 0.157, 0.177), "rest": (0.093, 0.103, 0.113, 0.107)}
 GUESSED = {"left-out group": 0.323, "rest": 0.267}
 RATES = {"left-out group": 0.277, "rest": 0.733}
 
@@ -784,7 +797,10 @@ def cost(model="logistic", side="left-out group", extra=None, back=None, rest_ba
         Interval(0.12, 0.097, 0.147), Interval(0.01, -0.003, 0.023),
         extra or Interval(0.11, 0.081, 0.139), back, rest_back, Interval(0.09, 0.067, 0.117),
     ]  # fmt: skip
-    return Cost(model, side, "error", *(_scaled(one, unit) for one in each))
+    *paid, back, rest_back, more = (_scaled(one, unit) for one in each)
+    less = Difference(*(_scaled(one, 0.75) for one in (back, rest_back, more)))
+    returns = {FAIR: Difference(back, rest_back, more), MINIMAX: less}
+    return Cost(model, side, "error", *paid, returns)
 
 
 def _scaled(one, unit):
@@ -835,10 +851,22 @@ def harm(kind="two classes", **changed):
             ),
         ],
         "gain": {v: _scaled(around(0.2 - 0.05 * i), unit) for i, v in enumerate(VARIANTS)},
+        "everybody": {v: _scaled(around(0.11 + 0.03 * i), unit) for i, v in enumerate(VARIANTS)},
         "by_dimension": [],
         "leaks": ["income"],
         "others": [
-            OtherCost("town = Ashford", 2_347, *(_scaled(each, unit) for each in OTHERS)),
+            OtherCost(
+                "worst off under Fair PCA",
+                1_237,
+                *(_scaled(each, 0.9 * unit) for each in OTHERS),
+                errors={v: unit * (0.13 + 0.07 * i) for i, v in enumerate(VARIANTS)},
+            ),
+            OtherCost(
+                "town = Ashford",
+                2_347,
+                *(_scaled(each, unit) for each in OTHERS),
+                errors={v: unit * (0.14 + 0.02 * i) for i, v in enumerate(VARIANTS)},
+            ),
             OtherCost(
                 "sex = f and 1980 <= born < 1990",
                 13,
@@ -902,8 +930,8 @@ def audit(**changed):
         "trust": trust(),
         "stability": stability(),
         "comparison": [
-            Compared("alternating", [4_733, 267], [0.023, 0.817], 0.794, 1.4),
-            Compared("greedy", [4_693, 307], [0.033, 0.797], 0.764, 37.0),
+            ComparedSolver("alternating", [4_733, 267], [0.023, 0.817], 0.794, 1.4),
+            ComparedSolver("greedy", [4_693, 307], [0.033, 0.797], 0.764, 37.0),
         ],
         "explanation": explanation(),
         "mitigation": mitigation(),
@@ -923,7 +951,7 @@ def audit(**changed):
         "scores": np.round(np.linspace(-1.0, 1.0, REST + GROUP), 6),
         "settings": Settings(
             target="paid", positive="yes", prediction="score", sensitive=["sex"],
-            drop=["nr", "id"], n_components=3, min_group_size=0.05, runs=6, chance=39,
+            drop=["nr", "id"], n_components=3, min_group_size=0.05, n_restarts=6, n_surrogates=39,
             random_state=4, rows=1, sample=10_010, missing="review=999",
             dictionary="about/people-words.csv", encoding="target",
             numeric=["age"], command="leftout audit people.csv --target paid=yes --sensitive sex",

@@ -13,8 +13,8 @@ import pandas as pd
 
 from leftout.evidence.stability import Stability, pairwise_jaccard
 from leftout.explain import FeatureScores, Frequency
-from leftout.reproduce.known import STUDENTS
-from leftout.reproduce.measure import (
+from paper.known import STUDENTS
+from paper.measure import (
     DAYTIME,
     FOUND,
     LOW,
@@ -24,7 +24,7 @@ from leftout.reproduce.measure import (
     Sampled,
     Sorted,
 )
-from leftout.reproduce.tables import Sample
+from paper.tables import Sample
 
 FORMULAS = ("paper", "definition")
 STATUSES = ("reproduced", "same direction", "not reproduced", "not run")

@@ -13,24 +13,24 @@ import numpy as np
 import known
 from leftout.auditing.all_findings import count_finding, one_groups_findings
 from leftout.auditing.answer import answer_of
-from leftout.auditing.findings import mended_finding
+from leftout.auditing.findings import mitigation_finding, moved_finding
+from leftout.auditing.group_result import GroupResult, Several
 from leftout.auditing.groups import group_findings
-from leftout.auditing.one_group import GroupAudit, Several
-from leftout.auditing.prediction import Judged
+from leftout.auditing.harm import JudgedPrediction
 from leftout.auditing.reading import table_findings
 from leftout.auditing.result import Audit
-from leftout.core.interval import Interval
-from leftout.downstream.aims import VARIANTS
+from leftout.data.conditions import Condition
+from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure
-from leftout.evidence.counting import HowMany, Peeled
-from leftout.search.one_of import one_of
-from leftout.tables.conditions import Condition
+from leftout.evidence.n_groups import ExtractedGroup, HowMany
+from leftout.groups.fitted import one_vs_rest
+from leftout.linalg.effects import Interval
 
 SIZES = np.array([7_934, 1_267, 809])
 ERRORS = {
-    "left-out group 1": (0.117, 0.237, 0.157),
-    "left-out group 2": (0.109, 0.189, 0.129),
-    "rest": (0.093, 0.103, 0.113),
+    "left-out group 1": (0.117, 0.237, 0.157, 0.167),
+    "left-out group 2": (0.109, 0.189, 0.129, 0.139),
+    "rest": (0.093, 0.103, 0.113, 0.107),
 }
 
 
@@ -43,10 +43,10 @@ class Joint(known.Found):
 
 
 def partition():
-    found = Joint(3, n_groups=3)
+    found = Joint(3, n_groups=2)
     settled = {
         "labels_": np.repeat([0, 1, 2], SIZES),
-        "n_groups_": 3,
+        "n_groups_": 2,
         "sizes_": SIZES,
         "losses_": np.array([0.043, 0.627, 0.409]),
         "disparities_": np.array([0.584, 0.366]),
@@ -82,7 +82,10 @@ def harm():
         found.costs[0],
         cost=Interval(0.08, 0.059, 0.099),
         extra_cost=Interval(0.07, 0.049, 0.089),
-        fair_return=Interval(0.06, 0.039, 0.079),
+        returns={
+            seen: back._replace(group=Interval(0.06, 0.039, 0.079))
+            for seen, back in found.costs[0].returns.items()
+        },
     )
     pairs = [(found.costs[0], found.costs[1]), (second, found.costs[1])]
     names = list(ERRORS)[:2]
@@ -141,11 +144,12 @@ def membership(label, sure):
 
 def trusts(found):
     first = known.trust(
-        partition=one_of(found, 1), group_size=617, chosen="given", p_drawn_in=None,
+        partition=one_vs_rest(found, 1), group_size=617, chosen="given", p_drawn_in=None,
         membership=membership(1, 747), parts=known.parts((0.207, 0.143, 0.234)),
     )  # fmt: skip
     second = known.trust(
-        partition=one_of(found, 2), group_size=617, chosen="given", p_value=0.219, p_cloud=0.039,
+        partition=one_vs_rest(found, 2), group_size=617, chosen="given",
+        p_value=0.219, p_cloud=0.039,
         p_drawn_in=None, held_out=known.held_out(0.289), membership=membership(2, 419),
         parts=known.parts((0.109, 0.219, 0.038), 0.039, 0.219), notes=[],
     )  # fmt: skip
@@ -154,9 +158,9 @@ def trusts(found):
 
 def counted():
     looked = [
-        Peeled(size=1_267, disparity=0.597, chance=0.317, p_value=0.017, tables=39),
-        Peeled(size=809, disparity=0.399, chance=0.219, p_value=0.029, tables=39),
-        Peeled(size=303, disparity=0.203, chance=0.193, p_value=0.43, tables=9),
+        ExtractedGroup(size=1_267, disparity=0.597, chance=0.317, p_value=0.017, tables=39),
+        ExtractedGroup(size=809, disparity=0.399, chance=0.219, p_value=0.029, tables=39),
+        ExtractedGroup(size=303, disparity=0.203, chance=0.193, p_value=0.43, tables=9),
     ]
     return HowMany(looked=looked, kind="copula")
 
@@ -170,19 +174,22 @@ def audit(swapped=False):
         told, weighed = told[::-1], weighed[::-1]
     groups = []
     for label in (1, 2):
-        view, cost = one_of(found, label), paid.of(f"left-out group {label}")
+        view, cost = one_vs_rest(found, label), paid.of(f"left-out group {label}")
         group = found.left_out_groups_[label - 1]
         answer = answer_of(
             group, told[label - 1], mended, trust=weighed[label - 1], harm=cost, sampled=True,
             label=label,
         )  # fmt: skip
-        one = GroupAudit(
+        one = GroupResult(
             label=label, alone=False, partition=view, explanation=told[label - 1], answer=answer,
             trust=weighed[label - 1], harm=cost, prediction=None, findings=[],
         )  # fmt: skip
         groups.append(
-            replace(one, findings=one_groups_findings(one, read["intake"], "", Judged(), ""))
+            replace(
+                one, findings=one_groups_findings(one, read["intake"], "", JudgedPrediction(), "")
+            )
         )
+    after = known.afterwards(n_groups=2)
     whole = known.audit(harm=paid, prediction=None, readings=None)
     scores = np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())])
     names = {name: getattr(whole, name) for name in vars(whole) if name != "answer"}
@@ -194,13 +201,15 @@ def audit(swapped=False):
             "mitigation": mended,
             "explanation": told[0],
             "trust": weighed[0],
+            "afterwards": after,
             "comparison": [],
             "returns": None,
             "scores": scores,
             "several": Several(groups=groups, counted=counted(), chosen="given"),
             "findings": [
                 count_finding(groups, counted(), ""),
-                mended_finding(mended),
+                mitigation_finding(mended),
+                moved_finding(after, "", several=True),
                 *group_findings(whole.named, whole.known, read["intake"], ""),
                 *table_findings(*read.values()),
             ],

@@ -9,8 +9,8 @@ import signal
 import numpy as np
 import pandas as pd
 
-from leftout.scale.engines import Local, Tree, silent
-from leftout.scale.work import run_in_parts
+from leftout.engine.engines import Local, Tree, silent
+from leftout.engine.work import run_in_parts
 
 ASKED = {"target": "ok", "sensitive": ["sex"], "n_components": 3, "quick": True}
 # Rows of the table, and of the sample that is looked at.

@@ -112,15 +112,15 @@ def test_the_same_seed_says_the_same():
     [
         (
             (0.638, 0.717, 0.5742), (0.224, 0.147, 0.301), "MinimaxPCA",
-            "Under Fair PCA others lose 0.717, under MinimaxPCA 0.574: use it.",
+            "Fair PCA lets others lose 0.717, MinimaxPCA 0.574: use it.",
         ),
         (
             (0.638, 0.717, 0.5743), (0.224, 0.147, 0.301), "more components",
-            "Under Fair PCA others lose 0.717: use more components.",
+            "Fair PCA lets others lose 0.717: use more components.",
         ),
         (
             (0.638, 0.717, 0.427), (0.224, -0.001, 0.449), "more components",
-            "Under Fair PCA others lose 0.717: use more components.",
+            "Fair PCA lets others lose 0.717: use more components.",
         ),
         (
             (0.638, 0.5642, 0.5079), (0.224, 0.147, 0.301), "Fair PCA",
@@ -128,7 +128,7 @@ def test_the_same_seed_says_the_same():
         ),
         (
             (0.638, 0.5642, 0.427), None, "MinimaxPCA",
-            "Under Fair PCA others lose 0.564, under MinimaxPCA 0.427: use it.",
+            "Fair PCA lets others lose 0.564, MinimaxPCA 0.427: use it.",
         ),
     ],
 )  # fmt: skip
@@ -151,3 +151,22 @@ def test_every_number_is_told_once():
         "(5 splits); MinimaxPCA gains 22 % (15 to 30). Use MinimaxPCA: it leaves nobody "
         "that a search finds as badly off as either other."
     )
+
+
+def test_several_groups_are_mitigated_together():
+    """Fair PCA is for both; the first has the size that is searched, the larger loss is told."""
+    X, labels = datasets.make_planted(400, 10, 2, [60, 50], random_state=0)
+    after = afterwards(X, labels, 2, splits=2)
+    fair = FairPCA(2).fit(X, groups=labels)
+    shared, mended, _ = after.lines
+    assert (after.n_groups, after.size, after.n_components) == (2, int(np.sum(labels == 1)), 2)
+    assert shared.group_loss == pytest.approx(fair.baseline_losses_[1:].max())
+    losses = getattr(fair, "rank_d_losses_", fair.losses_)
+    assert mended.group_loss == pytest.approx(losses[1:].max())
+    overlap = max(
+        np.sum(mended.worst & (labels == g)) / np.sum(mended.worst | (labels == g)) for g in (1, 2)
+    )
+    assert mended.shared == pytest.approx(overlap) and after.splits == 2
+    assert after.told.startswith("Under PCA the worst off of 2 groups lose ")
+    with pytest.raises(ValueError, match="labels such as"):
+        afterwards(X, np.where(labels == 2, 5, labels), 2)

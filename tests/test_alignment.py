@@ -11,10 +11,10 @@ from scipy import stats
 
 import naive
 from leftout import MaxDisparityPartition, datasets, explain
+from leftout.data.columns import column_of
 from leftout.explain.alignment import holm
-from leftout.search.outcome import without_outcome
-from leftout.tables.columns import column_of
-from test_items import raw_tables
+from leftout.groups.outcome import without_outcome
+from test_binning import raw_tables
 
 
 @given(raw_tables(least=10), st.integers(0, 2**32 - 1))

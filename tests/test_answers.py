@@ -17,16 +17,15 @@ import known
 from leftout.auditing.answer import Answer, covering, headline
 from leftout.auditing.findings import findings, moved_finding
 from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import harm_findings
-from leftout.auditing.prediction import prediction_finding
+from leftout.auditing.harm import harm_findings, prediction_finding
 from leftout.auditing.reading import Blanks, OtherReading, table_findings
 from leftout.cli import terminal
-from leftout.core.interval import Interval
-from leftout.evidence.repeats import find_repeats
-from leftout.evidence.telling import doubts
+from leftout.data.conditions import Condition
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.evidence_text import doubts
 from leftout.files import plain
-from leftout.search.left_out import told_points
-from leftout.tables.conditions import Condition
+from leftout.groups.left_out import describe_points
+from leftout.linalg.effects import Interval
 from test_reading import page_of, same
 
 YES, NO, NOT_APPLICABLE, NOT_RUN = "found", "not found", "not applicable", "not run"
@@ -519,7 +518,7 @@ def test_the_headline_is_the_fact(kept, own, lost):
     ],
 )  # fmt: skip
 def test_points_are_as_fine_as_is_worth_reading(share, text):
-    assert told_points(share) == text
+    assert describe_points(share) == text
 
 
 def names_of(*masks):
@@ -631,7 +630,7 @@ def test_who_they_are_is_told_by_names_or_a_sentence():
 def test_why_names_were_not_tested():
     """More tables do not help where there are too many features for any."""
     untested = names(False)
-    assert answers(**untested)["N001"].detail.endswith("Repeat with chance=99.")
+    assert answers(**untested)["N001"].detail.endswith("Repeat with n_surrogates=99.")
     wide = taken(X=np.zeros((300, 201)))
     (said,) = (one for one in group_findings(untested["named"], None, wide["intake"])[:1])
     assert said.detail.endswith(
@@ -665,7 +664,7 @@ def test_what_it_costs_is_told_of_both_sides():
     usual = known.afterwards().told_brief
     assert paid == (
         "paid = yes: 27.7 % (rest 73.3 %). 3 components mispredict 23.7 % (rest 10.3), all columns "
-        f"11.7 (9.3), Fair PCA 15.7 (11.3). {usual}"
+        f"11.7 (9.3), Fair PCA 15.7 (11.3), MinimaxPCA 17.7 (10.7). {usual}"
     )
 
 
@@ -834,7 +833,7 @@ def test_a_sentence_says_which_of_its_columns_lower_the_loss():
 def test_no_left_out_group_is_called_chance(letter):
     """What comparison tables test is what explains a loss, not whether it is accident."""
     found = known.bare() if letter == "quick" else known.audit(**VERDICTS[letter])
-    asked = re.compile(r"--chance\b|\bchance=")
+    asked = re.compile(r"--surrogates\b|\bn_surrogates=")
     said = [asked.sub("", f"{each.title} {each.detail}") for each in found.findings]
     said += [asked.sub("", text) for name, text in told_everywhere(found).items() if name != "page"]
     assert [text for text in said if re.search(r"chance|accident", text, re.IGNORECASE)] == []

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 import known
 import leftout
-from leftout.asking import asked_by, asking, in_python
 from leftout.auditing.findings import findings
 from leftout.cli import main
 from leftout.cli.common import as_option
-from leftout.running import Steps, in_turn
+from leftout.parameter_label import asked_by, in_python, parameter_label
+from leftout.running import Steps, imap_ordered
 from test_bad_input import CSV, FILES, OPTIONS, QUICK, call, excel
 from test_checks import REFUSALS, fit
 
@@ -36,33 +36,36 @@ OPTION = re.compile(r"(?<!\w)--[a-z]")
 @pytest.mark.parametrize(
     ("given", "python", "option"),
     [
-        (("chance", 99), "chance=99", "--chance 99"),
+        (("n_surrogates", 99), "n_surrogates=99", "--surrogates 99"),
         (("group_size", "evidence"), "group_size='evidence'", "--size evidence"),
         (("group_size",), "group_size", "--size"),
-        (("n_components", 0.8), "n_components=0.8", "--dims 0.8"),
+        (("n_components", 0.8), "n_components=0.8", "--components 0.8"),
         (("min_group_size",), "min_group_size", "--min-size"),
-        (("n_groups", 3), "n_groups=3", "--groups 3"),
+        (("n_groups", 2), "n_groups=2", "--groups 2"),
         (("random_state", 4), "random_state=4", "--seed 4"),
         (("n_jobs", 0), "n_jobs=0", "--jobs 0"),
         (("sensitive", ["A", "B"]), "sensitive=['A', 'B']", "--sensitive A,B"),
         (("positive",), "positive", "--target COL=VALUE"),
         (("positive", "maybe"), "positive='maybe'", "--target COL=maybe"),
         (("groups_col",), "groups_col", "--groups-col"),
-        (("datasets",), "datasets", "--dataset"),
         (("solver", "greddy"), "solver='greddy'", "solver='greddy'"),  # there is no such option
     ],
 )
 def test_words_for_parameters(given, python, option):
-    assert asking(*given) == in_python(*given) == python
+    assert parameter_label(*given) == in_python(*given) == python
     with asked_by(as_option):
-        assert asking(*given) == option
-    assert asking(*given) == python
+        assert parameter_label(*given) == option
+    assert parameter_label(*given) == python
 
 
 def test_tasks_ask_in_the_words_of_their_caller():
     with asked_by(as_option):
-        told = list(in_turn(asking, [("chance", 9), ("runs", 7)], 2, Steps(2, None), ""))
-    assert told == ["--chance 9", "--runs 7"]
+        told = list(
+            imap_ordered(
+                parameter_label, [("n_surrogates", 9), ("n_restarts", 7)], 2, Steps(2, None), ""
+            )
+        )
+    assert told == ["--surrogates 9", "--restarts 7"]
 
 
 @pytest.mark.parametrize("kind", [*FILES, *OPTIONS])
@@ -100,15 +103,15 @@ def test_findings_name_what_to_repeat_with():
 
     here = details()
     for code in ("C001", "C002", "V001"):
-        assert here[code].endswith(" Repeat with chance=99.")
-    assert here["S001"] == "Needs 5 runs, got 0. Repeat with runs=30."
+        assert here[code].endswith(" Repeat with n_surrogates=99.")
+    assert here["S001"] == "Needs 5 runs, got 0. Repeat with n_restarts=30."
     assert here["A001"] == "No column was named as sensitive. Name some: sensitive=['A', 'B']."
     assert here["O001"] == "No target was given. Name one: target='COLUMN'."
     with asked_by(as_option):
         there = details()
     for code in ("C001", "C002", "V001"):
-        assert there[code].endswith(" Repeat with --chance 99.")
-    assert there["S001"] == "Needs 5 runs, got 0. Repeat with --runs 30."
+        assert there[code].endswith(" Repeat with --surrogates 99.")
+    assert there["S001"] == "Needs 5 runs, got 0. Repeat with --restarts 30."
     assert there["A001"] == "No column was named as sensitive. Name some: --sensitive A,B."
     assert there["O001"] == "No target was given. Name one: --target COLUMN."
 
@@ -120,11 +123,11 @@ def test_what_a_command_prints_and_writes_names_options(tmp_path):
     data = (tmp_path / "out" / "audit.json").read_text()
     page = (tmp_path / "out" / "report.html").read_text()
     for text in (data, page):
-        assert "Repeat with --chance 99." in text and "Repeat with --runs 30." in text
+        assert "Repeat with --surrogates 99." in text and "Repeat with --restarts 30." in text
         assert "with --target COL=VALUE." in text
-        assert "chance=99" not in text and "runs=30" not in text
+        assert "n_surrogates=99" not in text and "n_restarts=30" not in text
     assert "with --target COL=VALUE." in " ".join(result.stdout.split())
-    assert asking("chance", 99) == "chance=99"  # nothing of it stays
+    assert parameter_label("n_surrogates", 99) == "n_surrogates=99"  # nothing of it stays
 
 
 def test_fair_names_options(tmp_path):
@@ -132,7 +135,7 @@ def test_fair_names_options(tmp_path):
     (tmp_path / "one.csv").write_text("\n".join(CSV.splitlines()[:2]))
     for options, words in (
         (["t.csv", "--groups-col", "q"], "--groups-col names the column 'q'"),
-        (["t.csv", "--groups-col", "t", "--dims", "99"], "--dims 99 is out of range"),
+        (["t.csv", "--groups-col", "t", "--components", "99"], "--components 99 is out of range"),
         (["t.csv", "--groups-col", "t", "--across", "99"], "--across is not a list"),
         (["one.csv", "--groups-col", "t"], "has one group (yes); at least two groups are needed"),
     ):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from leftout.core.assignment import assign
+from leftout.linalg.assignment import assign
 
 
 def by_seats(values, sizes):

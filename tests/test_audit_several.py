@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,18 +11,19 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import leftout
-from leftout import Refusal, datasets
-from leftout.asking import asked_by
-from leftout.auditing import several_steps
-from leftout.auditing.finding import Sized
-from leftout.auditing.settings import Settings
+from leftout import InputError, datasets
+from leftout.auditing import steps
+from leftout.auditing.group_selection import Sized
+from leftout.auditing.presets import settled
+from leftout.auditing.schema import schema
 from leftout.cli.common import as_option
-from leftout.cli.options import group_sizes, sides
-from leftout.evidence.counting import HowMany, Peeled
-from leftout.running import collected_notes
+from leftout.evidence.n_groups import ExtractedGroup, HowMany
+from leftout.parameter_label import asked_by
+from leftout.running import collected_warnings
+from leftout.settings import Settings
 
-SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
-ASKED = {"target": "paid", "n_components": 2, "n_groups": 3, "group_size": [30, 50]}
+SCHEMA = schema()
+ASKED = {"target": "paid", "n_components": 2, "n_groups": 2, "group_size": [30, 50]}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    few = {"chance": 0, "runs": 0, "sensitive": ["town"], "prediction": "guess"}
+    few = {"n_surrogates": 0, "n_restarts": 0, "sensitive": ["town"], "prediction": "guess"}
     return leftout.audit(table, positive="yes", **ASKED, **few)
 
 
@@ -115,26 +115,27 @@ def work(**asked):
 
 
 PLANS = {
-    "a tenth each": ({"n_groups": 3}, [50, 50], "tenth"),
-    "half is the rest's": ({"n_groups": 9}, [31] * 8, "given"),
-    "one size for all": ({"n_groups": 4, "group_size": 40}, [40, 40, 40], "given"),
-    "a list": ({"n_groups": 3, "group_size": [40, 0.2]}, [40, 100], "given"),
-    "free": ({"n_groups": 3, "group_size": None}, None, "free"),
+    "a tenth each": ({"n_groups": 2}, [50, 50], "tenth"),
+    "half is the rest's": ({"n_groups": 8}, [31] * 8, "given"),
+    "one size for all": ({"n_groups": 3, "group_size": 40}, [40, 40, 40], "given"),
+    "a list": ({"n_groups": 2, "group_size": [40, 0.2]}, [40, 100], "given"),
+    "free": ({"n_groups": 2, "group_size": None}, None, "free"),
 }
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_how_large_groups_are(name):
     asked, sizes, chosen = PLANS[name]
-    plan = several_steps._planned(work(**asked), None)
-    assert (plan.sizes, plan.chosen, plan.n_groups) == (sizes, chosen, asked["n_groups"] - 1)
+    plan = steps._planned(work(**asked), None)
+    assert (plan.sizes, plan.chosen, plan.n_groups) == (sizes, chosen, asked["n_groups"])
 
 
 def counted(*sizes):
     looked = [
-        Peeled(size=size, disparity=0.5, chance=0.3, p_value=0.025, tables=39) for size in sizes
+        ExtractedGroup(size=size, disparity=0.5, chance=0.3, p_value=0.025, tables=39)
+        for size in sizes
     ]
-    looked.append(Peeled(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9))
+    looked.append(ExtractedGroup(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9))
     return HowMany(looked=looked, kind="copula")
 
 
@@ -147,19 +148,19 @@ def counted(*sizes):
 )
 def test_where_one_group_or_none_is_counted(monkeypatch, sizes, size, said):
     """The audit is that of one group, and says why."""
-    monkeypatch.setattr(several_steps, "how_many", lambda *_, **__: counted(*sizes))
+    monkeypatch.setattr(steps, "how_many", lambda *_, **__: counted(*sizes))
     made, given = work(n_groups="auto"), []
     made.audit = lambda *values: given.append(values)
-    with collected_notes() as notes:
-        several_steps.audit_groups(made, notes)
+    with collected_warnings() as notes:
+        steps.audit_groups(made, notes)
     assert given == [(notes, None, None, size)]
     assert any(said in note for note in notes)
 
 
 def test_groups_are_as_many_and_as_large_as_counted(monkeypatch):
-    monkeypatch.setattr(several_steps, "how_many", lambda *_, **__: counted(70, 110))
-    with collected_notes():
-        plan = several_steps._planned(work(n_groups="auto"), None)
+    monkeypatch.setattr(steps, "how_many", lambda *_, **__: counted(70, 110))
+    with collected_warnings():
+        plan = steps._planned(work(n_groups="auto"), None)
     assert (plan.n_groups, plan.sizes, plan.chosen) == (2, [70, 110], "evidence")
 
 
@@ -167,9 +168,12 @@ REFUSED = {
     "preset": ({"preset": "paper"}, "the preset 'paper' is a protocol for one left-out group"),
     "encoding": ({"target": "paid", "encoding": "target"}, "looked at for one left-out group only"),
     "evidence": ({"group_size": "evidence"}, "which sizes one left-out group"),
-    "many": ({"n_groups": 11}, "up to 9 left-out groups and the rest"),
-    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --chance 19 comparison"),
-    "few tables": ({"n_groups": "auto", "chance": 18}, "counts groups by --chance 19 comparison"),
+    "many": ({"n_groups": 10}, "up to 9 left-out groups and the rest"),
+    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --surrogates 19 comparison"),
+    "few tables": (
+        {"n_groups": "auto", "n_surrogates": 18},
+        "counts groups by --surrogates 19 comparison",
+    ),
     "list": ({"n_groups": "auto", "group_size": [10, 20]}, "is a list, one size for each"),
 }
 
@@ -177,23 +181,13 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_made_for_one_group_is_refused(name):
     asked, why = REFUSED[name]
-    with asked_by(as_option), pytest.raises(Refusal, match="--groups") as error:
-        Settings(**{"n_groups": 3} | asked).settled()
+    with asked_by(as_option), pytest.raises(InputError, match="--groups") as error:
+        settled(Settings(**{"n_groups": 2} | asked))
     assert why in str(error.value)
 
 
 def test_tables_in_parts_are_searched_for_one_group(tmp_path, table):
     for place in range(2):
         table.to_csv(tmp_path / f"{place}.csv", index=False)
-    with pytest.raises(Refusal, match="passed over in parts is searched for one left-out group"):
-        leftout.audit(str(tmp_path / "*.csv"), engine="local", n_groups=3)
-
-
-def test_sizes_and_sides_of_the_command_line():
-    assert (sides("3"), sides(" auto "), sides("2")) == (3, "auto", 2)
-    assert group_sizes("150,20%") == [150, 0.2] and group_sizes("evidence") == "evidence"
-    for text in ("1", "x", "2.5", ""):
-        with pytest.raises(Refusal, match="neither a number of groups from 2"):
-            sides(text)
-    with pytest.raises(Refusal, match="--size x is neither"):
-        group_sizes("150,x")
+    with pytest.raises(InputError, match="passed over in parts is searched for one left-out group"):
+        leftout.audit(str(tmp_path / "*.csv"), engine="local", n_groups=2)

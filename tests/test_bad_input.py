@@ -95,22 +95,22 @@ OPTIONS = {
     ),
     "an unknown sensitive column": (["--sensitive", "age"], "--sensitive names the column 'age'"),
     "an unknown categorical column": (["--categorical", "D"], "Did you mean 'd'"),
-    "too many components": (["--dims", "99"], "--dims 99 is out of range"),
-    "no components": (["--dims", "0"], "--dims 0 is out of range"),
-    "components in words": (["--dims", "many"], "--dims many is neither"),
-    "a share above one": (["--dims", "1.5"], "--dims 1.5 is neither"),
+    "too many components": (["--components", "99"], "--components 99 is out of range"),
+    "no components": (["--components", "0"], "--components 0 is out of range"),
+    "components in words": (["--components", "many"], "--components cannot be 'many': give"),
+    "a share above one": (["--components", "1.5"], "--components cannot be '1.5': give"),
     "a minimum that is too large": (["--min-size", "60"], "groups of at least 60 rows need 120"),
-    "a minimum of nothing": (["--min-size", "0"], "--min-size 0 is neither"),
+    "a minimum of nothing": (["--min-size", "0"], "--min-size cannot be '0': give"),
     "a size that is too large": (["--size", "80"], "asks for 80 of 80 rows"),
     "a size below the minimum": (["--size", "5", "--min-size", "10"], "side needs at least 10"),
-    "a size in words": (["--size", "big"], "--size big is neither"),
-    "a size of 150 %": (["--size", "150%"], "--size 150% is neither"),
-    "a group too many": (["--groups", "12"], "up to 9 left-out.*--groups 10 or less"),
+    "a size in words": (["--size", "big"], "--size cannot be 'big': give"),
+    "a size of 150 %": (["--size", "150%"], "--size cannot be '150%': give"),
+    "a group too many": (["--groups", "10"], "up to 9 left-out.*--groups 9 or less"),
     "as many as there are, in haste": (["--groups", "auto", "--quick"], "--groups auto counts"),
-    "evidence without tables": (["--size", "evidence", "--chance", "0"], "none were asked for"),
-    "evidence in haste": (["--size", "evidence", "--quick"], "none were asked for. Give --chance"),
-    "chance below zero": (["--chance", "-1"], "Invalid value for '--chance'"),
-    "runs below zero": (["--runs", "-1"], "Invalid value for '--runs'"),
+    "evidence without tables": (["--size", "evidence", "--surrogates", "0"], "none were asked for"),
+    "evidence in haste": (["--size", "evidence", "--quick"], "asked for. Give --surrogates"),
+    "chance below zero": (["--surrogates", "-1"], "Invalid value for '--surrogates'"),
+    "runs below zero": (["--restarts", "-1"], "Invalid value for '--restarts'"),
     "an unknown preset": (["--preset", "papr"], "Invalid value for '--preset'"),
     "a sample of nothing": (["--sample", "0"], "Invalid value for '--sample'"),
     "a sample of few rows": (["--sample", "9"], "Found 9 rows"),
@@ -171,7 +171,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
     refused(call(tmp_path / "out", tmp_path / "t.csv"), "cannot be read", tmp_path / "out")
 
 
-QUICK = ["--chance", "0", "--runs", "0", "--size", "20", "--quiet"]
+QUICK = ["--surrogates", "0", "--restarts", "0", "--size", "20", "--quiet"]
 
 
 def test_folders_that_cannot_be_written_to(tmp_path):

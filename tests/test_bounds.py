@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import naive
 import tolerances
 from leftout import MaxDisparityPartition
-from leftout.core import bounds
-from leftout.core.bounds import certified_bound
-from leftout.core.losses import CENTERINGS, LOSSES
-from leftout.search.pose import pose
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg import bounds
+from leftout.linalg.bounds import certified_bound
+from leftout.linalg.losses import CENTERINGS, LOSSES
 
 
 def top(matrix, d):
@@ -56,7 +56,7 @@ def test_never_below_the_enumerated_optimum(loss, centering, seed):
     d = 1 + seed % 3
     rounding = tolerances.of_rows(naive.seen_by_pca(X, centering), d)
     for size in range(d + 1, 10 - d):
-        problem = pose(X, d, loss, centering, d + 1, None).problem
+        problem = build_problem(X, d, loss, centering, d + 1, None).problem
         best = naive.best_of_all_partitions(X, d, 1, size, loss, centering)
         assert certified_bound(problem, size) >= best - rounding
 
@@ -66,7 +66,7 @@ def test_never_below_the_enumerated_optimum(loss, centering, seed):
 def test_never_below_when_few_rows_may_be_touched(monkeypatch, seed, limit):
     monkeypatch.setattr(bounds, "_VALUES", limit)
     X = table(seed)
-    problem = pose(X, 2, "excess", "global", 1, None).problem
+    problem = build_problem(X, 2, "excess", "global", 1, None).problem
     rounding = tolerances.of_rows(naive.seen_by_pca(X, "global"), 2)
     for size in (3, 5):
         best = naive.best_of_all_partitions(X, 2, 1, size)
@@ -75,7 +75,7 @@ def test_never_below_when_few_rows_may_be_touched(monkeypatch, seed, limit):
 
 def test_answers_to_the_formula(mixed):
     """The compact evaluation is the theorem's formula, for the weights it chooses."""
-    problem = pose(mixed, 3, "excess", "global", 40, None).problem
+    problem = build_problem(mixed, 3, "excess", "global", 40, None).problem
     X, k = problem.rows(), 40
     order = problem.by_reach
     ceiling = bounds.Ceiling(X=X[order], r=problem.reach[order], size=k, d=3)
@@ -92,11 +92,11 @@ def test_answers_to_the_formula(mixed):
 def test_tighter_than_the_mean_residual(students):
     for size in (180, 500, 1000):
         found = MaxDisparityPartition(9, group_size=size, random_state=0).fit(students)
-        problem = pose(students, 9, "excess", "global", 180, None).problem
+        problem = build_problem(students, 9, "excess", "global", 180, None).problem
         assert found.disparity_ < found.bound_ < 0.8 * problem.bound(size)
 
 
 def test_exact_where_one_direction_is_dropped():
     X = np.tile(np.diag([3.0, 2.0, 1.0]), (20, 1))  # the rows (0, 2, 0) lose 4 each
-    problem = pose(X, 1, "excess", "none", 5, None).problem
+    problem = build_problem(X, 1, "excess", "none", 5, None).problem
     assert certified_bound(problem, 20) == pytest.approx(4.0, rel=1e-9)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout.core.bounds import certified_bound
-from leftout.core.ceilings import exceeding
-from leftout.core.losses import Loss
-from leftout.core.passes import InMemory
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.bounds import certified_bound
+from leftout.linalg.losses import Loss
+from leftout.linalg.passes import InMemory
+from leftout.linalg.streaming_bound import exceeding
+from leftout.solvers import Alternating, SolverContext
 from leftout.solvers.base import silent
 
 
@@ -25,7 +25,7 @@ def posed_table(seed, m=3000, n=12, d=3, loss="excess"):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((m, n)) * np.linspace(2.0, 0.3, n) + rng.random(n)
     X[: m // 20] += 2.0 * rng.standard_normal((m // 20, 3)) @ rng.standard_normal((3, n))
-    return X, pose(X, d, loss, "global", 1, None)
+    return X, build_problem(X, d, loss, "global", 1, None)
 
 
 @settings(max_examples=25)
@@ -35,7 +35,7 @@ def test_no_group_exceeds_it_whatever_the_sample(seed, size, some):
     V, mean = posed.problem.V, posed.table.mean
     sample = X[np.sort(np.random.default_rng(seed).choice(len(X), some, replace=False))]
     bound = ceiling_of(InMemory(X), sample, Loss.named("excess", "global"), V, mean, size)
-    means = Means(rng=np.random.default_rng(0), n_jobs=1, tell=silent)
+    means = SolverContext(rng=np.random.default_rng(0), n_jobs=1, tell=silent)
     found = Alternating(n_starts=2).maximise(posed.resized(1, size).problem, means)
     losses, _ = posed.problem.losses(found.labels)
     assert bound >= (losses[1] - losses[0]) * (1 - 1e-12)

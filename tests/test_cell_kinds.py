@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from leftout import audit
 from leftout.checks import is_missing
-from leftout.tables.cleaning import clean
-from leftout.tables.columns import column_of, columns_of, natural
-from leftout.tables.reading import read_table
+from leftout.data.cleaning import clean
+from leftout.data.columns import column_of, columns_of, natural
+from leftout.data.reading import read_table
 
 UTC = dt.UTC
 TOKYO = dt.timezone(dt.timedelta(hours=9))
@@ -217,7 +217,7 @@ def test_what_is_dropped_may_hold_anything(tmp_path):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc"))
     table["x"] = [[i] for i in range(80)]
     table.to_parquet(tmp_path / "t.parquet")
-    quick = {"group_size": 20, "chance": 0, "runs": 0}
+    quick = {"group_size": 20, "n_surrogates": 0, "n_restarts": 0}
     with pytest.raises(ValueError, match="The column 'x' holds lists"):
         audit(tmp_path / "t.parquet", **quick)
     assert audit(tmp_path / "t.parquet", drop="x", **quick).intake.dropped == {"x": "asked for"}

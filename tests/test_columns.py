@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leftout.tables.cleaning import clean
-from leftout.tables.columns import column_of, columns_of, find, names_of, tabulate
-from leftout.wording import shortest, shown, unambiguous
+from leftout.data.cleaning import clean
+from leftout.data.columns import column_of, columns_of, find, names_of, value_counts
+from leftout.text import shortest, shown, unambiguous
 
 CELLS = {
     "age": [18, 40, None, 65],
@@ -124,7 +124,7 @@ def test_one_column_from_a_series():
     )
 )
 def test_tabulate_is_unique(values):
-    distinct, counts, codes = tabulate(values)
+    distinct, counts, codes = value_counts(values)
     known = values[~np.isnan(values)]
     want, inverse, times = np.unique(known, return_inverse=True, return_counts=True)
     assert np.array_equal(distinct, want) and np.array_equal(counts, times)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import naive
 from leftout import group_losses
-from leftout.search.cross_fitting import _between, _freedom, cross_fitted, influences
+from leftout.groups.cross_fitting import _between, _freedom, cross_fitted, influences
 
 
 class Folds:

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leftout
-from leftout.checks import Refusal
-from leftout.running import collected_notes
-from leftout.tables.cleaning import clean
-from leftout.tables.columns import column_of, columns_of
-from leftout.tables.conditions import Condition
-from leftout.tables.encoding import Plan
-from leftout.tables.judging.kinds import judge
-from leftout.tables.said.dictionary import Dictionary
-from leftout.tables.targets import as_numbers
+from leftout.data.cleaning import clean
+from leftout.data.columns import column_of, columns_of
+from leftout.data.conditions import Condition
+from leftout.data.declarations.dictionary import Dictionary
+from leftout.data.encoding import ColumnEncoder
+from leftout.data.profiling.column_types import judge
+from leftout.data.roles import as_numbers
+from leftout.errors import InputError
+from leftout.running import collected_warnings
 
 SEX = {"sex": {"kind": "code", "label": "sex at birth", "values": {"1": "m", "2": "f"}},
        "age": {"label": "age, years"}, "note": {"note": "as told"}}  # fmt: skip
@@ -156,7 +156,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given_", "text"), REFUSED.values(), ids=REFUSED)
 def test_refusals(given_, text):
-    with pytest.raises(Refusal, match=text):
+    with pytest.raises(InputError, match=text):
         Dictionary.of(given_)
 
 
@@ -179,24 +179,26 @@ BAD = {
 @pytest.mark.parametrize(("name", "content", "text"), BAD.values(), ids=BAD)
 def test_files_that_are_refused(name, content, text, tmp_path):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(Refusal, match=text):
+    with pytest.raises(InputError, match=text):
         Dictionary.of(tmp_path / name)
 
 
 @pytest.mark.parametrize("path", ["nowhere.csv", "a\0b.csv", ".", "x" * 5000])
 def test_paths_that_are_none(path):
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         Dictionary.of(path)
 
 
 def test_names_that_the_table_does_not_have():
-    with pytest.raises(Refusal, match="The dictionary names the column 'sex'.*Did you mean 'Sex'"):
+    with pytest.raises(
+        InputError, match="The dictionary names the column 'sex'.*Did you mean 'Sex'"
+    ):
         Dictionary.of(SEX).checked(["Sex", "age", "note"])
     assert Dictionary.of({7: "seven"}).checked([6, 7]).label("7") == "seven"
 
 
 def test_fields_that_are_not_used_are_noted():
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         Dictionary.of([{"column": "a", "label": "x", "source": "y", "unit": "z"}])
     assert notes == [
         "The dictionary's 'source' and 'unit' are not used; what is: column, kind, label, values, "
@@ -245,7 +247,7 @@ def naive_label(text, values):
 def test_labels_against_one_cell_at_a_time(cells, values):
     try:
         column = applied(cells, values)
-    except Refusal:
+    except InputError:
         return
     before = clean(column_of(pd.Series(cells), "a"))
     texts = [None if gap else before.show(v) if before.categories is None else before.categories[v]
@@ -258,7 +260,7 @@ def test_twice_is_once_and_raw_is_clean(cells, values, kind):
     known = {"a": {"values": values} | ({"kind": kind} if kind else {})}
     try:
         dictionary = Dictionary.of(known)
-    except Refusal:
+    except InputError:
         return
     raw = column_of(pd.Series(cells), "a")
     learned = dictionary.apply(clean(raw))
@@ -270,7 +272,7 @@ def test_twice_is_once_and_raw_is_clean(cells, values, kind):
         assert np.array_equal(column.values, learned.values)
         assert (column.levels is None) == (learned.levels is None)
         assert column.levels is None or np.array_equal(column.levels, learned.levels)
-    plan = Plan.of(learned, judge([learned])[0])
+    plan = ColumnEncoder.of(learned, judge([learned])[0])
     if plan.becomes is not None:
         again, once = plan.becomes.read(dictionary.apply(raw)), plan.becomes.read(learned)
         assert np.array_equal(again.values, once.values)
@@ -286,7 +288,7 @@ def test_any_text_is_read_or_refused(text, other):
     ):
         try:
             dictionary = Dictionary.of(given_)
-        except Refusal:
+        except InputError:
             continue
         once = dictionary.apply(column_of(pd.Series([text, other, "1"]), "a"))
         again = dictionary.apply(once)
@@ -299,9 +301,9 @@ def test_any_file_is_read_or_refused(tmp_path_factory, content, name):
     for start in (b"", b"column,label\n", b'[{"column": '):
         path.write_bytes(start + content)
         try:
-            with collected_notes():
+            with collected_warnings():
                 Dictionary.of(path)
-        except Refusal:
+        except InputError:
             continue
 
 
@@ -326,11 +328,11 @@ def test_labels_stay_what_they_are():
 def test_new_rows_may_hold_further_values():
     dictionary = Dictionary.of({"a": {"values": {1: "yes", 0: "no"}}})
     learned = dictionary.apply(column_of([0.0, 1.0, 1.0], "a"))
-    plan = Plan.of(learned, judge([learned])[0])
+    plan = ColumnEncoder.of(learned, judge([learned])[0])
     assert plan.told.how == "no is 0, yes is 1"
     new = dictionary.apply(column_of([1.0, 0.0, 2.0, 1.0], "a"))
     assert plan.becomes.read(new).values[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0]
-    plan = Plan.of(new, judge([new])[0])
+    plan = ColumnEncoder.of(new, judge([new])[0])
     two = plan.becomes.read(dictionary.apply(column_of([1.0, 0.0], "a"))).values
     assert np.array_equal(two, plan.becomes.read(new).values[:2])
 
@@ -369,7 +371,7 @@ def test_a_label_that_looks_like_a_gap_is_none():
     learned = dictionary.apply(clean(raw))
     assert words(learned) == ["None (n)", "some", None, "None (n)"]
     assert dictionary == Dictionary.of(dictionary.to_dict())
-    plan = Plan.of(learned, judge([learned])[0])
+    plan = ColumnEncoder.of(learned, judge([learned])[0])
     again = plan.becomes.read(dictionary.apply(raw))
     assert np.array_equal(again.values, plan.becomes.read(learned).values)
     assert again.missing.tolist() == [False, False, True, False]

@@ -61,7 +61,7 @@ def test_every_public_name_has_a_page():
 def test_the_interface_is_public():
     promised = {
         "Audit", "FairPCA", "Harm", "KnownGroups", "MaxDisparityPartition", "MinimaxPCA",
-        "NamedGroups", "Refusal", "TableEncoder", "audit", "disparity", "group_losses", "harm",
+        "NamedGroups", "InputError", "TableEncoder", "audit", "disparity", "group_losses", "harm",
         "known_groups", "named_groups", "datasets.load_demo", "datasets.make_planted",
         "solvers.Alternating", "solvers.Annealing", "solvers.Greedy", "solvers.Sorting",
     }  # fmt: skip

@@ -13,11 +13,11 @@ import cells
 import known
 import known_paper
 from leftout import MaxDisparityPartition, plots, report
-from leftout.auditing.drawn import figures_of
+from leftout.auditing.figures import figures_of
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
-from leftout.reproduce import drawings as drawings_of
-from leftout.reproduce.measure import DAYTIME, FORMULAS, FOUND, LOW
+from paper import drawings as drawings_of
+from paper.measure import DAYTIME, FORMULAS, FOUND, LOW
 from test_reading import nothing, same
 
 
@@ -42,6 +42,10 @@ def figures():
     yield "epochs", plots.epochs, (swept,), {}
     yield "mitigation", plots.mitigation, (known.mitigation(),), {}
     yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}
+    after = [known.afterwards(n_components=d, bound=0.4 - 0.01 * d) for d in (4, 2)]
+    yield "worst by dimension", plots.worst_by_dimension, (after,), {}
+    yield "trade-off", plots.trade_off, (known.trade_off(),), {}
+    yield "rounds", plots.rounds, (known.minimax(),), {}
     yield "features", plots.disparity_by_feature, (told,), {"top": 4}
     yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
     yield "scores", plots.feature_scores, (told,), {"top": 3}

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout import Refusal
-from leftout.scale import state as states
-from leftout.scale.engines import Local, Tree, in_order, runs
-from leftout.scale.state import Passes, State
+from leftout import InputError
+from leftout.engine import state as states
+from leftout.engine.engines import Engine, Local, Tree, runs
+from leftout.engine.state import Passes, PassState
 
 FILES = {"a.parquet": "12 bytes", "b.parquet": "30 bytes"}
 
@@ -49,7 +49,12 @@ def test_runs_are_branches_of_the_tree(n, most):
 
 @given(st.permutations(range(9)))
 def test_a_stream_is_in_order(order):
-    assert list(in_order((place, -place) for place in order)) == [-p for p in range(9)]
+    class Late(Engine):
+        def results(self, task, runs, tell):
+            yield from ((place, task(runs[place])) for place in order)
+
+    assert list(Late().stream(abs, [-p for p in range(9)])) == list(range(9))
+    assert Late().fold(str, range(9), written) == naive_tree(range(9))
 
 
 def test_local_tells_how_far_it_is():
@@ -60,7 +65,7 @@ def test_local_tells_how_far_it_is():
 
 
 def passes(folder, calls, files=FILES, rest="settings"):
-    state = State(folder, files, {"settings": rest})
+    state = PassState(folder, files, {"settings": rest})
 
     def function(item):
         calls.append(item)
@@ -92,8 +97,8 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
 def test_a_file_that_changed_in_between_is_refused(tmp_path):
     folder = tmp_path / ".unfinished"
     passes(folder, [])[1]([1, 2])
-    with pytest.raises(Refusal, match=r"'b.parquet' has changed since .* remove '.*unfinished'"):
-        State(folder, FILES | {"b.parquet": "31 bytes"}, {"settings": "settings"})
+    with pytest.raises(InputError, match=r"'b.parquet' has changed since .* remove '.*unfinished'"):
+        PassState(folder, FILES | {"b.parquet": "31 bytes"}, {"settings": "settings"})
     assert folder.exists()
 
 
@@ -108,7 +113,7 @@ def test_what_others_may_have_written_is_not_read(tmp_path):
     folder = tmp_path / ".unfinished"
     passes(folder, [])[1]([1, 2])
     folder.chmod(0o777)
-    with pytest.raises(Refusal, match="not a folder that only you can write to"):
+    with pytest.raises(InputError, match="not a folder that only you can write to"):
         passes(folder, [])
 
 
@@ -131,6 +136,8 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_written(tmp_path, monkeypa
         return whole(path, content)
 
     monkeypatch.setattr(states, "write_whole", full)
-    with pytest.raises(Refusal, match=r"cannot be kept in '.*unfinished': No space left on device"):
+    with pytest.raises(
+        InputError, match=r"cannot be kept in '.*unfinished': No space left on device"
+    ):
         passes(folder, [])[1]([1, 2], [3, 4])
     assert sorted(path.name for path in folder.iterdir()) == ["0001.npz", "begun.json"]

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from leftout.auditing.run import run
-from leftout.auditing.settings import Settings
 from leftout.cli import main
+from leftout.settings import Settings
 from test_audit import planted_table
 
-FEW = ("--dims", "3", "--chance", "3", "--runs", "2")
+FEW = ("--components", "3", "--surrogates", "3", "--restarts", "2")
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def file(tmp_path):
 
 def test_each_part_is_told_when_it_is_there():
     told = []
-    settings = Settings(target="paid", n_components=3, chance=3, runs=2)
+    settings = Settings(target="paid", n_components=3, n_surrogates=3, n_restarts=2)
     whole = run(planted_table(), settings, partial=told.append)
     have = [(found.named, found.harm, found.trust) for found in told]
     assert [[part is not None for part in parts] for parts in have] == [

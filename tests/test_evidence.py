@@ -10,19 +10,18 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition, datasets, trust
+from leftout.evidence.evidence_text import Trust, doubts
 from leftout.evidence.holdout import HeldOut
-from leftout.evidence.membership import Membership
-from leftout.evidence.parts import Parts
+from leftout.evidence.loss_parts import LossParts
 from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.telling import doubts
-from leftout.evidence.trusting import Trust
+from leftout.evidence.subsample_stability import Membership
 from leftout.explain import disparity_by_feature
 from leftout.files import write_whole
-from leftout.search.sizes import worst_tenth
+from leftout.groups.sizes import worst_tenth
 from leftout.solvers import Alternating
 
-QUICK = {"chance": 19, "runs": 3, "splits": 3, "parts": 4}
-ALONE = {"runs": 0, "splits": 0, "parts": 0}
+QUICK = {"n_surrogates": 19, "n_restarts": 3, "splits": 3, "parts": 4}
+ALONE = {"n_restarts": 0, "splits": 0, "parts": 0}
 
 
 def search(**options):
@@ -100,13 +99,13 @@ def test_a_size_that_is_asked_for(planted):
     assert found.group_size == 70 == found.partition.sizes_[1] and found.chosen == "given"
     assert 70 in found.profile.sizes and found.profile.main.sizes.tolist() == [35, 70, 150]
     assert "70 of 300 rows, the size asked for" in found.summary() and estimator.group_size == 7
-    assert trust(search(group_size=50), planted[0], chance=0, **ALONE).group_size == 50
-    assert trust(search(), planted[0], group_size=0.2, chance=0, **ALONE).group_size == 60
+    assert trust(search(group_size=50), planted[0], n_surrogates=0, **ALONE).group_size == 50
+    assert trust(search(), planted[0], group_size=0.2, n_surrogates=0, **ALONE).group_size == 60
 
 
 def test_a_group_that_was_found_already(planted):
     found = search(group_size=30).fit(planted[0])
-    assert trust(search(), planted[0], chance=0, found=found, **ALONE).partition is found
+    assert trust(search(), planted[0], n_surrogates=0, found=found, **ALONE).partition is found
 
 
 @pytest.mark.parametrize(
@@ -124,14 +123,14 @@ def test_the_worst_tenth(smallest, rows, d, size):
 def test_a_default_minimum_is_not_that_of_a_given_size(planted):
     """Twenty rows are fewer than five for each column, a minimum that nobody asked for."""
     X = planted[0][:90]
-    assert trust(search(), X, chance=2, **ALONE).group_size == 20
+    assert trust(search(), X, n_surrogates=2, **ALONE).group_size == 20
     with pytest.warns(UserWarning, match="using 22"):
-        trust(search(), X, group_size="evidence", sizes=2, chance=2, **ALONE)
+        trust(search(), X, group_size="evidence", sizes=2, n_surrogates=2, **ALONE)
 
 
 def test_the_smallest_group_may_be_half(planted):
     """The sizes of the picture are then those of comparison tables."""
-    found = trust(search(min_group_size=150), planted[0], chance=3, **ALONE)
+    found = trust(search(min_group_size=150), planted[0], n_surrogates=3, **ALONE)
     assert found.group_size == 150 and found.to_dict()["evidence_range"] is None
     assert "150 of 300 rows, more than a tenth, since a group needs as many." in found.summary()
 
@@ -190,7 +189,7 @@ def test_as_plain_data(real, tmp_path):
 
 
 def test_what_is_left_out_is_said(planted):
-    found = trust(search(), planted[0], chance=0, **ALONE)
+    found = trust(search(), planted[0], n_surrogates=0, **ALONE)
     assert found.p_value is found.p_cloud is found.beyond_chance is found.verdict is None
     assert found.held_out is found.membership is found.stability is found.parts is None
     assert found.cross_fitted is found.by_chance is found.verdict_name is None
@@ -208,13 +207,13 @@ def test_what_is_left_out_is_said(planted):
 
 
 def test_halves_that_were_not_searched_say_nothing(planted):
-    found = trust(search(), planted[0], chance=19, **ALONE)
+    found = trust(search(), planted[0], n_surrogates=19, **ALONE)
     assert found.beyond_chance is True and found.verdict is None
     assert "halves of the table point" not in found.summary()
 
 
 def test_few_tables_cannot_tell(planted):
-    found = trust(search(), planted[0], chance=5, **ALONE | {"splits": 1})
+    found = trust(search(), planted[0], n_surrogates=5, **ALONE | {"splits": 1})
     assert found.p_value == found.p_cloud == 1 / 6
     assert found.beyond_chance is None and found.verdict is None
     assert found.parts.total == pytest.approx(found.searched)  # these need no test
@@ -223,7 +222,7 @@ def test_few_tables_cannot_tell(planted):
 
 
 def test_one_kind_of_tables(planted):
-    found = trust(search(), planted[0], kinds="gaussian", **ALONE | {"chance": 19})
+    found = trust(search(), planted[0], kinds="gaussian", **ALONE | {"n_surrogates": 19})
     assert found.p_value is None and found.p_cloud == 0.05 and found.parts is None
     assert found.verdict is None and found.by_chance is None
     found = trust(search(), planted[0], kinds="copula", **QUICK)
@@ -233,7 +232,7 @@ def test_one_kind_of_tables(planted):
 def test_what_cannot_be_judged_is_said():
     X = np.random.default_rng(0).standard_normal((31, 20))
     estimator = MaxDisparityPartition(17, min_group_size=5, random_state=0)
-    found = trust(estimator, X, chance=4, kinds="gaussian", runs=2, splits=2, parts=2)
+    found = trust(estimator, X, n_surrogates=4, kinds="gaussian", n_restarts=2, splits=2, parts=2)
     assert found.held_out is None and found.membership is not None
     assert "could not be searched. Half of the rows, 15, have too few dim" in found.summary()
 
@@ -244,7 +243,7 @@ def test_unlucky_halves_are_passed_over():
     X = np.hstack([rng.standard_normal((60, 3)), np.zeros((60, 1))])
     X[:2, 3] = 5.0
     estimator = MaxDisparityPartition(3, min_group_size=5, random_state=0)
-    found = trust(estimator, X, chance=0, runs=0, splits=12, parts=0)
+    found = trust(estimator, X, n_surrogates=0, n_restarts=0, splits=12, parts=0)
     assert 1 <= found.held_out.splits < 12 and np.isfinite(found.held_out.gaps).all()
 
 
@@ -266,7 +265,7 @@ def test_jobs_change_nothing_and_seeds_decide(planted):
 
 
 def test_seeds_of_a_part_do_not_depend_on_the_others(planted, real):
-    alone = trust(MaxDisparityPartition(2, random_state=0), planted[0], **QUICK | {"runs": 0})
+    alone = trust(MaxDisparityPartition(2, random_state=0), planted[0], **QUICK | {"n_restarts": 0})
     assert np.array_equal(alone.held_out.gaps, real.held_out.gaps)
     assert np.array_equal(alone.membership.shares, real.membership.shares)
     without = trust(
@@ -283,7 +282,7 @@ def test_heavy_tails_are_drawn_in():
     A = rng.standard_normal((6, 6)) * np.geomspace(1.0, 0.3, 6)
     X = rng.standard_t(2.5, (400, 6)) @ A
     X[:40] = rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6)) * 3.0
-    found = trust(search(), X, chance=19, **ALONE)
+    found = trust(search(), X, n_surrogates=19, **ALONE)
     assert found.profile.main.ranks_miss > 0.03 and found.p_value <= 0.05
     assert found.p_drawn_in is not None and "columns have heavy tails" in found.notes[0]
     assert f"{found.profile.main.ranks_miss:.2f} larger in the table" in found.summary()
@@ -294,7 +293,7 @@ def test_tables_that_are_no_fair_comparison_are_doubted():
     rng = np.random.default_rng(0)
     Z = np.round(np.exp(rng.standard_normal((300, 4))), 1)
     X = np.hstack([Z, Z + 0.02 * rng.exponential(size=(300, 4))])
-    found = trust(search().set_params(n_components=4), X, chance=4, kinds="copula", **ALONE)
+    found = trust(search().set_params(n_components=4), X, n_surrogates=4, kinds="copula", **ALONE)
     assert abs(found.profile.main.residual - 1) > 0.1 and "with care" in found.summary()
 
 
@@ -304,7 +303,7 @@ def test_wide_noise_is_explained(seed):
     estimator = MaxDisparityPartition(
         8, min_group_size=8, solver=Alternating(n_starts=8), random_state=seed
     )
-    found = trust(estimator, X, chance=19, kinds="copula", **ALONE)
+    found = trust(estimator, X, n_surrogates=19, kinds="copula", **ALONE)
     assert found.p_value > 0.05 and found.profile.main.residual == pytest.approx(1.0, abs=0.1)
 
 
@@ -319,13 +318,13 @@ AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
         (MaxDisparityPartition(2, solver="greedy"), {}, "chooses the size itself"),
         (MaxDisparityPartition(0.0), {}, "n_components=0.0 is neither"),
         (MaxDisparityPartition(2), {"group_size": 300}, "asks for 300 of 300 rows"),
-        (MaxDisparityPartition(2), {"runs": -1}, "runs=-1 is not a whole number"),
+        (MaxDisparityPartition(2), {"n_restarts": -1}, "n_restarts=-1 is not a whole number"),
         (MaxDisparityPartition(2), {"splits": 1.5}, "splits=1.5 is not a whole number"),
         (MaxDisparityPartition(2), {"parts": -1}, "parts=-1 is not a whole number"),
         (
             MaxDisparityPartition(2),
-            {"group_size": "evidence", "chance": 0},
-            "none were asked for. Give chance=99, or a group_size",
+            {"group_size": "evidence", "n_surrogates": 0},
+            "none were asked for. Give n_surrogates=99, or a group_size",
         ),
         (
             MaxDisparityPartition(2),
@@ -349,7 +348,7 @@ def test_an_estimator_has_no_evidence(planted):
 
 def test_steps_never_go_back_or_beyond(planted, capsys):
     told = []
-    options = {"chance": 30, "runs": 2, "splits": 2, "parts": 3}
+    options = {"n_surrogates": 30, "n_restarts": 2, "splits": 2, "parts": 3}
     trust(search(), planted[0], progress=lambda *step: told.append(step), **options)
     done = [each for _, each, _ in told]
     assert done == sorted(done) and {total for *_, total in told} == {1 + 19 + 19 + 2 + 2 + 3}
@@ -358,7 +357,7 @@ def test_steps_never_go_back_or_beyond(planted, capsys):
     whats = list(dict.fromkeys(what for what, *_ in told))
     assert whats[:3] == ["the table", "tables with the same values", "bell-shaped tables"]
     assert whats[3:5] == ["halves", "who belongs"]
-    trust(search(), planted[0], progress=True, chance=3, **ALONE | {"splits": 2})
+    trust(search(), planted[0], progress=True, n_surrogates=3, **ALONE | {"splits": 2})
     assert capsys.readouterr().err.splitlines()[-1] == "leftout: halves, 9 of 9 steps"
 
 
@@ -414,7 +413,7 @@ def known(tables=39, clouds=10, **options):
         "group_size": 20,
         "chosen": "tenth",
         "profile": profile,
-        "parts": Parts.of(
+        "parts": LossParts.of(
             1.25,
             np.array([1.0, 0.25]),
             (0.25, np.array([0.25, 0.0])),

@@ -118,7 +118,9 @@ def test_plain_data_and_json(told, tmp_path):
 
 def test_trust_brings_its_runs(planted, raw):
     search = MaxDisparityPartition(2, random_state=0)
-    verdict = trust(search, planted[0], group_size=60, sizes=3, chance=0, runs=4, splits=0)
+    verdict = trust(
+        search, planted[0], group_size=60, sizes=3, n_surrogates=0, n_restarts=4, splits=0
+    )
     told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
     assert told.feature_scores.runs == told.rule_frequency.runs == 4
     alone = explain.feature_scores(planted[0], verdict.stability.labels, 2)
@@ -334,8 +336,8 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
 
 
 def test_cross_fitting_never_shows_a_row_its_own_target():
-    from leftout.explain.leakage import _cross_fitted
-    from leftout.tables.columns import column_of
+    from leftout.data.columns import column_of
+    from leftout.explain.alignment import _cross_fitted
 
     rng = np.random.default_rng(0)
     y, town = rng.integers(0, 2, 60), rng.choice(list("abc"), 60)
@@ -356,8 +358,8 @@ def test_cross_fitting_never_shows_a_row_its_own_target():
 
 
 def test_categories_with_spaces_around_them_keep_their_columns():
-    from leftout.explain.leakage import _target_free
-    from leftout.tables.columns import column_of
+    from leftout.data.columns import column_of
+    from leftout.explain.alignment import _target_free
 
     town = np.array(["a ", " b", "c"] * 4)
     free = _target_free(np.zeros((12, 1)), {0: column_of(town, "town")})

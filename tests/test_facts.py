@@ -18,9 +18,9 @@ from click.testing import CliRunner
 import naive
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
 from leftout.cli import main
-from leftout.explain.leakage import _cross_fitted, other_encodings
+from leftout.data.columns import column_of
+from leftout.explain.alignment import _cross_fitted, other_encodings
 from leftout.running import Steps
-from leftout.tables.columns import column_of
 
 SIDES = {"left_out": 1, "rest": 0}
 
@@ -49,7 +49,7 @@ def table():
 def found(table):
     return audit(
         table, target="paid", positive="yes", sensitive=["sex", "pay"], n_components=3, sample=250,
-        chance=19, runs=5, rows=2, encoding="target",
+        n_surrogates=19, n_restarts=5, rows=2, encoding="target", full=True,
     )  # fmt: skip
 
 
@@ -138,8 +138,17 @@ def test_notes_and_encodings_say_what_was_done(found, data, raw):
 
 def test_the_command_writes_the_files_that_it_names(tmp_path, table):
     table.to_csv(tmp_path / "t.csv", index=False)
-    words = ["audit", str(tmp_path / "t.csv"), "--target", "paid", "--size", "60", "--chance", "0"]
-    result = CliRunner().invoke(main, [*words, "--runs", "0", "--out", str(tmp_path / "out")])
+    words = [
+        "audit",
+        str(tmp_path / "t.csv"),
+        "--target",
+        "paid",
+        "--size",
+        "60",
+        "--surrogates",
+        "0",
+    ]
+    result = CliRunner().invoke(main, [*words, "--restarts", "0", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.stderr
     page, text, rows = (
         (tmp_path / "out" / name).read_text(encoding="utf-8")
@@ -467,7 +476,13 @@ def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
         assert '"sex' not in json.dumps(told[part]) and '"pay' not in json.dumps(told[part]), part
     # without categories that hold its mean, the search is the same whatever the target
     numbers = table.drop(columns=["town", "nr"])
-    quick = {"target": "paid", "sensitive": ["sex"], "chance": 0, "runs": 0, "group_size": 60}
+    quick = {
+        "target": "paid",
+        "sensitive": ["sex"],
+        "n_surrogates": 0,
+        "n_restarts": 0,
+        "group_size": 60,
+    }
     other = numbers.assign(paid=numbers["paid"].sample(frac=1, random_state=0).to_numpy())
     first, second = (audit(each, **quick) for each in (numbers, other))
     assert np.array_equal(first.intake.X, second.intake.X)
@@ -502,7 +517,7 @@ def test_what_was_asked_for_is_what_was_done(table):
     asked = {"target": "paid", "positive": "no", "drop": ["score 5"], "sensitive": ["sex"]}
     asked |= {"group_size": 61, "min_group_size": 27, "n_components": 2, "sample": 240}
     asked |= {"encoding": "target"}
-    quick = {"chance": 0, "runs": 0, "random_state": 7}
+    quick = {"n_surrogates": 0, "n_restarts": 0, "random_state": 7}
     found = audit(table, **asked, **quick)
     data = json.loads(found.json())
     assert data["settings"] | asked | quick == data["settings"]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import naive
 import tolerances
-from leftout.core.losses import Loss
-from leftout.core.moments import build
-from leftout.fair import faces, many, mend, pair, roots, rounding, subspace
+from leftout.fair import faces, many, pair, solve, solve_fair, subspace
 from leftout.fair import objective as objectives
 from leftout.fair.objective import Objective, leading
+from leftout.linalg.losses import Loss
+from leftout.linalg.moments import build
 
 EXCESS = Loss.named("excess", "none")
 TABLES = ("normal", "diagonal", "tied", "duplicated", "deficient")
@@ -55,7 +55,7 @@ def moments_of(objective, counts=None):
 
 
 def solved(objective, tol=1e-9, **options):
-    return mend(EXCESS, moments_of(objective), objective.d, tol, **options)
+    return solve_fair(EXCESS, moments_of(objective), objective.d, tol, **options)
 
 
 def truly_bounded(objective, answer):
@@ -297,10 +297,10 @@ def test_roots_are_found_wherever_they_are(power, place):
     def function(x):
         return np.sign(x - place) * abs(x - place) ** power
 
-    assert roots.root(function, 0.0, 1.0) == pytest.approx(place, rel=1e-9)
-    assert roots.root(lambda x: -function(x), 0.0, 1.0) == pytest.approx(place, rel=1e-9)
+    assert objectives.root(function, 0.0, 1.0) == pytest.approx(place, rel=1e-9)
+    assert objectives.root(lambda x: -function(x), 0.0, 1.0) == pytest.approx(place, rel=1e-9)
     with pytest.raises(ValueError, match="one sign"):
-        roots.root(lambda x: 1.0, 0.0, 1.0)
+        objectives.root(lambda x: 1.0, 0.0, 1.0)
 
 
 def test_rounding_improves_on_cutting_off():
@@ -333,6 +333,6 @@ def test_rounding_turns_a_few_of_many_directions():
     )
     objective = Objective(second, naive.own_best(second, 20), 20)
     answer = many.solve(objective, np.full(6, 1 / 6), 1e-9)
-    V, losses = rounding.rounded(objective, answer)
+    V, losses = solve.rounded(objective, answer)
     assert V.shape == (20, n) and orthonormal(V)
     assert answer.bound - 1e-9 <= losses.max() <= objective.losses(answer.V[:20]).max() + 1e-12

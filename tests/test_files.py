@@ -17,13 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 import leftout
-from leftout import Refusal
+from leftout import InputError
 from leftout.cli import main
-from leftout.core.moments import Moments
-from leftout.scale.packing import packed, unpacked
-from leftout.scale.state import State
-from leftout.scale.survey import Surveyed
-from leftout.scale.texts import Gone, Texts
+from leftout.engine.profile_pass import TableProfile
+from leftout.engine.state import PassState, packed, unpacked
+from leftout.engine.texts import Gone, TextCounts
+from leftout.linalg.moments import Moments
 from scaling import stored
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,9 +88,9 @@ def test_an_archive_with_forged_results_runs_nothing(tmp_path, monkeypatch):
     here.mkdir()
     shutil.copy2(tmp_path / "data" / "part-0.parquet", here / "survey.parquet")
     monkeypatch.chdir(here)
-    words = "audit survey.parquet --engine local --dims 3 --quick".split()
+    words = "audit survey.parquet --engine local --components 3 --quick".split()
     with monkeypatch.context() as patch:
-        patch.setattr(State, "end", lambda self: None)
+        patch.setattr(PassState, "end", lambda self: None)
         first = CliRunner().invoke(main, words)
     assert first.exit_code == 0, first.output
     (kept,) = [path.parent for path in tmp_path.rglob("begun.json")]
@@ -108,13 +107,17 @@ def test_an_archive_with_forged_results_runs_nothing(tmp_path, monkeypatch):
 
 
 def test_results_of_passes_survive_their_file():
-    texts = Texts(3, 1, counts={"a\udcff": 1 << 70, "": 2}, gone=Gone(frozenset({"plain"})))
+    texts = TextCounts(3, 1, counts={"a\udcff": 1 << 70, "": 2}, gone=Gone(frozenset({"plain"})))
     words = [pa.array(each).dictionary_encode() for each in (["a", "b"], ["c", None, "a"])]
     rows = pa.table({"w": pa.chunked_array(words), "x": [0.1, None, 7.0, 2.0, 3.0]})
     moments = Moments(*(np.asfortranarray(np.random.default_rng(0).random((3, 2))),) * 4)
-    result = (Surveyed({"w": texts}, rows), [moments, None], {2: (np.float32(0.1), -np.inf, True)})
+    result = (
+        TableProfile({"w": texts}, rows),
+        [moments, None],
+        {2: (np.float32(0.1), -np.inf, True)},
+    )
     first, (second, nothing), third = unpacked(packed(result))
-    assert first.columns == {"w": texts} and first.rows.equals(rows) and type(first) is Surveyed
+    assert first.columns == {"w": texts} and first.rows.equals(rows) and type(first) is TableProfile
     assert type(second) is Moments and all(map(np.array_equal, second, moments)) and nothing is None
     assert second.second.flags.f_contiguous
     assert third == {2: (np.float32(0.1), -np.inf, True)} and type(third[2][0]) is np.float32
@@ -156,16 +159,18 @@ ASKED = {"engine": "local", "n_components": 3, "quick": True}
 
 def test_a_folder_of_somebody_keeps_no_state(table, tmp_path):
     before = a_persons(tmp_path / "my_results")
-    with pytest.raises(Refusal, match=r"'.*my_results' holds files, .* left as they are\. Give a"):
+    with pytest.raises(
+        InputError, match=r"'.*my_results' holds files, .* left as they are\. Give a"
+    ):
         leftout.audit(table, state=tmp_path / "my_results", **ASKED)
     assert all_files(tmp_path / "my_results") == before
 
 
 def test_what_somebody_put_beside_a_state_stays(table, tmp_path, monkeypatch):
     state, asked = tmp_path / "state", {"files": {"a": "1"}, "rest": {"settings": 1}}
-    State(state, **asked).save(1, np.arange(3))
+    PassState(state, **asked).save(1, np.arange(3))
     before = a_persons(state / "mine")
-    again = State(state, asked["files"], {"settings": 2})  # begins anew
+    again = PassState(state, asked["files"], {"settings": 2})  # begins anew
     assert [path.name for path in state.iterdir()] == ["mine"]
     again.save(1, np.arange(3))
     again.end()
@@ -179,11 +184,11 @@ def test_states_that_nobody_came_back_for_go_after_a_month(tmp_path, monkeypatch
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     home = tmp_path / "leftout" / "unfinished"
     for rest in "old", "new":
-        State.private({"a": "1"}, {"rest": rest}).save(1, 1)
+        PassState.private({"a": "1"}, {"rest": rest}).save(1, 1)
     before = a_persons(home / "mine")
     old, new = (path for path in home.iterdir() if path.name != "mine")
     os.utime(old / "begun.json", (0, 0))
-    State.private({"a": "1"}, {"rest": "newest"})
+    PassState.private({"a": "1"}, {"rest": "newest"})
     assert {path.name for path in home.iterdir()} == {new.name, "mine"}
     assert all_files(home / "mine") == before
 
@@ -192,7 +197,7 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match=r"cannot be kept \(.*Set XDG_STATE_HOME"):
-        assert State.private({}, {}) is None
+        assert PassState.private({}, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,6 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
         ("audit data --engine local", "groups/part-00000.parquet"),
         ("fair survey.csv --groups-col sex", "fair.json"),
         ("harm survey.csv --target ok --groups-col sex", "harm.csv"),
-        ("reproduce data", "reproduction.html"),
     ],
 )  # fmt: skip
 def test_results_do_not_take_the_place_of_somebodys_files(
@@ -223,7 +227,7 @@ def test_results_do_not_take_the_place_of_somebodys_files(
 
 def test_results_take_the_place_of_results_and_of_nothing_else(table, tmp_path):
     before = a_persons(tmp_path / "out")
-    words = ["audit", table, *"--engine local --dims 3 --quick --out".split()]
+    words = ["audit", table, *"--engine local --components 3 --quick --out".split()]
     for _ in range(2):
         done = CliRunner().invoke(main, [*words, str(tmp_path / "out")])
         assert done.exit_code == 0, done.output

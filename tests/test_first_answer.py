@@ -17,13 +17,13 @@ import leftout
 import paper_data
 from leftout import audit
 from leftout.auditing.run import run
-from leftout.auditing.settings import Settings
 from leftout.cli import main, terminal
 from leftout.cli.audit import _announced
+from leftout.settings import Settings
 from test_audit import planted_table, valid
 
 UNSEEN = {"C001", "C002", "V001", "H001", "H002", "B001", "S001", "S002", "E002", "N001"}
-FEW = {"n_components": 3, "chance": 3, "runs": 2}
+FEW = {"n_components": 3, "n_surrogates": 3, "n_restarts": 2}
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +93,15 @@ def test_the_first_answer_is_told_once_and_is_that_of_the_end(table):
 
 
 def test_sizes_that_need_evidence_are_not_for_haste(table):
-    with pytest.raises(leftout.Refusal, match="none were asked for"):
+    with pytest.raises(leftout.InputError, match="none were asked for"):
         audit(table, group_size="evidence", quick=True)
-    with pytest.raises(leftout.Refusal, match="none were asked for"):
-        audit(table, group_size="evidence", chance=0)
+    with pytest.raises(leftout.InputError, match="none were asked for"):
+        audit(table, group_size="evidence", n_surrogates=0)
 
 
 def test_a_size_by_the_evidence_says_how_it_came_about():
     X, planted = leftout.datasets.make_planted(300, 6, 2, 60, random_state=0)
-    found = audit(X, n_components=2, group_size="evidence", chance=19, runs=0)
+    found = audit(X, n_components=2, group_size="evidence", n_surrogates=19, n_restarts=0)
     data = found.to_dict()
     valid(data)
     assert data["partition"]["chosen"] == "evidence" == found.trust.chosen
@@ -111,7 +111,7 @@ def test_a_size_by_the_evidence_says_how_it_came_about():
     answers = {finding.code: finding for finding in found.findings}
     assert "(p = 0.05 over 15 sizes)" in answers["C001"].detail
     noise = np.random.default_rng(5).standard_normal((200, 5)) * [3, 2, 1, 1, 1]
-    none = audit(noise, n_components=2, group_size="evidence", chance=19, runs=0)
+    none = audit(noise, n_components=2, group_size="evidence", n_surrogates=19, n_restarts=0)
     assert none.trust.chosen == none.to_dict()["partition"]["chosen"] == "tenth"
     assert none.partition.sizes_[1] == 20
     assert any("none has the most evidence" in note for note in none.notes)
@@ -174,7 +174,17 @@ def test_a_bare_audit_is_shorter_still():
 def test_quick_and_full_on_the_command_line(tmp_path, table):
     file, out = tmp_path / "t.csv", tmp_path / "out"
     table.to_csv(file, index=False)
-    words = ["audit", str(file), "--target", "paid", "--dims", "3", "--quick", "--out", str(out)]
+    words = [
+        "audit",
+        str(file),
+        "--target",
+        "paid",
+        "--components",
+        "3",
+        "--quick",
+        "--out",
+        str(out),
+    ]
     short = CliRunner().invoke(main, words)
     assert short.exit_code == 0, short.stderr
     data = json.loads((out / "audit.json").read_text())
@@ -185,7 +195,7 @@ def test_quick_and_full_on_the_command_line(tmp_path, table):
     whole = CliRunner().invoke(main, [*words, "--full"])
     assert whole.exit_code == 0 and "Findings" in whole.stdout
     again = json.loads((out / "audit.json").read_text())
-    assert again["settings"]["command"] == data["settings"]["command"]  # prints more, says the same
+    assert again["settings"]["command"] == data["settings"]["command"] + " --full"
     rows = pd.read_csv(out / "groups.csv")
     assert list(rows.columns) == ["row", "group", "score"]
     brief = CliRunner().invoke(main, [*words, "--json"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import leftout
 from leftout import TableEncoder
-from leftout.tables.flags import SAME
-from leftout.wording import points
+from leftout.data.encoding import SAME_INDICATOR
+from leftout.text import points
 
 
 def naive_flags(gaps: np.ndarray) -> list[list[int]]:
@@ -19,7 +19,7 @@ def naive_flags(gaps: np.ndarray) -> list[list[int]]:
     groups: list[list[int]] = []
     for column in range(gaps.shape[1]):
         for group in groups:
-            if np.corrcoef(gaps[:, group[0]], gaps[:, column])[0, 1] >= SAME - 1e-6:
+            if np.corrcoef(gaps[:, group[0]], gaps[:, column])[0, 1] >= SAME_INDICATOR - 1e-6:
                 group.append(column)
                 break
         else:

@@ -19,15 +19,16 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout import MaxDisparityPartition, Refusal, TableEncoder, audit
-from leftout.auditing.settings import Settings
+from leftout import InputError, MaxDisparityPartition, TableEncoder, audit
+from leftout.auditing import presets
 from leftout.cli import main
-from leftout.running import collected_notes
-from leftout.tables.cleaning import MISSING, clean_all
-from leftout.tables.columns import columns_of, find_all, found
-from leftout.tables.files.delimited import _has_codes
-from leftout.tables.frames import Repeated, column_names
-from leftout.tables.reading import Source, read_table
+from leftout.data.cleaning import MISSING, clean_all
+from leftout.data.columns import columns_of, find_all, found
+from leftout.data.files.text import _has_codes
+from leftout.data.frames import RepeatedName, column_names
+from leftout.data.reading import Source, read_table
+from leftout.running import collected_warnings
+from leftout.settings import Settings
 
 ROWS = 120
 rng = np.random.default_rng(3)
@@ -106,7 +107,7 @@ def written(folder, name, content):
 @pytest.mark.parametrize("kind", FILES)
 def test_every_file_gives_the_same_columns_and_labels(kind, tmp_path, expected):
     path = written(tmp_path, *FILES[kind])
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         table = read_table(path)
     name = next((READ_AS[key] for key in READ_AS if kind.startswith(key)), None)
     name = "Windows-1252" if kind == "gzipped" else name
@@ -151,9 +152,9 @@ def test_random_tables_are_read_back(tmp_path_factory, table, sep, encoding):
     path = tmp_path_factory.mktemp("t") / ("t.tsv" if sep == "\t" else "t.csv")
     table.to_csv(path, index=False, sep=sep, quoting=1, encoding=encoding)
     try:
-        with collected_notes():
+        with collected_warnings():
             read = read_table(path)
-    except Refusal as error:  # a single column of nothing has no lines
+    except InputError as error:  # a single column of nothing has no lines
         assert "no rows" in str(error) or "field(s)" in str(error) and table.shape[1] == 1
         return
     assert list(read.columns) == list(table.columns)
@@ -198,7 +199,7 @@ def test_repeated_headers_are_told_apart_and_dropped_together(tmp_path):
     assert [c.name for c in columns_of(honest, drop="x")] == ["x.1"]
     names = column_names(table)
     assert find_all(names, "a", "drop") == ["a", "a.2"] and found(names, "a.1", "drop") == {"a.1"}
-    again = pickle.loads(pickle.dumps(Repeated("a.1", "a")))
+    again = pickle.loads(pickle.dumps(RepeatedName("a.1", "a")))
     assert (again, again.header) == ("a.1", "a")
 
 
@@ -211,7 +212,7 @@ REPEATED = {
 @pytest.mark.parametrize("kind", REPEATED)
 def test_frames_with_repeated_names(kind):
     table = REPEATED[kind]()
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         a, b, again = columns_of(table)
         assert [c.name for c in columns_of(table, drop=["a"])] == ["b"]
         encoder = TableEncoder().fit(table)
@@ -231,7 +232,7 @@ def test_a_repeated_header_on_the_command_line_and_in_a_sample(tmp_path):
     table = planted(["a", "b", "c", "d"])
     content = table.to_csv(index=False).replace("c", "a", 1)
     path = written(tmp_path, "t.csv", content.encode())
-    quick = {"group_size": 20, "chance": 0, "runs": 0}
+    quick = {"group_size": 20, "n_surrogates": 0, "n_restarts": 0}
     for sample in (None, 60):
         dropped = audit(path, drop=["a"], sample=sample, **quick)
         assert set(dropped.intake.dropped) == {"a", "a.1"}
@@ -246,7 +247,18 @@ def test_a_repeated_header_on_the_command_line_and_in_a_sample(tmp_path):
     )
     assert run.exit_code == 2 and "--groups-col names the column 'grp'" in run.stderr
     out = tmp_path / "out"
-    command = ["audit", str(path), "--drop", "a", "--size", "20", "--chance", "0", "--runs", "0"]
+    command = [
+        "audit",
+        str(path),
+        "--drop",
+        "a",
+        "--size",
+        "20",
+        "--surrogates",
+        "0",
+        "--restarts",
+        "0",
+    ]
     done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
     assert done.exit_code == 0 and "a.1" in (out / "audit.json").read_text()
 
@@ -265,7 +277,7 @@ def test_repeated_headers_in_excel_and_parquet(tmp_path):
 
 
 def read_table_quietly(path, sheet=None):
-    with collected_notes():
+    with collected_warnings():
         return read_table(path, sheet)
 
 
@@ -280,12 +292,12 @@ def test_sheets_by_name(tmp_path):
     )
     named = Source.of(tmp_path / "t.xlsx", "2024")
     assert named.table["a"].tolist() == [2, 5] and named.notes == ()
-    with pytest.raises(Refusal, match="no sheet '2025'; it has '2023', '2024' and 'notes'"):
+    with pytest.raises(InputError, match="no sheet '2025'; it has '2023', '2024' and 'notes'"):
         read_table(tmp_path / "t.xlsx", sheet="2025")
     written(tmp_path, "t.csv", b"a,b\n1,2\n")
-    with pytest.raises(Refusal, match="'t.csv' has no sheets: only Excel files do"):
+    with pytest.raises(InputError, match="'t.csv' has no sheets: only Excel files do"):
         read_table(tmp_path / "t.csv", sheet="2023")
-    with pytest.raises(Refusal, match="the table is in memory"):
+    with pytest.raises(InputError, match="the table is in memory"):
         Source.of(named.table, sheet="2023")
     command = ["audit", str(tmp_path / "t.xlsx"), "--sheet", "2025", "--out", str(tmp_path / "o")]
     result = CliRunner().invoke(main, command)
@@ -317,14 +329,15 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
                 file.write(b"5,6\n")
         return fstat(handle)
 
-    monkeypatch.setattr("leftout.tables.files.fetching.os.fstat", later)
-    with pytest.raises(Refusal, match="'t.csv' was changed while it was being read"):
+    monkeypatch.setattr("leftout.data.files.fetching.os.fstat", later)
+    with pytest.raises(InputError, match="'t.csv' was changed while it was being read"):
         read_table(path)
 
 
 def test_keys_in_addresses_are_not_told():
-    assert Settings().call("https://x.org/t.csv?key=1#a") == "leftout.audit('https://x.org/t.csv')"
-    assert Settings().call("what?.csv") == "leftout.audit('what?.csv')"
+    told = presets.call(Settings(), "https://x.org/t.csv?key=1#a")
+    assert told == "leftout.audit('https://x.org/t.csv')"
+    assert presets.call(Settings(), "what?.csv") == "leftout.audit('what?.csv')"
 
 
 def test_addresses(tmp_path):
@@ -337,14 +350,25 @@ def test_addresses(tmp_path):
     assert source.file.modified is None and source.file.bytes == len(data)
     path = written(tmp_path, "t.csv", data)
     assert read_table(path.as_uri()).equals(source.table)
-    with pytest.raises(Refusal, match="There is no file 'memory://nowhere.csv'. Check the address"):
+    with pytest.raises(
+        InputError, match="There is no file 'memory://nowhere.csv'. Check the address"
+    ):
         read_table("memory://nowhere.csv?key=secret")
-    with pytest.raises(Refusal, match="'t.json' is of a kind that is not known"):
+    with pytest.raises(InputError, match="'t.json' is of a kind that is not known"):
         read_table("memory://t.json?x=.csv")
-    with pytest.raises(Refusal, match="'nothing://t.csv' cannot be opened: Protocol not known"):
+    with pytest.raises(InputError, match="'nothing://t.csv' cannot be opened: Protocol not known"):
         read_table("nothing://t.csv")
     out = tmp_path / "out"
-    command = ["audit", "memory://folder/t.csv", "--size", "20", "--chance", "0", "--runs", "0"]
+    command = [
+        "audit",
+        "memory://folder/t.csv",
+        "--size",
+        "20",
+        "--surrogates",
+        "0",
+        "--restarts",
+        "0",
+    ]
     done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
     assert done.exit_code == 0, done.stderr
     assert "memory://folder/t.csv" in (out / "audit.json").read_text()
@@ -352,9 +376,9 @@ def test_addresses(tmp_path):
 
 def test_addresses_without_fsspec(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(Refusal, match=r"https:// needs fsspec, .* pip install 'fsspec\[http\]'"):
+    with pytest.raises(InputError, match=r"https:// needs fsspec, .* pip install 'fsspec\[http\]'"):
         read_table("https://example.org/t.csv?token=x")
-    with pytest.raises(Refusal, match=r"memory:// needs fsspec, .* pip install 'fsspec'"):
+    with pytest.raises(InputError, match=r"memory:// needs fsspec, .* pip install 'fsspec'"):
         read_table("memory://t.csv")
 
 
@@ -429,7 +453,7 @@ def test_zeros_that_a_frame_has_lost_are_named(tmp_path):
 @pytest.mark.parametrize("line", ["sep={}\n", '"sep={}"\r\n', "SEP={}\r\n"])
 def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):
     """As spreadsheets write it; line numbers in refusals are still the file's own."""
-    from leftout.scale.tables import in_parts
+    from leftout.engine.tables import in_parts
 
     rows = [["name", "code", "in,come;x"], ["Ada", "07", "1"], ["Bo", "11", "2"]]
     text = line.format(mark) + "".join(
@@ -444,5 +468,5 @@ def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):
     assert list(parts.columns) == rows[0] and parts.to_numpy().tolist() == table.to_numpy().tolist()
     path.write_text(text + mark.join("x") + "\n", newline="")
     for read in (read_table, lambda path: in_parts(str(path), engine="local")):
-        with pytest.raises(Refusal, match="in line 5"):
+        with pytest.raises(InputError, match="in line 5"):
             read(path)

@@ -9,11 +9,11 @@ import pytest
 
 import naive
 from leftout import datasets
-from leftout.evidence import growing
+from leftout.evidence import group_growth
 from leftout.evidence.chance import disparities_at
-from leftout.evidence.growing import AtChance, Group, grow, grown
+from leftout.evidence.group_growth import AtChance, GrownGroup, grow, grown
 from leftout.evidence.surrogates import Gaussian
-from leftout.search.pose import pose
+from leftout.groups.problem_setup import build_problem
 from leftout.solvers import Alternating
 
 SOLVER = Alternating(n_starts=20)
@@ -22,7 +22,7 @@ D = 3
 
 
 def posed(X):
-    return pose(X, D, "excess", "global", 1, None).problem
+    return build_problem(X, D, "excess", "global", 1, None).problem
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +114,12 @@ def test_a_mix_of_two_groups_is_told_from_either(table):
 def test_a_few_odd_rows_are_not_taken_for_the_group(table):
     """Described best of all, but with hardly any evidence."""
     problem, _, planted, chance, _ = table
-    large = Group.of(problem, (planted == 1).astype(np.int8))
+    large = GrownGroup.of(problem, (planted == 1).astype(np.int8))
     few = np.isin(np.arange(300), np.flatnonzero(planted == 2)[:15]).astype(np.int8)
-    odd = replace(Group.of(problem, few), share=0.99, disparity=1.1 * chance.disparities[0])
-    assert growing._best_described([odd, large], chance) is large
+    odd = replace(GrownGroup.of(problem, few), share=0.99, disparity=1.1 * chance.disparities[0])
+    assert group_growth._best_described([odd, large], chance) is large
     better = replace(odd, disparity=large.disparity * 60 / 15)
-    assert growing._best_described([large, better], chance) is better
+    assert group_growth._best_described([large, better], chance) is better
 
 
 def test_two_groups_need_more_evidence_than_one(table):
@@ -131,11 +131,11 @@ def test_two_groups_need_more_evidence_than_one(table):
         (np.flatnonzero(planted), (rows, np.flatnonzero(planted == 2)), True),
     ):
         groups = [
-            Group.of(problem, np.isin(np.arange(300), part).astype(np.int8))
+            GrownGroup.of(problem, np.isin(np.arange(300), part).astype(np.int8))
             for part in (whole, *parts)
         ]
         assert all(chance.stands_out(part.size, part.disparity) for part in groups[1:])
-        assert growing._more_than_one(problem, groups[0], groups[1:], chance) is more
+        assert group_growth._more_than_one(problem, groups[0], groups[1:], chance) is more
 
 
 def test_a_pure_group_is_not_split(table):
@@ -153,4 +153,4 @@ def test_groups_as_small_as_their_components_are_left_whole():
     chance = AtChance.of(np.array([5]), np.array([[0.0], [0.0]]))
     core = (np.arange(40) < 5).astype(np.int8)
     found = grow(SOLVER, problem, [core], chance, np.random.default_rng(0))
-    assert isinstance(found, Group) and found.size == 5
+    assert isinstance(found, GrownGroup) and found.size == 5

@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from leftout.checks import Refusal
 from leftout.cli import main
-from leftout.memory import available
-from leftout.tables.files.guards import Most, check, sheets_of
-from leftout.tables.reading import read_table
+from leftout.data.files.guards import Most, check, sheets_of
+from leftout.data.reading import read_table
+from leftout.errors import InputError
+from leftout.running import available_memory
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
@@ -185,7 +185,7 @@ def test_what_is_refused_is_what_a_reader_would_make(tmp_path):
     for cells in (15, 16):
         most = Most(cells=cells)
         if cells == 15:
-            with pytest.raises(Refusal, match="has 4 rows of 4 columns, 16 cells"):
+            with pytest.raises(InputError, match="has 4 rows of 4 columns, 16 cells"):
                 check(data, ".xlsx", "it", most)
         else:
             check(data, ".xlsx", "it", most)
@@ -198,7 +198,7 @@ def test_what_is_refused_is_what_a_reader_would_make(tmp_path):
 def test_formulas_that_give_nothing_are_not_missing_results():
     rows = '<row r="1"><c r="A1" t="str"><f>""</f><v></v></c><c r="B1"><f>1</f><v>1</v></c></row>'
     check(workbook(sheet(rows)), ".xlsx", "it", Most())
-    with pytest.raises(Refusal, match="has 2 formulas whose results are not in the file"):
+    with pytest.raises(InputError, match="has 2 formulas whose results are not in the file"):
         missing = '<row r="1"><c r="A1"><f>1</f></c><c r="B1"><f si="0"/><v/></c></row>'
         check(workbook(sheet(missing)), ".xlsx", "it", Most())
 
@@ -218,13 +218,13 @@ def test_tables_within_the_limits_are_read_as_ever(tmp_path):
         kind = name[1:]
         columns = 4 if name in ("t.xlsx", "u.feather") else 6
         check(data, kind, name, Most(cells=121 * columns))
-        with pytest.raises(Refusal, match=f"rows of {columns} columns"):
+        with pytest.raises(InputError, match=f"rows of {columns} columns"):
             check(data, kind, name, Most(cells=119 * columns))
         assert read_table(tmp_path / name).shape == (120, columns)
 
 
 def test_sizes_of_feather_are_those_of_what_is_read():
-    from leftout.tables.files.guards import _feather
+    from leftout.data.files.guards import _feather
 
     rng = np.random.default_rng(0)
     table = pa.table({
@@ -242,7 +242,7 @@ def test_sizes_of_feather_are_those_of_what_is_read():
 
 
 def test_memory_is_the_least_of_machine_and_container(tmp_path):
-    machine = available(str(tmp_path))
+    machine = available_memory(str(tmp_path))
     (tmp_path / "proc/self").mkdir(parents=True)
     for lines, file, known in (
         ("0::/a/b\n", "sys/fs/cgroup/a/memory.max", 10**6),
@@ -252,7 +252,7 @@ def test_memory_is_the_least_of_machine_and_container(tmp_path):
         (tmp_path / "proc/self/cgroup").write_text(lines)
         (tmp_path / file).parent.mkdir(parents=True)
         (tmp_path / file).write_text(f"{known}\n")
-        assert available(str(tmp_path)) == (machine if known == "max" else known)
+        assert available_memory(str(tmp_path)) == (machine if known == "max" else known)
 
 
 TAKE = """
@@ -274,7 +274,7 @@ main()
 def test_a_command_takes_no_more_than_most_of_the_available():
     done = subprocess.run([sys.executable, "-c", TAKE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    machine = available()
+    machine = available_memory()
     assert 0 < int(done.stdout) <= 0.76 * machine
 
 
@@ -282,7 +282,7 @@ def test_a_command_takes_no_more_than_most_of_the_available():
 def test_processes_of_the_page_leave_memory_to_the_machine():
     script = """
 import resource
-from leftout.page.worker import bound_to_server
+from leftout.page.processes import bound_to_server
 asked = bound_to_server()
 print(asked, resource.getrlimit(resource.RLIMIT_DATA)[0], flush=True)
 """
@@ -293,7 +293,7 @@ print(asked, resource.getrlimit(resource.RLIMIT_DATA)[0], flush=True)
     process.stdin.flush()
     words = process.stdout.readline().split()
     process.communicate()
-    assert words[0] == "['a']" and 0 < int(words[1]) <= 0.5 * available()
+    assert words[0] == "['a']" and 0 < int(words[1]) <= 0.5 * available_memory()
 
 
 def test_too_much_for_the_memory_is_one_sentence(tmp_path):

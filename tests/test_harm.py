@@ -24,22 +24,23 @@ from sklearn.tree import DecisionTreeClassifier
 import naive
 from leftout import (
     FairPCA,
+    InputError,
     MaxDisparityPartition,
-    Refusal,
+    MinimaxPCA,
     TableEncoder,
     compare_prediction,
     harm,
     plots,
 )
 from leftout.checks import generator
-from leftout.core.interval import Interval
 from leftout.datasets import make_planted
-from leftout.downstream.aims import VARIANTS, aim_of
 from leftout.downstream.measures import interval, summed
-from leftout.downstream.others import means
+from leftout.downstream.other_groups import means
+from leftout.downstream.outcomes import VARIANTS, aim_of
 from leftout.downstream.predictions import deal
-from leftout.downstream.result import AtDimension
-from leftout.running import collected_notes
+from leftout.downstream.result import AtDimension, Difference
+from leftout.linalg.effects import Interval
+from leftout.running import collected_warnings
 
 GROUP, REST = "left-out group", "rest"
 
@@ -84,7 +85,7 @@ def test_costs_by_hand():
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Sees(), repeats=2)
     assert found.models == ["Sees"] and found.sizes == {GROUP: 40, REST: 100}
-    for variant, errors in zip(VARIANTS, [(0, 0), (0.25, 0.6), (0.25, 0.6)], strict=True):
+    for variant, errors in zip(VARIANTS, [(0, 0), *[(0.25, 0.6)] * 3], strict=True):
         assert (found.at(GROUP, variant).value, found.at(REST, variant).value) == errors
     cost = found.cost()
     assert (cost.cost.value, cost.rest_cost.value) == (0.25, 0.6)
@@ -105,7 +106,10 @@ def test_costs_by_hand():
     # a binomial share of 40 rows, and of 100
     low, high = found.cost().cost[1:]
     assert 0.11 < low < 0.15 and 0.37 < high < 0.42
-    assert found.table.shape[0] == 6 and found.table.rows.tolist() == [40] * 3 + [100] * 3
+    assert found.table.shape[0] == 8 and found.table.rows.tolist() == [40] * 4 + [100] * 4
+    assert found.table.variant.tolist() == 2 * list(VARIANTS)
+    assert found.everybody["MinimaxPCA"].value == pytest.approx((10 + 60) / 140)
+    assert [text.split()[0] for text in found.told[1:]] == ["Fair", "MinimaxPCA"]
     line = found.table.query("side == 'rest' and variant == 'Fair PCA'").iloc[0]
     assert line.error == 0.6 and line.error_low < 0.6 < line.error_high
 
@@ -139,10 +143,13 @@ def told(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_
     """A result of known costs: intervals of the extra cost and of both returns, then in AUC."""
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Sees(), repeats=1, bootstrap=0)
-    costs = replace(found.cost(), extra_cost=extra, fair_return=back, rest_return=rest)
-    auc = replace(
-        found.cost("auc"), extra_cost=ranked, fair_return=ranked_back, rest_return=ranked_rest
-    )
+
+    def changed(cost, extra, back, rest):
+        returns = {seen: Difference(back, rest, one.extra) for seen, one in cost.returns.items()}
+        return replace(cost, extra_cost=extra, returns=returns)
+
+    costs = changed(found.cost(), extra, back, rest)
+    auc = changed(found.cost("auc"), ranked, ranked_back, ranked_rest)
     return replace(found, costs=[costs, auc], gain=dict.fromkeys(VARIANTS, gain))
 
 
@@ -252,18 +259,25 @@ def plain_loop(X, y, group, d, folds, repeats, model):
     """The same from the definition: errors, chances and groups of each repeat and variant."""
     aim, _ = aim_of(y, None, folds)
     rng = generator(0)
-    chances = np.zeros((3, repeats, len(y)))
+    chances = np.zeros((len(VARIANTS), repeats, len(y)))
     for repeat, fold in enumerate([deal(aim, 1 - group, folds, rng) for _ in range(repeats)]):
         for k in range(folds):
             train, test = fold != k, fold == k
             shared = PCA(d, svd_solver="full").fit(X[train])
             fair = FairPCA(d).fit(X[train], groups=group[train])
-            for variant, view in enumerate([lambda Z: Z, shared.transform, fair.transform]):
+            views = [lambda Z: Z, shared.transform, fair.transform]
+            if repeat == 0:
+                few = group[train].sum()
+                every = MinimaxPCA(d, group_size=few, max_rounds=6, tol=0.05, random_state=0)
+                every._last = (2, 8)
+                views.append(every.fit(X[train]).transform)
+            for variant, view in enumerate(views):
                 fitted = make_pipeline(StandardScaler(), model()).fit(view(X[train]), y[train])
                 if hasattr(fitted, "predict_proba"):
                     chances[variant, repeat, test] = fitted.predict_proba(view(X[test]))[:, 1]
                 else:
                     chances[variant, repeat, test] = fitted.predict(view(X[test]))
+    chances[-1] = chances[-1, :1]  # fitted when folds are dealt for the first time
     return chances
 
 
@@ -325,10 +339,12 @@ def test_each_pca_is_fitted_once_for_each_fold_and_repeat():
     with (
         mock.patch.object(PCA, "fit", autospec=True, side_effect=PCA.fit) as shared,
         mock.patch.object(FairPCA, "fit", autospec=True, side_effect=FairPCA.fit) as fair,
+        mock.patch.object(MinimaxPCA, "fit", autospec=True, side_effect=MinimaxPCA.fit) as every,
     ):
         harm(X, y, group, 2, models=["logistic", Sees(), LogisticRegression()], folds=3, repeats=2)
-    assert shared.call_count == fair.call_count == 6
-    rows = [len(call.args[1]) for call in shared.call_args_list + fair.call_args_list]
+    assert shared.call_count == fair.call_count == 6 and every.call_count == 3
+    calls = shared.call_args_list + fair.call_args_list + every.call_args_list
+    rows = [len(call.args[1]) for call in calls]
     assert set(rows) <= {133, 134}  # of 200: only those of the other folds
 
 
@@ -348,7 +364,7 @@ def test_a_shuffled_target_teaches_nothing():
     y = np.random.default_rng(0).permutation(y)
     found = harm(X, y, group, 2, repeats=2, bootstrap=99)
     aucs = found.table.auc
-    assert len(aucs) == 12 and (np.abs(aucs - 0.5) < 0.06).all(), aucs
+    assert len(aucs) == 16 and (np.abs(aucs - 0.5) < 0.06).all(), aucs
 
 
 class Remembers(TransformerMixin, BaseEstimator):
@@ -383,7 +399,7 @@ def test_a_raw_table_with_an_encoder():
     table["town"] = np.where(X[:, 0] > 0, "A", "B")
     found = harm(table, y, group, 0.8, encoder=TableEncoder(), models="logistic", repeats=1)
     assert found.n_rows == 300 and 1 <= found.n_components <= 9
-    with pytest.raises(Refusal, match="not numbers"):
+    with pytest.raises(InputError, match="not numbers"):
         harm(table, y, group)
 
 
@@ -457,7 +473,7 @@ def test_groups_with_names_are_each_compared_with_all_others():
     assert set(found.table.side) == {"a", "b", "c", found.rest}
     assert found.sizes == {"a": 40, "b": 20, "c": 80}
     two = harm(X, y, np.where(group == 1, "F", "M"), 1, models=Sees(), repeats=1)
-    assert {two.group, two.rest} == {"F", "M"} and len(two.table) == 6
+    assert {two.group, two.rest} == {"F", "M"} and len(two.table) == 8
 
 
 def test_more_groups_by_hand():
@@ -556,7 +572,7 @@ def test_rows_without_a_target_are_left_out():
 
 def test_a_large_table_is_drawn_from_and_says_so():
     X, y, group = planted(n_rows=400, size=150)
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         found = harm(X, y, group, 2, models="logistic", repeats=1, max_rows=300, bootstrap=9)
     assert (found.n_rows, found.set_aside) == (300, 100)
     assert notes == [
@@ -695,7 +711,7 @@ REFUSED = {
 @pytest.mark.parametrize("y, groups, options, words", REFUSED.values(), ids=REFUSED)
 def test_refusals(y, groups, options, words):
     X = np.random.default_rng(0).standard_normal((100, 3))
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(InputError, match=words):
         harm(X, y, groups, **{"n_components": 2, **options})
 
 
@@ -754,7 +770,7 @@ def test_a_prediction_on_more_groups_by_hand():
     assert half.others[1].rows == (y[there] == 1).sum() and half.missing == 20
     wrong = (guess != y)[there]
     assert half.others[1].error.value == pytest.approx(wrong[y[there] == 1].mean())
-    with pytest.raises(Refusal, match="also has late"):
+    with pytest.raises(InputError, match="also has late"):
         compare_prediction(guess, y, group, also={"late": late[1:]})
 
 
@@ -826,20 +842,20 @@ def test_predicted_numbers_and_gaps():
     ],
 )
 def test_predictions_that_cannot_be_read(prediction, y, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(InputError, match=words):
         compare_prediction(prediction, y, judged()[2])
 
 
-def test_the_figure_has_three_points_a_side():
+def test_the_figure_has_a_point_for_each_kind_of_features():
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Sees(), repeats=1, by_dimension=True)
     ax = plots.harm(found, Drawing().subplots())
     points = {one.get_label(): one.lines[0].get_ydata().tolist() for one in ax.containers}
-    assert points == {GROUP: [0.0, 25.0, 25.0], REST: [0.0, 60.0, 60.0]}
+    assert points == {GROUP: [0.0, *[25.0] * 3], REST: [0.0, *[60.0] * 3]}
     bars = ax.containers[0].lines[2][0].get_segments()
     assert bars[1][:, 1] == pytest.approx([100 * end for end in found.at(GROUP, "shared PCA")[1:]])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [
-        "all columns", "shared PCA, 1", "Fair PCA, 1",
+        "all columns", "shared PCA, 1", "Fair PCA, 1", "MinimaxPCA, 1",
     ]  # fmt: skip
     lines = [AtDimension(1, 0.5, 0.25, 0.375, 0.125), AtDimension(3, 0.75, 0.625, 0.0625, 1.0)]
     other = plots.harm_by_dimension(replace(found, by_dimension=lines), Drawing().subplots())
@@ -848,5 +864,5 @@ def test_the_figure_has_three_points_a_side():
     assert list(drawn["rest: shared PCA"]) == [25.0, 62.5]
     assert list(drawn[f"{GROUP}: Fair PCA"]) == [37.5, 6.25]
     assert list(drawn["rest: Fair PCA"]) == [12.5, 100.0]
-    with pytest.raises(Refusal, match="by_dimension=True"):
+    with pytest.raises(InputError, match="by_dimension=True"):
         plots.harm_by_dimension(harm(X, y, group, 1, models=Sees(), repeats=1))

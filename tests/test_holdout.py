@@ -9,10 +9,11 @@ from scipy import stats
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets, holdout
-from leftout.core.losses import EXCESS, Loss
-from leftout.evidence.chance import Task
+from leftout.evidence.chance import NullTask
 from leftout.evidence.holdout import HeldOut, gap_of, held_out
-from leftout.evidence.learned import Learned, searching
+from leftout.evidence.refit import with_effort
+from leftout.groups.group_rule import GroupRule
+from leftout.linalg.losses import EXCESS, Loss
 from leftout.representation.base import Representation
 from leftout.solvers import Alternating, Sorting
 
@@ -77,24 +78,26 @@ def test_rows_of_a_half_are_searched_or_judged(planted, halves):
     assert len({frozenset(searched.tolist()) for searched, _ in halves}) == 4
 
 
-def one_column(weight, cut):
+def one_column(sizes, cut):
     """Losses of a row (x, y): y with the rest's components, x with the group's."""
     own = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
     shared = Representation(
         name="PCA", rank=1, n_features=2, origin=np.zeros(2), components=np.zeros((1, 2))
     )
-    return Learned(Loss(EXCESS, own_mean=False), shared, own, weight, cut)
+    return GroupRule(
+        Loss(EXCESS, own_mean=False), shared, own, np.array(sizes), np.array([float(cut)])
+    )
 
 
 def test_gap_of_rows_by_hand():
     """Squares of x are lost by the group, those of y by the rest."""
-    learned = one_column(weight=0.5, cut=3.0)
+    learned = one_column([2, 1], cut=3.0)
     X = np.array([[2.0, 1.0], [3.0, 0.0], [1.0, 1.0], [0.0, 2.0], [1.0, 0.0]])
     losses = learned.row_losses(X)
     assert losses.tolist() == [[1, 0, 1, 4, 0], [4, 9, 1, 0, 1]]
-    # scores: 4.5, 9, 1.5, 2, 1
-    assert learned.left_out(losses).tolist() == [True, True, False, False, False]
-    assert learned.highest(losses, 3).tolist() == [True, True, False, True, False]
+    assert learned.scores(losses).tolist() == [[4.5, 9, 1.5, 2, 1]]
+    assert learned.predict(losses).tolist() == [1, 1, 0, 0, 0]
+    assert learned.highest(losses, [3]).tolist() == [1, 1, 0, 1, 0]
     gap, added = gap_of(learned, losses)
     assert gap == pytest.approx(6.5 - 5 / 3)
     group, rest = np.sqrt(2) / 2, -np.sqrt(3 / 2) / 3
@@ -107,15 +110,15 @@ def test_gap_of_rows_by_hand():
 
 @pytest.mark.parametrize("cut", [-1.0, 20.0])
 def test_nobody_on_a_side_is_no_gap(cut):
-    learned = one_column(weight=0.5, cut=cut)
+    learned = one_column([2, 1], cut)
     gap, added = gap_of(learned, learned.row_losses(np.array([[2.0, 1.0], [3.0, 0.0]])))
     assert gap == 0.0 and added.tolist() == [0.0, 0.0]
 
 
 def test_equal_scores_are_ranked_by_place():
-    learned = one_column(weight=0.0, cut=0.0)
+    learned = one_column([2, 1], 0.0)
     losses = learned.row_losses(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.0]]))
-    assert learned.highest(losses, 2).tolist() == [True, True, False, False]
+    assert learned.highest(losses, [2]).tolist() == [1, 1, 0, 0]
 
 
 def held(gaps, overlaps, error=0.05, freedom=30.0):
@@ -208,7 +211,7 @@ def test_bad_options(planted):
 def test_large_tables_are_searched_on_four_parts(rows, starts):
     """Climbs on parts of 8,192 rows: on larger tables one part alone is not the same for all."""
     X = np.random.default_rng(0).standard_normal((rows, 3))
-    task = Task.of(MaxDisparityPartition(1, random_state=0), X, sized=True)
-    assert searching(task).solver.n_starts == starts
-    asked = Task.of(MaxDisparityPartition(1, solver=Alternating(n_starts=9)), X, sized=True)
-    assert searching(asked).solver.n_starts == 9
+    task = NullTask.of(MaxDisparityPartition(1, random_state=0), X, sized=True)
+    assert with_effort(task).solver.n_starts == starts
+    asked = NullTask.of(MaxDisparityPartition(1, solver=Alternating(n_starts=9)), X, sized=True)
+    assert with_effort(asked).solver.n_starts == 9

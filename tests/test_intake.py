@@ -12,18 +12,18 @@ from sklearn.base import BaseEstimator
 import leftout
 import paper_data
 from leftout import MaxDisparityPartition
-from leftout.checks import Refusal
-from leftout.running import collected_notes
-from leftout.tables.cleaning import clean_all
-from leftout.tables.columns import columns_of
-from leftout.tables.intake import take_in
-from leftout.tables.reading import Source
-from leftout.tables.said.reading import Reading
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import columns_of
+from leftout.data.preparation import prepare_table
+from leftout.data.reading import Source
+from leftout.errors import InputError
+from leftout.running import collected_warnings
+from leftout.settings import Reading
 
 
 def taken(table, sample=None, **options):
-    with collected_notes():
-        return take_in(
+    with collected_warnings():
+        return prepare_table(
             Source.of(table), Reading(**options), sample=sample, rng=np.random.default_rng(0)
         )
 
@@ -66,7 +66,7 @@ def test_an_audit_finds_the_same_rows_whatever_the_target():
     table = pd.DataFrame(X, columns=list("abcdef")).assign(
         town=rng.choice(list("xyz"), 300), outcome=rng.choice(["no", "yes"], 300)
     )
-    small = {"chance": 19, "runs": 2, "n_components": 3, "group_size": 60}
+    small = {"n_surrogates": 19, "n_restarts": 2, "n_components": 3, "group_size": 60}
     found = [
         leftout.audit(table, target="outcome", **small),
         leftout.audit(table, drop=["outcome"], **small),
@@ -93,7 +93,13 @@ def test_labels_and_missing_values_reach_every_text():
         {"column": "rev", "label": "reviews", "note": "from the file"},
     ]
     found = leftout.audit(
-        table, dictionary=book, missing="rev=999", chance=19, runs=2, n_components=1, group_size=40
+        table,
+        dictionary=book,
+        missing="rev=999",
+        n_surrogates=19,
+        n_restarts=2,
+        n_components=1,
+        group_size=40,
     )
     columns = {column.name: column for column in found.columns}
     assert columns["occ"].label == "way of living" and columns["rev"].label == "reviews"
@@ -133,9 +139,9 @@ def test_every_doubt_is_named():
 
 def test_what_is_said_twice_is_refused():
     table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
-    with pytest.raises(Refusal, match="read as codes, and as numbers"):
+    with pytest.raises(InputError, match="read as codes, and as numbers"):
         taken(table, categorical=["a"], numeric=["a"])
-    with pytest.raises(Refusal, match="Did you mean 'target'"):
+    with pytest.raises(InputError, match="Did you mean 'target'"):
         taken(table, encoding="targets")
 
 
@@ -187,14 +193,14 @@ def test_means_of_codes_are_doubted():
     rng = np.random.default_rng(3)
     table = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
     table["status"] = rng.choice([1, 2, 7], 80)
-    with collected_notes() as notes:
-        take_in(Source.of(table), Reading(target="status"), rng=np.random.default_rng(0))
+    with collected_warnings() as notes:
+        prepare_table(Source.of(table), Reading(target="status"), rng=np.random.default_rng(0))
     assert any("status looks like codes, but its mean is compared" in note for note in notes)
 
 
 def test_categories_by_a_target_need_one():
     table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
-    with pytest.raises(Refusal, match="there is no target"):
+    with pytest.raises(InputError, match="there is no target"):
         leftout.audit(table, encoding="target")
 
 
@@ -330,7 +336,7 @@ def test_what_is_said_to_be_numbers_is_read_as_numbers_in_any_case():
     np.testing.assert_allclose(found.X[:, place], (np.array(texts, dtype=float) - 1) / 9)
     np.testing.assert_allclose(found.encoder.transform(table[["zeros", "mixed", "declared", "y"]]),
                                found.X)  # fmt: skip
-    with pytest.raises(Refusal, match="none of its cells is one"):
+    with pytest.raises(InputError, match="none of its cells is one"):
         taken(table.assign(zeros="a"), numeric=["zeros"])
 
 
@@ -351,7 +357,9 @@ def test_values_are_no_names_of_columns(what):
     table = pd.DataFrame(np.random.default_rng(4).normal(size=(50, 3)), columns=list("abc"))
     sides = pd.DataFrame({"sex": ["f", "m"] * 25})
     for given in (sides, sides["sex"], sides.to_numpy()):
-        with pytest.raises(Refusal, match=f"{what} is given as a .* of values; names of the table"):
+        with pytest.raises(
+            InputError, match=f"{what} is given as a .* of values; names of the table"
+        ):
             taken(table, **{what: given})
     assert taken(table, drop=pd.Index(["a"])).dropped == {"a": "asked for"}
 
@@ -360,7 +368,7 @@ def test_sizes_may_be_per_cent():
     table = pd.DataFrame(np.random.default_rng(4).normal(size=(120, 4)), columns=list("abcd"))
     for size, rows in (("10%", 20), ("25 %", 30), ("30", None), ("x%", None)):
         if rows is None:
-            with pytest.raises(Refusal, match="or '10%'"):
+            with pytest.raises(InputError, match="or '10%'"):
                 leftout.audit(table, quick=True, group_size=size)
             continue
         assert leftout.audit(table, quick=True, group_size=size).partition.sizes_[1] == rows

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paper_data
-from leftout.checks import Refusal
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import Column, columns_of
+from leftout.data.profiling.column_names import name_says
+from leftout.data.profiling.column_types import KINDS, ColumnType, judge
+from leftout.data.profiling.numeric_codes import von_neumann_ratio
+from leftout.data.reading import read_table
 from leftout.datasets import load_demo
-from leftout.tables.cleaning import clean_all
-from leftout.tables.columns import Column, columns_of
-from leftout.tables.judging.codes import roughness
-from leftout.tables.judging.kinds import KINDS, Kind, judge
-from leftout.tables.judging.naming import name_says
-from leftout.tables.reading import read_table
+from leftout.errors import InputError
 
 LABELLED = list(csv.DictReader((Path(__file__).parent / "kinds.csv").read_text().splitlines()))
 TABLES = list(dict.fromkeys(line["table"] for line in LABELLED))
@@ -78,7 +78,7 @@ def test_the_list_is_long_enough():
 
 def test_course_is_told_in_numbers():
     found = next(f for line, (f, *_) in labelled("students_dropout") if line["column"] == "Course")
-    assert found == Kind(
+    assert found == ColumnType(
         "Course", "code",
         "17 whole numbers, from 33 to 9,991; gaps between them; a name that codes have; other "
         "columns jump between neighbours",
@@ -121,7 +121,7 @@ CASES = [
 
 @pytest.mark.parametrize("values, kind, why, read_as, sure, overrule", CASES)
 def test_kinds_in_words(values, kind, why, read_as, sure, overrule):
-    assert one(values) == Kind("x", kind, why, read_as, sure, overrule)
+    assert one(values) == ColumnType("x", kind, why, read_as, sure, overrule)
 
 
 def test_years_that_follow_each_other_count_no_rows():
@@ -150,11 +150,11 @@ def test_declared_kinds_hold():
     assert judge(columns)[0].overrule == "categorical=['a b']"
     assert judge(columns)[2].why == "4 values, declared"
     said = judge(columns, {"a b": "code", "d": "number"})
-    assert said[0] == Kind("a b", "code", "declared: code", "category", True, "")
+    assert said[0] == ColumnType("a b", "code", "declared: code", "category", True, "")
     assert [kind.read_as for kind in said] == ["category", "category", "number"]
-    with pytest.raises(Refusal, match="'numbr' is not known.*Did you mean 'number'"):
+    with pytest.raises(InputError, match="'numbr' is not known.*Did you mean 'number'"):
         judge(columns, {"d": "numbr"})
-    with pytest.raises(Refusal, match="declared names the column 'e'"):
+    with pytest.raises(InputError, match="declared names the column 'e'"):
         judge(columns, {"e": "code"})
 
 
@@ -230,15 +230,15 @@ def test_roughness_is_that_of_its_definition(seed, n_values):
     effect = rng.normal(size=(n_values + 1, 4)) * [0.0, 1.0, 2.0, 5.0]
     scores = effect[places] + rng.normal(size=(120, 4))
     scores = (scores - scores.mean(axis=0)) / scores.std(axis=0)
-    assert roughness(places, scores) == pytest.approx(
+    assert von_neumann_ratio(places, scores) == pytest.approx(
         slow_roughness(places, scores), abs=2e-6, nan_ok=True
     )
 
 
 def test_roughness_needs_rows_and_others():
     scores = np.random.default_rng(0).normal(size=(12, 2))
-    assert np.isnan(roughness(np.repeat([0, 1, 2], 4).astype(np.int32), scores))
-    assert np.isnan(roughness(np.repeat([0, 1, 2], 4).astype(np.int32), scores[:, :0]))
+    assert np.isnan(von_neumann_ratio(np.repeat([0, 1, 2], 4).astype(np.int32), scores))
+    assert np.isnan(von_neumann_ratio(np.repeat([0, 1, 2], 4).astype(np.int32), scores[:, :0]))
 
 
 cells = st.one_of(

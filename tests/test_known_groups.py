@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout import KnownGroups, MaxDisparityPartition, Refusal, group_losses, known_groups
+from leftout import InputError, KnownGroups, MaxDisparityPartition, group_losses, known_groups
 from leftout.checks import generator
-from leftout.core.ranks import corrected_p_values, overall_p_value
-from leftout.search import permuting
-from leftout.tables.bands import banded
-from leftout.tables.columns import Column, column_of
+from leftout.data.columns import Column, column_of
+from leftout.data.stratify import strata
+from leftout.groups import permutation
+from leftout.linalg.monte_carlo import corrected_p_values, overall_p_value
 
 
 def people(seed=0, m=240, n=5):
@@ -51,9 +51,9 @@ def naive_p_values(X, masks, d, permutations, seed):
 
 @pytest.mark.parametrize("cells", ["rows", "together", "alone"])
 def test_p_values_are_those_of_the_definition(monkeypatch, cells):
-    monkeypatch.setattr(permuting, "_FEW", 1e9 if cells == "rows" else 0)
-    monkeypatch.setattr(permuting, "_ADDED", 0)
-    monkeypatch.setattr(permuting, "_WAYS", 0 if cells == "alone" else 30)
+    monkeypatch.setattr(permutation, "_FEW", 1e9 if cells == "rows" else 0)
+    monkeypatch.setattr(permutation, "_ADDED", 0)
+    monkeypatch.setattr(permutation, "_WAYS", 0 if cells == "alone" else 30)
     X, known = people()
     found = known_groups(X, known, n_components=2, permutations=39, random_state=3)
     assert len(found.groups) == 2 + 3 + 6 and found.measured == found.groups
@@ -139,7 +139,7 @@ def test_every_group_has_its_place_in_the_table():
     assert list(gaps.index) == ["sex", "town", "sex and town"]
     assert gaps["town"] == pytest.approx(towns.max() - towns.min())
     assert found.difference("to_overall")["town"] == towns.max()
-    with pytest.raises(Refusal, match="Did you mean 'to_overall'"):
+    with pytest.raises(InputError, match="Did you mean 'to_overall'"):
         found.difference("to_overal")
     alone = known_groups(X, known["sex"], n_components=2, permutations=19).by_group
     assert alone.index.name == "sex" and alone.index.tolist() == ["f", "m"]
@@ -257,19 +257,19 @@ def test_rare_values_are_one_group():
     assert np.array_equal(other.conditions[0].holds(column_of(town, "town")), other.mask)
     assert other.conditions[0].to_dict()["values"] == ["big"]
     with pytest.warns(UserWarning, match="'v' has 60 values: 50 of them"):
-        many = banded(column_of([f"v{i % 60}" for i in range(6000)], "v"), 4, 30)
+        many = strata(column_of([f"v{i % 60}" for i in range(6000)], "v"), 4, 30)
     assert len(many.labels) == 51 and many.labels[-1] == "other values (10)"
 
 
 def test_a_column_of_one_group_is_left_aside_or_refused():
     X, known = people()
-    with pytest.raises(Refusal, match=r"'one' has a single group \(x in every row\)"):
+    with pytest.raises(InputError, match=r"'one' has a single group \(x in every row\)"):
         known_groups(X, {"one": ["x"] * 240})
-    with pytest.raises(Refusal, match=r"'none' has a single group \(missing in every row\)"):
+    with pytest.raises(InputError, match=r"'none' has a single group \(missing in every row\)"):
         known_groups(X, {"none": [None] * 240})
-    with pytest.raises(Refusal, match="All 2 known columns have a single group"):
+    with pytest.raises(InputError, match="All 2 known columns have a single group"):
         known_groups(X, {"one": ["x"] * 240, "none": [np.nan] * 240})
-    with pytest.raises(Refusal, match=r"'id' has a single group \(rare values \(240\) in every"):
+    with pytest.raises(InputError, match=r"'id' has a single group \(rare values \(240\) in every"):
         known_groups(X, {"id": [f"p{i}" for i in range(240)]})
     with pytest.warns(UserWarning, match="'one' has a single group .* and is left aside"):
         found = known_groups(X, {"one": ["x"] * 240, "sex": known["sex"]}, permutations=0)
@@ -317,7 +317,7 @@ def test_columns_come_in_any_kind_of_table():
 )
 def test_what_cannot_be_used_gets_a_sentence(columns, options, message):
     X, _ = people()
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(InputError, match=message):
         known_groups(X, columns, **options)
 
 
@@ -325,7 +325,7 @@ def test_rows_in_another_order_are_refused():
     X, known = people()
     frame, other = pd.DataFrame(X), pd.DataFrame(known)[::-1]
     for columns in (other, other.iloc[:, 0], dict(other)):
-        with pytest.raises(Refusal, match="have the rows of X in another order"):
+        with pytest.raises(InputError, match="have the rows of X in another order"):
             known_groups(frame, columns, permutations=0)
     same = known_groups(frame, other.loc[frame.index], permutations=0).by_group
     pd.testing.assert_frame_equal(same, known_groups(X, known, permutations=0).by_group)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leftout.core.ranks import LEVEL, p_value
-from leftout.evidence.looks import drawing_interval, most_tables, settled
+from leftout.evidence.sequential_stopping import drawing_interval, most_tables, should_stop
+from leftout.linalg.monte_carlo import LEVEL, p_value
 
 
 def reached(above, n):
@@ -45,7 +45,7 @@ def test_settled_is_its_rules(seed, value, asked):
     others = np.random.default_rng(seed).standard_normal(most_tables(asked))
     looks = [*range(8, 41), 98, 99, 100, 149, 150, 200, 398, most_tables(asked)]
     for seen in (others[:n] for n in looks if n <= len(others)):
-        assert settled(value, seen, asked) == plainly_settled(value, seen, asked), len(seen)
+        assert should_stop(value, seen, asked) == plainly_settled(value, seen, asked), len(seen)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_settled_is_its_rules(seed, value, asked):
     ],
 )
 def test_settled_on_both_sides_of_every_number(above, n, enough):
-    assert settled(1.0, reached(above, n), 99) == enough
+    assert should_stop(1.0, reached(above, n), 99) == enough
 
 
 @pytest.mark.parametrize(("n", "clear"), [(19, 1.5), (39, 1.0), (20, np.inf)])
@@ -66,13 +66,13 @@ def test_a_table_that_stands_clear(n, clear):
     """The spread of values and the table's own together decides."""
     others = np.append(np.tile([-1.0, 1.0], n // 2), [0.0] * (n % 2))
     values = 1.0 + np.linspace(0.5, 4.0, 15)
-    found = [settled(value, others, 99) for value in values]
+    found = [should_stop(value, others, 99) for value in values]
     assert found == [value - 1.0 >= clear * np.append(others, value).std() for value in values]
     assert not any(found) if n == 20 else {True, False} == set(found)
 
 
 def stopped(value, others, asked=99):
-    n = next(n for n in range(len(others) + 1) if settled(value, others[:n], asked))
+    n = next(n for n in range(len(others) + 1) if should_stop(value, others[:n], asked))
     return others[:n]
 
 
@@ -104,7 +104,7 @@ def paths(p=None):
                 after[now, known] = after.get((now, known), 0.0) + weight * share
         states = {}
         for (above, said), weight in after.items():
-            if settled(1.0, reached(above, n), 99):
+            if should_stop(1.0, reached(above, n), 99):
                 assert said is not None  # no early yes: reached() keeps values apart
                 tables += n * weight
                 answer = (1 + above) / (1 + n) <= LEVEL

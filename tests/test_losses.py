@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import leftout
 import naive
 import tolerances
-from leftout.core.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
-from leftout.core.moments import build
-from leftout.core.problem import Problem
+from leftout.linalg.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
+from leftout.linalg.moments import build
+from leftout.linalg.problem import Problem
 
 COMBINATIONS = [(loss, centering) for loss in LOSSES for centering in CENTERINGS]
 

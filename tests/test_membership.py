@@ -7,11 +7,11 @@ import pytest
 
 import naive
 from leftout import MaxDisparityPartition, datasets
-from leftout.checks import Refusal
-from leftout.core.distinct import distinct_rows
-from leftout.evidence import membership as module
-from leftout.evidence.chance import Task
-from leftout.evidence.membership import Membership, membership
+from leftout.errors import InputError
+from leftout.evidence import subsample_stability as module
+from leftout.evidence.chance import NullTask
+from leftout.evidence.subsample_stability import Membership, memberships
+from leftout.linalg.distinct import distinct_rows
 from leftout.running import Steps
 from leftout.solvers import Alternating, Sorting
 
@@ -22,26 +22,28 @@ def planted():
 
 
 def asked(task, group, parts=5, seed=0):
-    return membership(task, group, np.random.default_rng(seed).spawn(parts), Steps(1, None))
+    rngs = np.random.default_rng(seed).spawn(parts)
+    found = memberships(task, group.astype(int), rngs, Steps(1, None))
+    return None if found is None else found[0]
 
 
 @pytest.fixture
 def parts(monkeypatch):
     """The rows of every part, and how many are looked for in it."""
-    kept, learn = [], module.learn
+    kept, fit = [], module.fit_group_rule
 
-    def keep(task, X, size, rng):
-        kept.append((X, size))
-        return learn(task, X, size, rng)
+    def keep(task, X, sizes, *how):
+        kept.append((X, *sizes))
+        return fit(task, X, sizes, *how)
 
-    monkeypatch.setattr(module, "learn", keep)
+    monkeypatch.setattr(module, "fit_group_rule", keep)
     return kept
 
 
 def test_votes_counted_by_hand(planted, parts):
     X, labels = planted
     search = MaxDisparityPartition(2, solver=Sorting(split="matched"), min_group_size=4)
-    found = asked(Task.of(search, X), labels.astype(bool))
+    found = asked(NullTask.of(search, X), labels.astype(bool))
     votes = np.zeros(120)
     for rows, size in parts:
         assert len(rows) == 96 and size == 19
@@ -74,7 +76,7 @@ def test_members_and_those_at_the_border():
 def test_planted_rows_are_members(planted):
     X, labels = planted
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    found = asked(Task.of(search, X), labels.astype(bool))
+    found = asked(NullTask.of(search, X), labels.astype(bool))
     assert found.members[labels == 1].mean() > 0.8 and found.shares[labels == 0].mean() < 0.05
 
 
@@ -82,7 +84,7 @@ def test_copies_stay_together(planted, parts):
     X = np.repeat(planted[0], 3, axis=0)
     group = np.repeat(planted[1], 3).astype(bool)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
-    found = asked(Task.of(search, X), group, parts=4)
+    found = asked(NullTask.of(search, X), group, parts=4)
     for rows, size in parts:
         assert set(distinct_rows(rows).counts.tolist()) == {3} and len(rows) < len(X)
         assert size == round(72 * len(rows) / 360)
@@ -93,19 +95,19 @@ def test_copies_stay_together(planted, parts):
 def test_parts_with_too_few_dimensions_have_no_vote(planted, monkeypatch):
     X, labels = planted
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    task, group = Task.of(search, X), labels.astype(bool)
-    calls, learn = [], module.learn
+    task, group = NullTask.of(search, X), labels.astype(bool)
+    calls, fit = [], module.fit_group_rule
 
     def refuse(every):
         def refused(*args):
             calls.append(1)
             if every or len(calls) == 2:
-                raise Refusal("Too few dimensions.")
-            return learn(*args)
+                raise InputError("Too few dimensions.")
+            return fit(*args)
 
         return refused
 
-    monkeypatch.setattr(module, "learn", refuse(every=False))
+    monkeypatch.setattr(module, "fit_group_rule", refuse(every=False))
     assert asked(task, group).parts == 4
-    monkeypatch.setattr(module, "learn", refuse(every=True))
+    monkeypatch.setattr(module, "fit_group_rule", refuse(every=True))
     assert asked(task, group) is None

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 import paper_data
 from leftout import FairPCA, TableEncoder, known_groups, mitigate, plots
 from leftout.cli import main
+from leftout.data.reading import read_table
 from leftout.fair.random_groups import RandomGroups
-from leftout.tables.reading import read_table
 
 
 def table(seed=0, m=150, n=6, k=2):
@@ -171,7 +171,7 @@ def file(tmp_path):
 
 
 def test_the_command_tells_and_writes(file, tmp_path):
-    result = call(file, "--groups-col", "sex", "--dims", 2, "--out", tmp_path / "out")
+    result = call(file, "--groups-col", "sex", "--components", 2, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "Fair PCA for the groups of sex." in text and "brings both to" in text
@@ -193,9 +193,9 @@ def test_the_command_speaks_json(file):
 
 
 def test_names_of_groups_are_text_and_numbers_say_of_what(file):
-    text = " ".join(call(file, "--groups-col", "city", "--quiet", "--dims", 2).stdout.split())
+    text = " ".join(call(file, "--groups-col", "city", "--quiet", "--components", 2).stdout.split())
     assert "[red]west" in text
-    text = " ".join(call(file, "--groups-col", "code", "--quiet", "--dims", 2).stdout.split())
+    text = " ".join(call(file, "--groups-col", "code", "--quiet", "--components", 2).stdout.split())
     assert "No group loses clearly more than random groups of its size. The largest loss is" in text
     assert "that of code = " in text
 
@@ -329,13 +329,13 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
             "combinations, too many to be groups (at most",
         ),
         (["--groups-col", "sex", "--permutations", "-1"], "'--permutations': -1 is not in"),
-        (["--groups-col", "sex", "--dims", "many"], "--dims many is neither"),
-        (["--groups-col", "sex", "--dims", "99"], "--dims 99 is out of range"),
-        (["--groups-col", "sex", "--dims", "1.5"], "neither a number of components"),
-        (["--groups-col", "sex", "--across", "3-1"], "--across 3-1 is not a list"),
-        (["--groups-col", "sex", "--across", "1-1000000000"], "is not a list"),
-        (["--groups-col", "sex", "--across", "²"], "is not a list"),
-        (["--groups-col", "sex", "--across", "a"], "--across a is not a list"),
+        (["--groups-col", "sex", "--components", "many"], "--components cannot be 'many': give"),
+        (["--groups-col", "sex", "--components", "99"], "--components 99 is out of range"),
+        (["--groups-col", "sex", "--components", "1.5"], "or a number of components (9)"),
+        (["--groups-col", "sex", "--across", "3-1"], "--across cannot be '3-1': give a list"),
+        (["--groups-col", "sex", "--across", "1-1000000000"], "give a list of numbers"),
+        (["--groups-col", "sex", "--across", "²"], "give a list of numbers"),
+        (["--groups-col", "sex", "--across", "a"], "--across cannot be 'a': give a list"),
         (["--groups-col", "sex", "--across", "50"], "give ints from 1 to"),
         (["--groups-col", "sex", "--drop", "nobody"], "--drop names the column 'nobody'"),
         ([], "Missing option '--groups-col'"),
@@ -357,7 +357,9 @@ def test_hostile_names_are_text(tmp_path):
     raw = people().rename(columns={"sex": "[/close]"})
     raw["[/close]"] = np.where(raw["[/close]"] == "f", "[/x]f", "[red]m")
     raw.to_csv(tmp_path / "hostile.csv", index=False)
-    result = call(tmp_path / "hostile.csv", "--groups-col", "[/close]", "--quiet", "--dims", 1)
+    result = call(
+        tmp_path / "hostile.csv", "--groups-col", "[/close]", "--quiet", "--components", 1
+    )
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "The groups, with 1 component " in text and "[red]m" in text and "[/x]f" in text
@@ -390,7 +392,7 @@ def test_the_papers_tables_run_through_the_command():
         pytest.skip(reason)
     path = paper_data.FOLDER / paper_data.SOURCES["students"].file
     result = call(
-        path, "--groups-col", "Daytime/evening attendance", "--dims", 9, "--drop", "Target",
+        path, "--groups-col", "Daytime/evening attendance", "--components", 9, "--drop", "Target",
         "--json", "--quiet", "--across", "none",
     )  # fmt: skip
     data = json.loads(result.stdout)

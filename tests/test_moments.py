@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leftout.core import moments as mm
+from leftout.linalg import moments as mm
 
 
 def naive_moments(X, labels, n_groups, origin):

@@ -160,8 +160,8 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     assert "Does it come back" in again.inner_text("#lines")
     fits(again)
     assert again.inner_text("#command") == (
-        "leftout audit 'people of our town.csv' --target approved=no --sensitive sex --dims 3 "
-        "--chance 3 --runs 2"
+        "leftout audit 'people of our town.csv' --target approved=no --sensitive sex "
+        "--components 3 --restarts 2 --surrogates 3"
     )
     data = json.loads(saved(again, "audit.json", tmp_path))
     assert data["table"]["positive"] == "no" and data["table"]["source"] == path.name

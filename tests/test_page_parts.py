@@ -22,17 +22,18 @@ from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-from leftout.checks import Refusal
-from leftout.page import asked, effort  # noqa: E402
+from leftout.data.reading import Source  # noqa: E402
+from leftout.errors import InputError
+from leftout.page import asked  # noqa: E402
 from leftout.page.columns import Columns  # noqa: E402
+from leftout.page.jobs import Live  # noqa: E402
 from leftout.page.limits import Limits  # noqa: E402
-from leftout.page.live import Live  # noqa: E402
 from leftout.page.profile import profiled  # noqa: E402
 from leftout.page.rendering import rendered  # noqa: E402
 from leftout.page.security import policy_of_report  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
 from leftout.page.uploads import called  # noqa: E402
-from leftout.tables.reading import Source  # noqa: E402
+from leftout.settings import ON_PAGE  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +99,11 @@ def choices(columns, **form):
          "--target approved=yes --drop 'income, net' --drop joined --sensitive sex",
          ["drop=['income, net', 'joined']"]),
         ({"role-5": "prediction"}, "--target approved=yes --prediction sex", ["prediction='sex'"]),
-        ({"size": "5%", "dims": "4", "effort": "quick"},
-         "--target approved=yes --sensitive sex --size 5% --dims 4 --quick",
+        ({"group_size": "5%", "n_components": "4", "effort": "quick"},
+         "--target approved=yes --sensitive sex --components 4 --size 5% --quick",
          ["group_size=0.05", "n_components=4", "quick=True"]),
-        ({"size": "evidence", "seed": "7", "missing": "999,age=-1", "sample": "100"},
-         "--target approved=yes --sensitive sex --size evidence --sample 100 --missing 999,age=-1 "
+        ({"group_size": "evidence", "random_state": "7", "missing": "999,age=-1", "sample": "100"},
+         "--target approved=yes --sensitive sex --missing 999,age=-1 --size evidence --sample 100 "
          "--seed 7", ["group_size='evidence'", "random_state=7", "missing='999,age=-1'"]),
     ],
 )  # fmt: skip
@@ -127,8 +128,10 @@ def test_the_demo_is_asked_for_by_its_own_command():
     columns = Columns(9, 9, 9, [], [line, {**line, "name": "male", "guess": "auto"}], [])
     entry = Entry(id="", name="demo", choices=asked.presets(columns))
     assert asked.command(entry, columns) == "leftout demo"
-    entry.choices, _ = asked.changed(entry.choices, {"role-1": "sensitive", "runs": "4"}, columns)
-    assert asked.command(entry, columns) == "leftout demo --sensitive male --runs 4"
+    entry.choices, _ = asked.changed(
+        entry.choices, {"role-1": "sensitive", "n_restarts": "4"}, columns
+    )
+    assert asked.command(entry, columns) == "leftout demo --sensitive male --restarts 4"
     assert "leftout.datasets.load_demo()," in asked.call(entry, columns)
 
 
@@ -166,7 +169,7 @@ def test_names_with_commas_are_not_two_others():
     with pytest.MonkeyPatch.context() as patch:
         given = []
         patch.setattr(options, "names", lambda texts, table, name: given.append((name, texts)))
-        patch.setattr("leftout.scale.tables.opened", lambda *_: (None, table))
+        patch.setattr("leftout.engine.tables.opened", lambda *_: (None, table))
         CliRunner().invoke(main, ["audit", "t.csv", "--drop", "a", "--drop", "b"])
     assert ("drop", ("a", "b")) in given
 
@@ -186,7 +189,7 @@ def test_hostile_names_stay_text(columns):
     page = rendered(
         "columns.html", entry=Entry(id="a", name="<b>", file="table.csv", choices=chosen),
         columns=columns, shown=columns.shown("", 1), wanted='"><i>', roles=asked.ROLES,
-        becomes=asked.BECOMES, fields=asked.FIELDS, usual=dict.fromkeys(asked.FIELDS, ""),
+        becomes=asked.BECOMES, fields=ON_PAGE, usual=dict.fromkeys(ON_PAGE, ""),
         outcome=None, quick="", full="", problems=[HOSTILE],
         chosen={role: asked.of_role(chosen, role) for role in asked.ROLES},
     )  # fmt: skip
@@ -232,7 +235,9 @@ def test_a_store_removes_what_is_its_own_alone(tmp_path):
 
 def test_a_store_is_not_put_among_the_files_of_somebody(tmp_path):
     (tmp_path / "server.log").write_text("mine")
-    with pytest.raises(Refusal, match=r"holds files, .* left as they are\. Choose .* with --data"):
+    with pytest.raises(
+        InputError, match=r"holds files, .* left as they are\. Choose .* with --data"
+    ):
         Store(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["server.log"]
     assert (tmp_path / "server.log").read_text() == "mine"
@@ -266,7 +271,10 @@ def test_who_watches_hears_every_move_and_the_end():
 
 
 def test_more_rows_and_columns_take_longer():
-    times = [effort.seconds(*size) for size in ((300, 10), (2_000, 60), (30_000, 60), (2_000, 900))]
+    times = [
+        asked.estimated_seconds(*size)
+        for size in ((300, 10), (2_000, 60), (30_000, 60), (2_000, 900))
+    ]
     assert all(quick < full for quick, full in times) and times[0] < times[1] < times[2]
     assert times[1] < times[3]
 
@@ -311,17 +319,18 @@ def test_the_guide_says_what_experts_find_and_what_they_do_not():
     said = " ".join(page.partition("Under *For experts*")[2].partition("3. **Run.**")[0].split())
     here, _, elsewhere = said.partition("A dictionary")
     for name, words in EXPERTS.items():
-        assert words in (here if name in asked.FIELDS else f"A dictionary{elsewhere}")
-    offered = {*asked.FIELDS, "target", "prediction", "sheet", "quick", *asked._LISTS}
-    output = {"tables", "called", "out", "jobs", "as_json", "events", "quiet", "full"}
+        assert words in (here if name in ON_PAGE else f"A dictionary{elsewhere}")
+    offered = {*ON_PAGE, "target", "prediction", "sheet", "quick", *asked._LISTS}
+    output = {"tables", "called", "out", "n_jobs", "as_json", "events", "quiet", "full"}
     assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
 
 
 EXPERTS = {
-    "size": "size of the group", "dims": "components", "min_size": "fewest rows",
-    "sample": "a sample", "missing": "stand for nothing", "chance": "comparison tables",
-    "runs": "searches", "rows": "rows to show", "seed": "seed", "dictionary": "A dictionary",
-    "encoding": "encoding", "preset": "preset", "groups": "several groups", "engine": "engine",
-    "scheduler": "engine", "memory": "engine", "features": "features", "pipeline": "a pipeline",
+    "group_size": "size of the group", "n_components": "components",
+    "min_group_size": "fewest rows", "sample": "a sample", "missing": "stand for nothing",
+    "n_surrogates": "comparison tables", "n_restarts": "searches", "rows": "rows to show",
+    "random_state": "seed", "dictionary": "A dictionary", "encoding": "encoding",
+    "preset": "preset", "n_groups": "several groups", "engine": "engine", "scheduler": "engine",
+    "memory": "engine", "features": "features", "pipeline": "a pipeline",
     "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
 }  # fmt: skip

@@ -140,8 +140,9 @@ def test_fields_that_no_form_of_ours_has_change_nothing(server, table, form):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("size", "--out=/tmp/x"), ("dims", "0.8 --out x"), ("chance", "-1"), ("seed", "1e9"),
-     ("sample", "../x"), ("missing", "\0"), ("runs", "<script>"), ("rows", "9" * 50)],
+    [("group_size", "--out=/tmp/x"), ("n_components", "0.8 --out x"), ("n_surrogates", "-1"),
+     ("random_state", "1e9"), ("sample", "../x"), ("missing", "\0"),
+     ("n_restarts", "<script>"), ("rows", "9" * 50)],
 )  # fmt: skip
 def test_settings_that_cannot_be_are_one_sentence(server, table, name, value):
     before = server.entry(table)
@@ -348,14 +349,16 @@ def test_sheets_are_offered_before_one_is_read(server):
 
 
 def test_names_are_not_in_the_list_of_processes(server):
-    key = server.begin(server.ready(people(), "our secret.csv"), chance="999", runs="300")
+    key = server.begin(
+        server.ready(people(), "our secret.csv"), n_surrogates="999", n_restarts="300"
+    )
     server.until(key, "running")
     while server.worker() is None or not server.state(key)["what"]:
         time.sleep(0.02)
     with open(f"/proc/{server.worker()}/cmdline") as file:
         words = file.read()
     server.post(f"/audits/{key}/cancel")
-    assert "leftout.page.worker" in words
+    assert "leftout.page.processes" in words
     for name in ("secret", "sex", "approved", "table.csv"):
         assert name not in words
 
@@ -424,7 +427,7 @@ def test_answers_are_sent_at_once():
 def test_a_full_disk_is_told_as_such_and_nobody_waits_for_ever(tmp_path):
     server = Server(tmp_path / "audits")
     try:
-        key = server.begin(server.ready(), chance="999", runs="300")
+        key = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
         server.until(key, "running")
         watching = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         head = {"Host": server.host, "Cookie": server.cookie}
@@ -537,7 +540,7 @@ def test_the_call_in_python_gives_the_same_groups(server, tmp_path, monkeypatch)
 
 
 def test_cancel_a_running_and_a_waiting_audit(server):
-    running = server.begin(server.ready(), chance="999", runs="300")
+    running = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     waiting = server.begin(server.ready())
     server.until(running, "running")
     while server.worker() is None:
@@ -556,7 +559,7 @@ def alive(process):
 
 
 def test_a_queue_has_an_end(server):
-    first = server.begin(server.ready(), chance="999", runs="300")
+    first = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     server.until(first, "running")
     keys = [server.begin(server.ready()) for _ in range(2)]
     one_more = server.ready()
@@ -568,7 +571,7 @@ def test_a_queue_has_an_end(server):
 
 
 def test_a_killed_worker_is_told_as_such_and_the_next_audit_works(server):
-    key = server.begin(server.ready(), chance="999", runs="300")
+    key = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     server.until(key, "running")
     while server.worker() is None or not server.state(key)["what"]:
         time.sleep(0.02)
@@ -578,7 +581,7 @@ def test_a_killed_worker_is_told_as_such_and_the_next_audit_works(server):
     assert "was ended from outside (signal 9)" in message
     assert message in unescape(server.ask("GET", f"/audits/{key}").text)
     again = server.post(f"/audits/{key}/again").headers["location"].split("/")[2]
-    assert server.entry(again)["choices"]["chance"] == "999"
+    assert server.entry(again)["choices"]["n_surrogates"] == "999"
     server.begin(again, effort="quick")
     assert server.until(again)["state"] == "done"
 
@@ -613,7 +616,7 @@ def test_deleting_removes_every_file(server):
     assert not [path for path in server.folder.iterdir() if key in path.name]
     assert server.ask("GET", f"/audits/{key}").status == 404
     assert key not in server.ask("GET", "/").text
-    running = server.begin(server.ready(), chance="999", runs="300")
+    running = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     server.until(running, "running")
     server.post(f"/audits/{running}/delete")
     assert not [path for path in server.folder.iterdir() if running in path.name]
@@ -627,7 +630,7 @@ def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
         assert server.until(done)["state"] == "done"
         report = server.ask("GET", f"/audits/{done}/files/report.html").text
         ready, read = server.ready(), server.read
-        running = server.begin(server.ready(), chance="999", runs="300")
+        running = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
         queued = server.begin(server.ready())
         server.until(running, "running")
         while server.worker() is None:

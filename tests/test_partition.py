@@ -18,14 +18,14 @@ import leftout
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.core.losses import CENTERINGS, LOSSES
-from leftout.search.sizes import check_size
+from leftout.groups.sizes import check_size
+from leftout.linalg.losses import CENTERINGS, LOSSES
 from leftout.solvers import SOLVERS, Alternating, Greedy
 
 ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]
 ESTIMATORS += [
-    MaxDisparityPartition(n_groups=3),
-    MaxDisparityPartition(n_groups=3, solver="greedy"),
+    MaxDisparityPartition(n_groups=2),
+    MaxDisparityPartition(n_groups=2, solver="greedy"),
 ]
 QUICK = Alternating(n_starts=12)
 

@@ -13,20 +13,20 @@ from scipy import stats
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.evidence.beside import (
-    Beside,
-    drawn_in,
+from leftout.evidence.chance import NullTask
+from leftout.evidence.evidence_text import VERDICTS, verdict
+from leftout.evidence.loss_parts import LossParts
+from leftout.evidence.null_test import (
+    NullTest,
     mean_rank_correlation,
     sizes_beside,
     split_by_feature,
+    winsorize,
 )
-from leftout.evidence.chance import Task
-from leftout.evidence.parts import Parts
 from leftout.evidence.surrogates import SURROGATES, correlations
-from leftout.evidence.verdicts import VERDICTS, verdict
 from leftout.explain import disparity_by_feature
+from leftout.groups.problem_setup import build_problem
 from leftout.running import Steps
-from leftout.search.pose import pose
 from leftout.solvers import Alternating
 
 
@@ -38,7 +38,7 @@ def planted():
 @pytest.fixture(scope="module")
 def beside(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    return Beside.of(Task.of(search, planted[0]), 20)
+    return NullTest.of(NullTask.of(search, planted[0]), [20])
 
 
 def compared(beside, kind="copula", asked=99, fixed=False, seed=1):
@@ -51,7 +51,7 @@ def compared(beside, kind="copula", asked=99, fixed=False, seed=1):
 @pytest.mark.parametrize("centering", ["global", "none"])
 def test_a_split_is_the_definitions_and_sums_to_the_disparity(planted, centering):
     X, labels = planted[0] + 0.4, planted[1].astype(np.int8)
-    found = split_by_feature(pose(X, 2, "excess", centering, 20, None), labels)
+    (found,) = split_by_feature(build_problem(X, 2, "excess", centering, 20, None), labels, 2)
     rest, group = naive.feature_losses(X, labels, 2, centering=centering)
     within = tolerances.of_rows(naive.seen_by_pca(X, centering), 2)
     np.testing.assert_allclose(found, group - rest, rtol=0, atol=within)
@@ -68,7 +68,7 @@ def test_a_split_is_the_definitions_and_sums_to_the_disparity(planted, centering
 def test_what_is_not_in_columns_is_not_split(shape, loss, centering):
     X = np.random.default_rng(0).standard_normal(shape)
     labels = (np.arange(len(X)) < 8).astype(np.int8)
-    assert split_by_feature(pose(X, 2, loss, centering, 8, None), labels) is None
+    assert split_by_feature(build_problem(X, 2, loss, centering, 8, None), labels, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,16 @@ def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     found = beside.table(np.random.default_rng(0))
     best = MaxDisparityPartition(2, group_size=20, random_state=0).fit(X)
     within = tolerances.of_rows(naive.seen_by_pca(X, "global"), 2)
-    assert found.disparity <= best.disparity_ + within
-    assert found.disparity == pytest.approx(naive.signed_disparity(X, best.labels_, 2), rel=0.02)
-    assert found.closer.by_feature.sum() == pytest.approx(found.disparity, rel=0, abs=within)
+    (disparity,) = found.disparities
+    assert disparity <= best.disparity_ + within
+    assert disparity == pytest.approx(naive.signed_disparity(X, best.labels_, 2), rel=0.02)
+    close = found.diagnostics
+    assert close.by_feature.sum() == pytest.approx(disparity, rel=0, abs=within)
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert found.residual == pytest.approx(spread[2:].sum() / spread.sum())
-    np.testing.assert_allclose(found.closer.correlations, np.corrcoef(X.T), atol=1e-12)
-    assert beside.sizes.tolist() == [10, 20, 50] and len(found.closer.others) == 2
-    assert found.closer.others[0] > found.disparity > found.closer.others[1]
+    np.testing.assert_allclose(close.correlations, np.corrcoef(X.T), atol=1e-12)
+    assert beside.sizes == [20] and beside.others == [10, 50]
+    assert close.at_sizes[0] > disparity > close.at_sizes[1]
 
 
 def test_rank_correlation_is_spearmans(mixed):
@@ -116,7 +118,7 @@ def test_compared_with_tables_of_a_kind(beside, planted, kind):
     assert np.isfinite(found.curves[:, 1]).all()
     # the first nine are looked at closely
     assert np.isfinite(found.curves[:9]).all() and np.isnan(found.curves[9:, [0, 2]]).all()
-    above = sum(value >= table.disparity for value in found.curves[:, 1])
+    above = sum(value >= table.disparities[0] for value in found.curves[:, 1])
     assert found.p_value == found.p_values[1] == (1 + above) / 13
     assert np.isnan(found.p_values[[0, 2]]).all()
     R = np.mean([correlations(X) for X in drawn[:9]], axis=0)
@@ -142,12 +144,12 @@ def test_no_more_tables_than_needed(beside):
 def test_noise_needs_few_tables():
     X = np.random.default_rng(0).standard_normal((150, 6))
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    _, found = compared(Beside.of(Task.of(search, X), 20))
+    _, found = compared(NullTest.of(NullTask.of(search, X), [20]))
     assert 9 <= found.surrogates < 99 and found.p_value > 0.05
 
 
 def test_tails_are_drawn_in(mixed):
-    drawn = drawn_in(mixed)
+    drawn = winsorize(mixed)
     for j, column in enumerate(mixed.T):
         if len(set(column.tolist())) > 20:
             low, high = np.quantile(column, [0.02, 0.98])
@@ -165,7 +167,9 @@ VALUES = np.array([0.25, 0.25, 0.0625, 0.0])
 
 
 def parts(names=("a", "b", "c", "d"), p_cloud=0.02, p_values=0.3):
-    return Parts.of(1.0, SPLIT, (0.375, CLOUD), (0.5625, VALUES), list(names), p_cloud, p_values)
+    return LossParts.of(
+        1.0, SPLIT, (0.375, CLOUD), (0.5625, VALUES), list(names), p_cloud, p_values
+    )
 
 
 def test_parts_by_hand():
@@ -208,7 +212,7 @@ def test_features_of_one_column_are_added():
 
 
 def test_a_part_may_be_below_zero():
-    found = Parts.of(0.5, SPLIT / 2, (0.375, CLOUD), (0.5625, VALUES), list("abcd"), None, 0.9)
+    found = LossParts.of(0.5, SPLIT / 2, (0.375, CLOUD), (0.5625, VALUES), list("abcd"), None, 0.9)
     assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
     # a small part is not pinned on columns, nor is the cloud's; rare values are those of these rows
     assert [each.column for each in found.values.columns[:2]] == ["b", "c"]
@@ -235,13 +239,13 @@ def test_a_part_may_be_below_zero():
 )  # fmt: skip
 def test_the_sentence_follows_the_shares(losses, says):
     by_feature = np.outer(losses, [0.0, 1.0])
-    found = Parts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
+    found = LossParts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
                   p_cloud=None, p_values=0.05)  # fmt: skip
     assert found.told_shares == says
 
 
 def test_parts_without_columns():
-    found = Parts.of(1.0, None, (0.375, None), (0.5625, None), ["a"], None, 0.05)
+    found = LossParts.of(1.0, None, (0.375, None), (0.5625, None), ["a"], None, 0.05)
     assert found.by_feature is None and found.own.columns == found.own.carriers == []
     assert found.losses.tolist() == [0.375, 0.1875, 0.4375]
     assert found.told.endswith("0.188 rare or uneven values and 0.438 a structure of their own.")
@@ -252,7 +256,7 @@ def test_parts_sum_to_the_disparity(seed, n):
     rng = np.random.default_rng(seed)
     split, cloud, values = rng.standard_normal((3, n))
     names = rng.choice(["a", "b", "c"], n).tolist()
-    found = Parts.of(
+    found = LossParts.of(
         split.sum(), split, (cloud.sum(), cloud), (values.sum(), values), names, 0.5, 0.5
     )
     size = 8 * n * tolerances.EPS * np.abs([split, cloud, values]).sum()

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import leftout.core.cutting as cutting
-import leftout.core.moments as mm
+import leftout.linalg.moments as mm
+import leftout.linalg.top_k as cutting
 import naive
 from leftout import MaxDisparityPartition, datasets
-from leftout.core.cutting import Cut, Form, Guess, highest, reach_form, score_form
-from leftout.core.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
-from leftout.core.passes import Along, InMemory, Sums, fold, moments_and_rows
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means, alternating, passing, sampling
-from leftout.solvers.passing import profile_passes, search_passes
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
+from leftout.linalg.passes import Along, InMemory, Sums, fold, moments_and_rows
+from leftout.linalg.top_k import Cut, RowForm, ThresholdGuess, highest, reach_form, score_form
+from leftout.solvers import Alternating, SolverContext, alternating, sampling, streaming
 from leftout.solvers.sampling import Whole
+from leftout.solvers.streaming import profile_passes, search_passes
 
 
 class Parts:
@@ -71,7 +71,7 @@ def whole_numbers(draw):
     m, n = draw(st.integers(2, 60)), draw(st.integers(1, 4))
     X = rng.integers(-2, 3, (m, n)).astype(float)
     M = rng.integers(-3, 4, (n, n)).astype(float)
-    form = Form(M + M.T, rng.integers(-1, 2, n).astype(float))
+    form = RowForm(M + M.T, rng.integers(-1, 2, n).astype(float))
     return X, form, draw(st.integers(1, m - 1)), rng
 
 
@@ -82,10 +82,10 @@ def test_the_highest_are_those_of_a_sort_whatever_the_blocks_and_the_guess(
     X, form, size, rng = case
     scores = np.sort(form.scores(X))[::-1]
     guess = [
-        Guess(scores, 1.0),
-        Guess(scores[:1] + 100.0, 0.5),  # far above the cut
-        Guess(np.full(5, scores[-1] - 100.0), 0.9),  # far below it
-        Guess(np.sort(rng.permutation(scores)[:5])[::-1], min(5, len(X)) / len(X)),
+        ThresholdGuess(scores, 1.0),
+        ThresholdGuess(scores[:1] + 100.0, 0.5),  # far above the cut
+        ThresholdGuess(np.full(5, scores[-1] - 100.0), 0.9),  # far below it
+        ThresholdGuess(np.sort(rng.permutation(scores)[:5])[::-1], min(5, len(X)) / len(X)),
     ][kind]
     labels, total, second, cut = slow_highest(X, form, size)
     with pytest.MonkeyPatch.context() as patch:
@@ -111,10 +111,10 @@ def test_single_precision_never_decides(scale, tails):
         X *= np.exp(4.0 * rng.standard_normal((3000, 1)))
     X = scale * (X + 3.0)
     M = rng.standard_normal((6, 6))
-    form = Form(M + M.T, np.full(6, 3.0 * scale))
+    form = RowForm(M + M.T, np.full(6, 3.0 * scale))
     labels, _, _, _ = slow_highest(X, form, 300)
     sample = np.sort(form.scores(X[::10]))[::-1]
-    found = highest(InMemory(X), form, 300, Guess(sample, 0.1))
+    found = highest(InMemory(X), form, 300, ThresholdGuess(sample, 0.1))
     assert_array_equal(found.labels, labels)
 
 
@@ -125,7 +125,7 @@ def test_rows_said_to_be_above_or_below_are(seed, spread, order):
     X = rng.standard_normal((200, n)) * np.exp(spread * rng.standard_normal((200, 1)).clip(-3, 3))
     X = np.asarray(X, order=order)
     M = rng.standard_normal((n, n)) * rng.random(n)
-    form = Form(M + M.T, rng.standard_normal(n))
+    form = RowForm(M + M.T, rng.standard_normal(n))
     scores = form.scores(X)
     low, high = np.sort(rng.choice(scores, 2))
     sides = form.sides(X, float(low), float(high))
@@ -139,7 +139,7 @@ def test_rows_said_to_be_above_or_below_are(seed, spread, order):
 def test_equal_rows_score_the_same_wherever_they_stand():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((7, 13)), 100, axis=0)[rng.permutation(700)]
-    form = Form(np.cov(rng.standard_normal((13, 50))), rng.standard_normal(13))
+    form = RowForm(np.cov(rng.standard_normal((13, 50))), rng.standard_normal(13))
     assert len(np.unique(form.scores(X))) == 7
 
 
@@ -153,10 +153,10 @@ def test_forms_are_the_losses_of_rows(mixed, loss):
     rows = mixed - table.mean
     kept = np.sum((rows @ V.T) ** 2, axis=1)
     rest, group = (row_losses(rule, rows, kept, V, W) for W in own)
-    scores = Form(score_form(rule, V, own, 0.25), table.mean).scores(mixed)
+    scores = RowForm(score_form(rule, V, own, 0.25), table.mean).scores(mixed)
     scale = np.sum(rows**2, axis=1).max()
     assert_allclose(scores, group + 0.25 * rest, atol=1e-13 * scale)
-    reach = Form(reach_form(rule, V), table.mean).scores(mixed)
+    reach = RowForm(reach_form(rule, V), table.mean).scores(mixed)
     norms = np.sum(rows**2, axis=1)
     assert_allclose(reach, row_reach(rule, norms, kept), atol=1e-13 * scale)
 
@@ -182,7 +182,7 @@ def test_one_reading_serves_two_passes(asked):
     X = np.random.default_rng(3).standard_normal((60, 3))
     table = Parts(X, [7, 40])
     along = Along(table, Sums(np.zeros(3)))
-    cut = Cut(Form(np.eye(3), np.zeros(3)), np.inf, 2.0)
+    cut = Cut(RowForm(np.eye(3), np.zeros(3)), np.inf, 2.0)
     lengths = np.square(X).sum(axis=1)
     for _ in range(asked):
         assert along.run(cut).above.count[0] == np.sum(lengths > 2.0)
@@ -219,7 +219,7 @@ def posed(X, d, *, size=None, min_size=10, loss="excess", centering="global"):
 
 
 def search(whole, seed=0):
-    return search_passes(whole, Means(rng=np.random.default_rng(seed)))
+    return search_passes(whole, SolverContext(rng=np.random.default_rng(seed)))
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def small_samples(monkeypatch):
     monkeypatch.setattr(sampling, "_FEWEST", 1 << 11)
     monkeypatch.setattr(sampling, "_APART", 200)
     monkeypatch.setattr(sampling, "_SMALL_POOL", 60)
-    monkeypatch.setattr(passing, "_MEMBERS", 20)
+    monkeypatch.setattr(streaming, "_MEMBERS", 20)
 
 
 @pytest.mark.parametrize("size", [20, 400, 1900])
@@ -250,7 +250,7 @@ def test_what_passes_find_is_a_partition_of_all_rows(small_samples, size, loss, 
     )
     scores = np.sort(whole.form(found.own, size).scores(X))[::-1]
     assert scores[size - 1] >= found.offset >= scores[size]
-    short = search_passes(whole, Means(rng=np.random.default_rng(0)), last_pass=False)
+    short = search_passes(whole, SolverContext(rng=np.random.default_rng(0)), last_pass=False)
     assert_array_equal(short.labels, found.labels)
     assert short.offset == (found.offset if found.stopped == "local optimum" else None)
 
@@ -300,7 +300,7 @@ def test_groups_of_several_sizes(small_samples):
     X = np.random.default_rng(3).random((2000, 6)) ** 3
     whole = posed(X, 2)
     sizes = [20, 100, 600]
-    results = profile_passes(whole, sizes, Means(rng=np.random.default_rng(0)))
+    results = profile_passes(whole, sizes, SolverContext(rng=np.random.default_rng(0)))
     assert [int(result.labels.sum()) for result in results] == sizes
     values = [result.history["disparity"][-1] for result in results]
     for size, value in zip(sizes, values, strict=True):
@@ -320,7 +320,7 @@ def test_a_free_size_is_found_where_it_is_not_the_smallest(small_samples):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_in_a_hundred_are_found_among_many(seed):
     X, planted = datasets.make_planted(150_000, 30, 6, 3000, random_state=seed)
-    assert X.size > passing.LARGE
+    assert X.size > streaming.STREAMED_ABOVE
     found = MaxDisparityPartition(6, group_size=3000, random_state=seed).fit(X)
     both = np.sum((found.labels_ == 1) & (planted == 1))
     assert both / np.sum((found.labels_ == 1) | (planted == 1)) >= 0.93
@@ -336,14 +336,16 @@ def test_starts_are_the_climbs_of_all_lines_together(asked, climbs, monkeypatch)
         done.append(count)
         return 0.0, np.stack([rows.V, rows.V])
 
-    monkeypatch.setattr(passing, "line", line)
+    monkeypatch.setattr(streaming, "line", line)
     X = np.random.default_rng(6).random((150_000, 30))
-    search_passes(posed(X, 3, size=60_000), Means(rng=np.random.default_rng(0)), asked)
+    search_passes(posed(X, 3, size=60_000), SolverContext(rng=np.random.default_rng(0)), asked)
     assert sum(done) == climbs
     done.clear()
     starts = None if asked is None else 7 * asked  # a profile climbs once in seven starts
-    problem = pose(X, 3, "excess", "global", 10, None).problem
-    Alternating(n_starts=starts).profile(problem, [60_000], Means(rng=np.random.default_rng(0)))
+    problem = build_problem(X, 3, "excess", "global", 10, None).problem
+    Alternating(n_starts=starts).profile(
+        problem, [60_000], SolverContext(rng=np.random.default_rng(0))
+    )
     assert sum(done) == climbs
 
 
@@ -362,7 +364,7 @@ def test_many_equal_rows_at_the_cut(size):
 
 
 def test_a_pass_is_small_enough_to_be_sent():
-    form = Form(np.eye(50), np.zeros(50))
+    form = RowForm(np.eye(50), np.zeros(50))
     assert len(pickle.dumps(Cut(form, 0.0, 1.0))) < 50_000
     assert len(pickle.dumps(Sums(np.zeros(50)))) < 5_000
 

@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "peers" / "tools")]
 
 import ask  # noqa: E402
 import binning  # noqa: E402
+
 from benchmarks.peers import environments, page, tables  # noqa: E402
 
 

@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 import zipfile
-from importlib import resources
 
 import numpy as np
 import pandas as pd
@@ -23,12 +22,13 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from leftout import MaxDisparityPartition, Refusal, audit
+from leftout import InputError, MaxDisparityPartition, audit
+from leftout.auditing.schema import schema
 from leftout.cli.main import main
 from leftout.downstream import predictions
 from leftout.representation.pipeline import SplitPipeline, read_pipeline
 
-SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
+SCHEMA = schema()
 NUMBERS, WORDS = ["age", "income", "hours", "tenure"], ["city", "sex"]
 
 
@@ -124,7 +124,7 @@ def whole():
         patch.setattr(predictions, "deal", told)
         found = audit(
             TABLE, pipeline=pipeline().fit(X, Y), target="repaid", sensitive=["sex"],
-            runs=1, chance=0,
+            n_restarts=1, n_surrogates=0,
         )  # fmt: skip
     return found, dealt
 
@@ -160,8 +160,8 @@ OTHERS = {
 def test_any_representation_is_audited_to_the_end(name):
     step = {"pipeline_step": "pca"} if name == "Autoencoder" else {}
     found = audit(
-        TABLE.iloc[:120], pipeline=OTHERS[name](), target="repaid", sensitive=["city"], runs=1,
-        chance=19, **step,
+        TABLE.iloc[:120], pipeline=OTHERS[name](), target="repaid", sensitive=["city"],
+        n_restarts=1, n_surrogates=19, **step,
     )  # fmt: skip
     data = found.to_dict()
     Draft202012Validator(SCHEMA).validate(data)
@@ -179,15 +179,15 @@ def test_any_representation_is_audited_to_the_end(name):
 
 
 def test_several_groups_take_a_pipeline():
-    found = audit(TABLE, pipeline=pipeline(TruncatedSVD(3)), n_groups=3, **QUICK)
-    assert found.partition.n_groups_ == 3
+    found = audit(TABLE, pipeline=pipeline(TruncatedSVD(3)), n_groups=2, **QUICK)
+    assert found.partition.n_groups_ == 2
     assert "By sharing one TruncatedSVD, 2 left-out groups" in found.headline()
     Draft202012Validator(SCHEMA).validate(found.to_dict())
 
 
 def test_a_model_that_fails_on_new_rows_costs_no_audit():
     failing = pipeline(NMF(3, max_iter=3000, tol=1e-2), scaler=MinMaxScaler())
-    found = audit(TABLE, pipeline=failing, target="repaid", runs=1, chance=0)
+    found = audit(TABLE, pipeline=failing, target="repaid", n_restarts=1, n_surrogates=0)
     (told,) = [finding for finding in found.findings if finding.code == "P001"]
     assert told.status == "not run"
     assert told.detail.startswith("The pipeline failed on rows that it was not fitted on: Negative")
@@ -212,7 +212,7 @@ def test_a_model_that_fails_on_new_rows_costs_no_audit():
     ids=lambda value: "",
 )
 def test_refusals(given, more, words):
-    with pytest.raises(Refusal, match=words) as refused:
+    with pytest.raises(InputError, match=words) as refused:
         audit(TABLE, **{"pipeline": given, **QUICK, **more})
     assert "\n" not in str(refused.value)
 
@@ -220,7 +220,9 @@ def test_refusals(given, more, words):
 def test_parts_of_a_table_are_searched_by_their_own_pca(tmp_path):
     TABLE.to_csv(tmp_path / "a.csv", index=False)
     for more in ({"pipeline": pipeline()}, {"features": X[NUMBERS].to_numpy()}):
-        with pytest.raises(Refusal, match="passed over in parts is searched by the PCA of its own"):
+        with pytest.raises(
+            InputError, match="passed over in parts is searched by the PCA of its own"
+        ):
             audit(str(tmp_path / "a.csv"), engine="local", **QUICK, **more)
 
 

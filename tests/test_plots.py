@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
 from leftout import MaxDisparityPartition, chance, datasets, explain, plots, stability  # noqa: E402
-from leftout.evidence.parts import Parts  # noqa: E402
+from leftout.evidence.loss_parts import LossParts  # noqa: E402
 from leftout.solvers import Alternating  # noqa: E402
 
 
@@ -24,7 +24,7 @@ def X():
 @pytest.fixture(scope="module")
 def runs(X):
     search = MaxDisparityPartition(2, min_group_size=30, solver="greedy", random_state=0)
-    return stability.agreement(search, X, runs=4)
+    return stability.agreement(search, X, n_restarts=4)
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ def ax():
 
 def test_profile_shows_table_chance_and_size(X, ax):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
-    found = chance.profile(search, X, sizes=4, chance=5)
+    found = chance.profile(search, X, sizes=4, n_surrogates=5)
     assert plots.profile(found, ax) is ax
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[:2] == ["tables with the same values", "bell-shaped tables"]
     assert labels[2:] == ["table", f"most evidence: {found.evidence_size:,} rows"]
     line = next(line for line in ax.lines if line.get_label() == "table")
     assert line.get_ydata().tolist() == found.disparities.tolist()
-    alone = plots.profile(chance.profile(search, X, sizes=4, chance=0), Figure().subplots())
+    alone = plots.profile(chance.profile(search, X, sizes=4, n_surrogates=0), Figure().subplots())
     assert [text.get_text() for text in alone.get_legend().get_texts()] == ["table"]
 
 
@@ -61,7 +61,7 @@ def test_epochs_of_runs_and_of_one(X, runs, ax):
     matplotlib.pyplot.close(own.figure)
     search = MaxDisparityPartition(2, group_size=40, solver=Alternating(n_starts=1))
     with pytest.raises(ValueError, match="kept no epochs"):
-        plots.epochs(stability.agreement(search, X, runs=2), ax)
+        plots.epochs(stability.agreement(search, X, n_restarts=2), ax)
 
 
 def test_scree():
@@ -154,7 +154,7 @@ def test_of_very_many_people_some_are_drawn(ax):
 
 
 def test_parts_stand_one_after_the_other(ax):
-    found = Parts(
+    found = LossParts(
         losses=np.array([0.3, -0.1, 0.25]), by_feature=None, names=[], p_cloud=None, p_values=None
     )
     assert plots.parts(found, ax) is ax

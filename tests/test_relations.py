@@ -17,13 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
 import paper_data
-from leftout.checks import Refusal
-from leftout.tables.cleaning import clean_all
-from leftout.tables.columns import Column, columns_of
-from leftout.tables.judging.bins import cells_of, ranked, sampled
-from leftout.tables.judging.copying import _same_names
-from leftout.tables.judging.relations import Relation, copies, leaks, proxies
-from leftout.tables.judging.telling import _errors, crossed_areas
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import Column, columns_of
+from leftout.data.profiling.associations import _errors, crossed_areas
+from leftout.data.profiling.bins import cells_of, ranked, sampled
+from leftout.data.profiling.duplicate_columns import _same_names
+from leftout.data.profiling.relations import Relation, copies, leaks, proxies
+from leftout.errors import InputError
 
 
 def of(table):
@@ -202,7 +202,7 @@ def test_one_class_or_the_positive_one():
     ]
     assert found[0].told == "graduated alone tells the target Target = Graduate: AUC 1."
     assert pairs(leaks(list(columns.values()), target, "Enrolled")) == [("open", "Target")]
-    with pytest.raises(Refusal, match="positive='Lost' is not a value of the target 'Target'"):
+    with pytest.raises(InputError, match="positive='Lost' is not a value of the target 'Target'"):
         leaks(list(columns.values()), target, "Lost")
 
 

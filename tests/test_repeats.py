@@ -11,15 +11,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import naive
 from leftout import MaxDisparityPartition, chance, datasets, holdout, trust
-from leftout.core import distinct
-from leftout.core.distinct import agreeing_but_for_one, distinct_rows
-from leftout.evidence.chance import Task
-from leftout.evidence.repeats import _without_dummies, find_repeats, odds_ratios, split
+from leftout.data.columns import column_of
+from leftout.evidence.chance import NullTask
+from leftout.evidence.duplicate_rows import _without_dummies, find_repeats, odds_ratios, split
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
 from leftout.explain import what_if
-from leftout.explain.leakage import _cross_fitted
+from leftout.explain.alignment import _cross_fitted
+from leftout.linalg import distinct
+from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
 from leftout.solvers import Alternating
-from leftout.tables.columns import column_of
 
 FEW = st.sampled_from([0.0, -0.0, 1.0, 0.5, -2.0, 1e300, 5e-324])
 SMALL = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=FEW)
@@ -196,7 +196,7 @@ def test_correlations_of_copies_are_told_by_distinct_rows():
     """What is said to be missed is what is kept, however often rows occur."""
     Y = frequent_at_the_edge()
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    found = chance.profile(search, Y, sizes=[60], chance=3)
+    found = chance.profile(search, Y, sizes=[60], n_surrogates=3)
     assert max(found.chance[kind].miss for kind in SURROGATES) < 0.01
     assert np.abs(correlations(Y) - correlations(Y[find_repeats(Y).copies.first])).max() > 0.05
 
@@ -239,18 +239,18 @@ def copied():
 def halves(monkeypatch):
     """The halves of every split, and how many rows each search looks for among how many."""
     kept, sizes = [], []
-    drawn, learn = holdout.halves_of, holdout.learn
+    drawn, fit = holdout.halves_of, holdout.fit_group_rule
 
     def keep(*args):
         kept.append(drawn(*args))
         return kept[-1]
 
-    def note(task, X, size, rng):
-        sizes.append((len(X), size))
-        return learn(task, X, size, rng)
+    def note(task, X, each, *how):
+        sizes.append((len(X), *each))
+        return fit(task, X, each, *how)
 
     monkeypatch.setattr(holdout, "halves_of", keep)
-    monkeypatch.setattr(holdout, "learn", note)
+    monkeypatch.setattr(holdout, "fit_group_rule", note)
     return kept, sizes
 
 
@@ -283,7 +283,7 @@ def test_copies_say_it_once(copied, monkeypatch):
     squares = []
     for row in range(len(first)):
         each = [i for i in range(len(X)) if place[i] == row]
-        squares.append(sum(np.mean([split.influence[i] for split in splits]) for i in each) ** 2)
+        squares.append(sum(np.mean([split.influence[i] for (split,) in splits]) for i in each) ** 2)
     assert found.error == pytest.approx(np.sqrt(1.2 * sum(squares)), rel=1e-9)
     freedom = sum(squares) ** 2 / sum(square**2 for square in squares) - 1
     assert found.freedom == pytest.approx(freedom, rel=1e-9)
@@ -295,10 +295,10 @@ def test_a_row_that_is_most_of_the_table(copied):
     search = MaxDisparityPartition(
         2, min_group_size=10, solver=Alternating(n_starts=4), random_state=0
     )
-    assert Task.of(search, X).rows_repeat
+    assert NullTask.of(search, X).rows_repeat
     with pytest.raises(ValueError, match="Half of the rows, 180, have too few dimensions"):
         holdout.held_out(search, X, group_size=100, splits=3)
-    found = trust(search, X, chance=2, runs=0, splits=2, parts=6)
+    found = trust(search, X, n_surrogates=2, n_restarts=0, splits=2, parts=6)
     assert found.held_out is None
     assert found.notes[0].startswith("Halves of the rows: could not be searched. Half of the rows")
     # a part without that row can be, and has a vote
@@ -309,7 +309,7 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
     """Repeated rows change chance tables, not the table's own profile."""
     X = np.repeat(np.unique(copied[0], axis=0), 2, axis=0)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    options = {"sizes": [60, 90], "chance": 3}
+    options = {"sizes": [60, 90], "n_surrogates": 3}
     found = chance.profile(search, X, **options)
     monkeypatch.setattr("leftout.evidence.chance.find_repeats", lambda X: None)
     without = chance.profile(search, X, **options)
@@ -322,7 +322,9 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
 def test_trust_says_that_rows_repeat(copied):
     X, labels = copied
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    found = trust(search, X, group_size=60, chance=19, kinds="copula", runs=0, splits=3, parts=2)
+    found = trust(
+        search, X, group_size=60, n_surrogates=19, kinds="copula", n_restarts=0, splits=3, parts=2
+    )
     rows = distinct_rows(X)
     assert found.repeats.n_distinct == 150 and found.repeats.n_repeated == len(X) - 150
     text = f"Equal rows: {found.repeats.told}"
@@ -337,7 +339,7 @@ def test_trust_says_that_rows_repeat(copied):
 def test_trust_is_silent_of_rows_that_are_equal_by_chance():
     X = yes_or_no(0, 200, 8)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
-    found = trust(search, X, chance=2, kinds="copula", runs=0, splits=2, parts=0)
+    found = trust(search, X, n_surrogates=2, kinds="copula", n_restarts=0, splits=2, parts=0)
     assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
     assert not any("repeat" in note for note in found.notes)
 

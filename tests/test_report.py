@@ -50,8 +50,8 @@ def hostile_table() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def hostile():
     return audit(
-        hostile_table(), target="+target", sensitive=[HOSTILE[1]], group_size=30, chance=2, runs=3,
-        rows=2,
+        hostile_table(), target="+target", sensitive=[HOSTILE[1]], group_size=30, n_surrogates=2,
+        n_restarts=3, rows=2, full=True,
     )  # fmt: skip
 
 
@@ -331,8 +331,8 @@ def test_killed_at_ten_moments(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.standard_normal((80, 4)), columns=list("abcd"))
     table.to_csv(tmp_path / "t.csv", index=False)
-    command = [sys.executable, "-c", AUDITS, "audit", "t.csv", "--size", "20", "--chance", "1",
-               "--runs", "2", "--quiet"]  # fmt: skip
+    command = [sys.executable, "-c", AUDITS, "audit", "t.csv", "--size", "20", "--surrogates", "1",
+               "--restarts", "2", "--quiet"]  # fmt: skip
     folder = tmp_path / "leftout-t"
     whole = {"report.html": "</html>\n", "audit.json": "}\n", "groups.csv": "\n"}
     with subprocess.Popen(

@@ -8,10 +8,10 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition, datasets
-from leftout.checks import Refusal
-from leftout.explain import returning
-from leftout.explain.returning import sentence_returns
-from leftout.tables.columns import columns_of
+from leftout.data.columns import columns_of
+from leftout.errors import InputError
+from leftout.explain import replication
+from leftout.explain.replication import sentence_replicates
 
 
 def described(m=480, size=120, seed=0):
@@ -29,7 +29,7 @@ def described(m=480, size=120, seed=0):
 def test_losses_are_those_of_the_other_half():
     """The halves, their sentences and what they cover, anew; losses by their definition."""
     found, X, table = described()
-    told = sentence_returns(found, X, columns_of(table), np.random.default_rng(3))
+    told = sentence_replicates(found, X, columns_of(table), np.random.default_rng(3))
     order = np.random.default_rng(3).permutation(480)
     halves = [np.sort(order[:240]), np.sort(order[240:])]
     for half, other in zip(told.halves, halves[::-1], strict=True):
@@ -47,7 +47,7 @@ def test_losses_are_those_of_the_other_half():
 
 def test_random_groups_lose_what_random_rows_of_that_size_lose():
     found, X, table = described()
-    told = sentence_returns(found, X, columns_of(table), np.random.default_rng(3))
+    told = sentence_replicates(found, X, columns_of(table), np.random.default_rng(3))
     order = np.random.default_rng(3).permutation(480)
     other, rng = np.sort(order[240:]), np.random.default_rng(0)
     size = told.halves[0].rows
@@ -67,7 +67,7 @@ def test_columns_that_tell_nothing_come_back_by_accident_only():
         X = rng.standard_normal((320, 5)) * [3.0, 2.0, 1.0, 1.0, 1.0]
         table = pd.DataFrame({n: rng.choice(list(n), 320) for n in ("xy", "pqr")})
         found = MaxDisparityPartition(2, group_size=80, random_state=0).fit(X)
-        told = sentence_returns(found, X, columns_of(table), rng)
+        told = sentence_replicates(found, X, columns_of(table), rng)
         p_values += [half.p_value for half in told.halves]
     # of 80, nine or more once in a hundred times
     assert len(p_values) == 80 and np.sum(np.array(p_values) <= 0.05) <= 8
@@ -76,38 +76,39 @@ def test_columns_that_tell_nothing_come_back_by_accident_only():
 
 def test_the_larger_p_value_counts():
     halves = [
-        returning.Half(sentence="a", rows=9, loss=0.5, random=0.1, p_value=p) for p in (0.01, 0.06)
+        replication.HalfReplication(sentence="a", rows=9, loss=0.5, random=0.1, p_value=p)
+        for p in (0.01, 0.06)
     ]
-    assert returning.ComesBack(halves=halves, permutations=99).p_value == 0.06
-    assert not returning.ComesBack(halves=halves, permutations=99).holds
-    assert returning.ComesBack(halves=halves[:1], permutations=99).holds
-    assert not returning.ComesBack(halves=halves[:1], permutations=18).holds
+    assert replication.Replication(halves=halves, permutations=99).p_value == 0.06
+    assert not replication.Replication(halves=halves, permutations=99).holds
+    assert replication.Replication(halves=halves[:1], permutations=99).holds
+    assert not replication.Replication(halves=halves[:1], permutations=18).holds
 
 
 def test_halves_that_are_too_small_say_nothing():
     found, X, table = described(40, 8)
-    with pytest.raises(Refusal, match="of the other's 20 rows; to judge it takes 5 inside"):
-        sentence_returns(found, X, columns_of(table), np.random.default_rng(0))
+    with pytest.raises(InputError, match="of the other's 20 rows; to judge it takes 5 inside"):
+        sentence_replicates(found, X, columns_of(table), np.random.default_rng(0))
     # no dimension is left out of a half
     flat = np.zeros((60, 3))
     flat[:30, 0], flat[0, 1], flat[1, 2] = np.arange(30), 1.0, 1.0
     found = MaxDisparityPartition(2, group_size=6, min_group_size=1, random_state=0).fit(flat)
     raw = columns_of(pd.DataFrame({"a": np.arange(60) % 4}))
-    with pytest.raises(Refusal):
-        sentence_returns(found, flat, raw, np.random.default_rng(0))
+    with pytest.raises(InputError):
+        sentence_replicates(found, flat, raw, np.random.default_rng(0))
 
 
 def test_nothing_that_varies_describes_nobody():
     found, X, _ = described()
     table = columns_of(pd.DataFrame({"one": ["x"] * 480}))
-    with pytest.raises(Refusal):
-        sentence_returns(found, X, table, np.random.default_rng(0))
+    with pytest.raises(InputError):
+        sentence_replicates(found, X, table, np.random.default_rng(0))
 
 
 def test_the_same_generator_gives_the_same_answer():
     found, X, table = described(400, 100)
     columns = columns_of(table)
     first, second = (
-        sentence_returns(found, X, columns, np.random.default_rng(5), 19) for _ in range(2)
+        sentence_replicates(found, X, columns, np.random.default_rng(5), 19) for _ in range(2)
     )
     assert first == second and first.permutations == 19

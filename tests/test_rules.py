@@ -14,21 +14,20 @@ from mlxtend.frequent_patterns import apriori, association_rules
 import naive
 import paper_data
 from leftout import explain
-from leftout.explain.items import Items
-from leftout.explain.mining import Floors, mine
-from leftout.tables.columns import columns_of
-from test_items import raw_tables
+from leftout.data.binning import bin_column
+from leftout.data.columns import columns_of
+from leftout.explain.rules import Floors, mine
+from test_binning import raw_tables
 
 
 def theirs(table, labels, min_support, min_confidence, *, categorical=(), low_memory=False):
     """mlxtend's rules with a group as consequent and at most two antecedents, by their names."""
     columns = columns_of(table, categorical=categorical)
-    items = Items(columns, 5)
     rows = {}
-    for item in range(len(items)):
-        condition = items.condition(item)
-        column = columns[int(items.column_of[item])]
-        rows[condition.text] = condition.holds(column)
+    for column in columns:
+        binned = bin_column(column, 5)
+        for condition in map(binned.condition, range(binned.n_bins)):
+            rows[condition.text] = condition.holds(column)
     rows |= {1: labels == 1, 0: labels == 0}
     frame = pd.DataFrame(rows)
     frequent = apriori(
@@ -190,9 +189,12 @@ def test_rules_fall_in_lift_and_meet_the_floors():
 def test_more_items_than_a_block_are_counted_alike(monkeypatch):
     rng = np.random.default_rng(1)
     table, labels = rng.integers(0, 5, (200, 12)), rng.integers(0, 2, 200)
-    whole = ours(explain.find_rules(table, labels, prune=False))
-    monkeypatch.setattr("leftout.explain.mining._BLOCK", 7)
-    assert ours(explain.find_rules(table, labels, prune=False)) == whole
+    whole = explain.find_rules(table, labels, prune=False)
+    listed = list(whole.that_add(labels))
+    for module in ("explain.rules", "tables.indicators"):
+        monkeypatch.setattr(f"leftout.{module}.BLOCK", 7)
+    parts = explain.find_rules(table, labels, prune=False)
+    assert ours(parts) == ours(whole) and list(parts.that_add(labels)) == listed
 
 
 def test_copies_of_columns_take_no_place_of_others():
@@ -235,9 +237,9 @@ def test_frequency_is_the_papers_two_tables():
     lifts = [1 / run.mean() for run in runs]
     assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])
     # each run on its own gives the same
-    items = Items(columns_of(table), 5)
-    each = [mine(items, run[None] == 1, Floors(0.01, None))[0] for run in runs]
-    together = mine(items, runs == 1, Floors(0.01, None))
+    binned = [bin_column(column, 5) for column in columns_of(table)]
+    each = [mine(binned, run[None] == 1, Floors(0.01, None))[0] for run in runs]
+    together = mine(binned, runs == 1, Floors(0.01, None))
     assert [ours(r) for r in each] == [ours(r) for r in together]
 
 

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_info
 import leftout
 from leftout import audit, datasets
 from leftout.cli import main
-from leftout.running import Steps, collected_notes, in_turn, note, one_thread
+from leftout.running import Steps, collected_warnings, imap_ordered, one_thread, warn
 
-QUICK = {"n_components": 2, "chance": 3, "runs": 2, "group_size": 30}
+QUICK = {"n_components": 2, "n_surrogates": 3, "n_restarts": 2, "group_size": 30}
 
 
 def table_of(seed, m=160):
@@ -70,13 +70,13 @@ def test_an_audit_leaves_the_process_as_it_was(tmp_path):
 
 def test_notes_go_to_whoever_collects_them():
     with pytest.warns(UserWarning, match="alone") as seen:
-        (lambda: note("alone"))()
+        (lambda: warn("alone"))()
     assert seen[0].filename == __file__  # who called what has something to say
-    with collected_notes() as outer:
-        note("one")
-        note("one")
-        with collected_notes() as inner:
-            list(in_turn(note, [("two",), ("three",)], 2, Steps(2, None), "notes"))
+    with collected_warnings() as outer:
+        warn("one")
+        warn("one")
+        with collected_warnings() as inner:
+            list(imap_ordered(warn, [("two",), ("three",)], 2, Steps(2, None), "notes"))
         other = threading.Thread(target=lambda: outer.append("its own thread"))
         other.start()
         other.join()
@@ -100,17 +100,17 @@ def test_threads_of_blas_come_back_when_the_last_has_left():
 def test_a_bug_is_not_the_users_mistake(tmp_path, monkeypatch, error):
     file = tmp_path / "t.csv"
     table_of(0).to_csv(file, index=False)
-    words = ["audit", str(file), "--size", "30", "--chance", "0", "--runs", "0", "--quiet",
+    words = ["audit", str(file), "--size", "30", "--surrogates", "0", "--restarts", "0", "--quiet",
              "--out", str(tmp_path / "out")]  # fmt: skip
 
     def broken(*args, **options):
         raise error("deep inside")
 
-    monkeypatch.setattr("leftout.core.problem.Problem.split", broken)
+    monkeypatch.setattr("leftout.linalg.problem.Problem.split", broken)
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1 and type(result.exception) is error
     monkeypatch.undo()
-    result = CliRunner().invoke(main, [*words, "--dims", "99"])
+    result = CliRunner().invoke(main, [*words, "--components", "99"])
     assert result.exit_code == 2 and "out of range" in result.stderr
     assert not (tmp_path / "out").exists()
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,15 +16,16 @@ from jsonschema import validate
 from numpy.testing import assert_allclose
 
 import leftout
-from leftout import MaxDisparityPartition, Refusal
+from leftout import InputError, MaxDisparityPartition
+from leftout.auditing.schema import schema
 from leftout.cli import main
-from leftout.scale import work
-from leftout.scale.engines import Local
-from leftout.scale.tables import in_parts
+from leftout.engine import work
+from leftout.engine.engines import Local
+from leftout.engine.tables import in_parts
 from leftout.solvers import alternating
 from scaling import ASKED, ROWS, SAMPLED, Meddling, Shuffled, said, stored
 
-SCHEMA = json.loads((Path(leftout.__file__).parent / "report" / "schema.json").read_text())
+SCHEMA = schema()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,7 +110,7 @@ def test_groups_of_all_rows(local, whole):
 def test_what_comes_from_all_rows_is_said(local):
     data = local.to_dict()
     validate(json.loads(local.json()), SCHEMA)
-    assert data["schema_version"] == "2.3" and data["table"]["rows"] == ROWS
+    assert data["schema_version"] == "3.0" and data["table"]["rows"] == ROWS
     assert "partition" in data["scale"]["all_rows"] and "trust" in data["scale"]["sample"]
     assert any(f"come from all {ROWS:,} rows" in note for note in local.notes)
 
@@ -154,7 +154,7 @@ def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "SAMPLE", 400)
     # the sample is searched as small tables are: its many searches by passes take minutes
     monkeypatch.setattr(alternating, "LARGE", 1 << 22)
-    asked = ASKED | {"quick": False, "chance": 19, "runs": 0}
+    asked = ASKED | {"quick": False, "n_surrogates": 19, "n_restarts": 0}
     found = leftout.audit(str(tmp_path / "data"), engine="local", **asked)
     validate(json.loads(found.json()), SCHEMA)
     assert found.trust.verdict in "ABCD" and found.trust.of_rows == 400
@@ -174,7 +174,7 @@ def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
 
 
 def test_the_command(folder, table, tmp_path, local):
-    words = "--engine local --target ok --sensitive sex --dims 3 --quick --json".split()
+    words = "--engine local --target ok --sensitive sex --components 3 --quick --json".split()
     out = tmp_path / "out"
     done = CliRunner().invoke(main, ["audit", str(folder), *words, "--out", str(out)])
     assert done.exit_code == 0, done.output
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_nothing(folder, table, tmp_path, monkeypatch):
         return real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    words = "--engine local --dims 3 --quick".split()
+    words = "--engine local --components 3 --quick".split()
     done = CliRunner().invoke(main, ["audit", str(folder), *words, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2 and "No space left on device" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == []
@@ -211,7 +211,7 @@ def test_a_file_that_changes_between_passes(tmp_path):
         path = folder / "part-1.parquet"
         pd.read_parquet(path).iloc[::-1].to_parquet(path, index=False)
 
-    with pytest.raises(Refusal, match="part-1.parquet.* has changed since the audit began"):
+    with pytest.raises(InputError, match="part-1.parquet.* has changed since the audit began"):
         leftout.audit(str(folder), engine=Meddling(4, happens), **ASKED)
 
 
@@ -247,12 +247,12 @@ def test_bad_folders_write_nothing(tmp_path):
     ],
 )
 def test_refusals(folder, table, asked, says):
-    with pytest.raises(Refusal, match=says):
+    with pytest.raises(InputError, match=says):
         leftout.audit(str(folder), **(ASKED | asked))
 
 
 def test_a_table_in_memory_has_no_engine(table):
-    with pytest.raises(Refusal, match="the table is in memory"):
+    with pytest.raises(InputError, match="the table is in memory"):
         leftout.audit(table[0], engine="local")
 
 
@@ -262,7 +262,7 @@ def test_a_dask_collection(local, table):
     found = leftout.audit(frame, engine="local", **ASKED)
     assert np.array_equal(found.partition.labels_, local.partition.labels_)
     assert len(found.groups) == ROWS  # the copy is there as long as the result
-    with pytest.raises(Refusal, match=r"Dask DataFrame, whose rows .* Call .compute\(\)"):
+    with pytest.raises(InputError, match=r"Dask DataFrame, whose rows .* Call .compute\(\)"):
         MaxDisparityPartition(2).fit(frame[["v0", "v1", "v2"]])
 
 
@@ -274,14 +274,14 @@ def test_a_dask_array(table):
     found = leftout.audit(array, engine="local", **asked)
     whole = leftout.audit(array, engine="memory", **asked)
     assert np.array_equal(found.partition.labels_, whole.partition.labels_)
-    with pytest.raises(Refusal, match="Dask Array, whose rows are not there yet"):
+    with pytest.raises(InputError, match="Dask Array, whose rows are not there yet"):
         MaxDisparityPartition(2).fit(array)
 
 
 SCRIPT = """
 import os, signal, sys, json
 import scaling
-from leftout.scale import work
+from leftout.engine import work
 from leftout.solvers import alternating
 import leftout
 work.LARGE = alternating.LARGE = 0

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 import leftout
-from leftout import Refusal
-from leftout.core.passes import Pair
-from leftout.scale import clusters, work
-from leftout.scale.chunks import listed
-from leftout.scale.clusters import Dask
-from leftout.scale.engines import Local, silent
-from leftout.scale.planning import plan
-from leftout.scale.rows import OverChunks
+from leftout import InputError
+from leftout.engine import dask_engine, work
+from leftout.engine.chunks import listed
+from leftout.engine.dask_engine import Dask
+from leftout.engine.encoding_plan import ChunkedRows, plan
+from leftout.engine.engines import Local, silent
+from leftout.linalg.passes import Pair
 from leftout.solvers import alternating
 from scaling import ASKED, SAMPLED, KillsItsWorker, said, stored
 
@@ -97,7 +96,7 @@ def test_fewer_workers(cluster, folder, workers):
     engine.client.submit = partial(type(cluster.client).submit, cluster.client, workers=some)
     try:
         tables = (
-            OverChunks(plan(chunks, fold), chunks, fold) for fold in (Local().fold, engine.fold)
+            ChunkedRows(plan(chunks, fold), chunks, fold) for fold in (Local().fold, engine.fold)
         )
         here, there = (work.moments_of(each, each.take(np.arange(100))) for each in tables)
     finally:
@@ -147,7 +146,7 @@ def test_a_worker_killed_in_every_stage(cluster, folder, local, tmp_path):
 
 
 def test_a_chunk_that_kills_every_worker_is_named(cluster):
-    with pytest.raises(Refusal, match=r"ended again and again while they worked on 'the third'"):
+    with pytest.raises(InputError, match=r"ended again and again while they worked on 'the third'"):
         cluster.fold(_deadly, ["a", "b", "the third"], joined)
 
 
@@ -158,26 +157,30 @@ def _deadly(item):
 
 
 def test_an_error_in_a_task_is_the_callers(cluster):
-    with pytest.raises(Refusal, match="no good"):
+    with pytest.raises(InputError, match="no good"):
         cluster.fold(_refusing, [1, 2, 3], joined)
 
 
 def _refusing(item):
-    raise Refusal(f"{item} is no good.")
+    raise InputError(f"{item} is no good.")
 
 
 def test_workers_are_asked_first(cluster, monkeypatch, folder):
     path = str(folder / "part-0.parquet")
     cluster.probe(path, os.path.getsize(path))
-    with pytest.raises(Refusal, match=r"^The worker tcp://.* cannot read '/nowhere': No such file"):
+    with pytest.raises(
+        InputError, match=r"^The worker tcp://.* cannot read '/nowhere': No such file"
+    ):
         cluster.probe("/nowhere")
-    with pytest.raises(Refusal, match=r"has another file at .*: [\d,]+ bytes, not 7\."):
+    with pytest.raises(InputError, match=r"has another file at .*: [\d,]+ bytes, not 7\."):
         cluster.probe(path, 7)
-    monkeypatch.setattr(clusters, "__version__", "9.9")
-    with pytest.raises(Refusal, match=r"has leftout 0.1.0, but 9.9 is used here"):
+    monkeypatch.setattr(dask_engine, "__version__", "9.9")
+    with pytest.raises(InputError, match=r"has leftout 0.1.0, but 9.9 is used here"):
         cluster.probe(path)
-    monkeypatch.setattr(clusters, "_NAME", "leftout_that_is_not_there")
-    with pytest.raises(Refusal, match=r"^The worker tcp://\S+ has no leftout_that_is_not_there "):
+    monkeypatch.setattr(dask_engine, "_NAME", "leftout_that_is_not_there")
+    with pytest.raises(
+        InputError, match=r"^The worker tcp://\S+ has no leftout_that_is_not_there "
+    ):
         cluster.probe(path)
 
 
@@ -187,7 +190,7 @@ def test_workers_without_leftout_can_be_asked():
         "import sys, pickle; sys.modules['leftout'] = None;"
         "print(pickle.load(sys.stdin.buffer)('leftout', ('numpy',), None))"
     )
-    sent = cloudpickle.dumps(clusters._probe)
+    sent = cloudpickle.dumps(dask_engine._probe)
     done = subprocess.run([sys.executable, "-c", script], input=sent, capture_output=True)
     assert b"'leftout': None, 'why leftout': 'ModuleNotFoundError" in done.stdout, done.stderr
 
@@ -199,7 +202,7 @@ def test_no_scheduler_at_an_address(monkeypatch):
     monkeypatch.setattr(
         distributed, "Client", lambda *given, timeout, **more: client(*given, timeout="1s", **more)
     )
-    with pytest.raises(Refusal, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(InputError, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
         Dask.at("tcp://127.0.0.1:9")
 
 
@@ -227,7 +230,7 @@ def test_a_scheduler_that_is_killed(tmp_path):
             if done == 2:
                 scheduler.send_signal(signal.SIGKILL)
 
-        with pytest.raises(Refusal, match="The Dask scheduler at tcp://.* does not answer any"):
+        with pytest.raises(InputError, match="The Dask scheduler at tcp://.* does not answer any"):
             engine.fold(partial(slow, 0.3), list(range(40)), joined, tell)
         engine.close()
     finally:

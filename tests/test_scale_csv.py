@@ -7,14 +7,14 @@ import gzip
 import numpy as np
 import pytest
 
-from leftout import Refusal
-from leftout.running import collected_notes
-from leftout.scale import csv as stored_csv
-from leftout.scale.csv import stored
-from leftout.scale.engines import Local
-from leftout.scale.planning import plan
-from leftout.tables.intake import take_in
-from leftout.tables.reading import Source
+from leftout import InputError
+from leftout.data.preparation import prepare_table
+from leftout.data.reading import Source
+from leftout.engine import copies as stored_csv
+from leftout.engine.copies import stored
+from leftout.engine.encoding_plan import plan
+from leftout.engine.engines import Local
+from leftout.running import collected_warnings
 from test_scale_tables import assert_same
 
 PARTS, ROWS = 3, 40
@@ -98,7 +98,7 @@ def written(columns, folder, suffix=".csv", separator=",", encoding="utf-8"):
 
 def assert_like_memory(parts, whole):
     with stored(parts) as chunks:
-        taken = take_in(Source.of(whole), rng=np.random.default_rng(0))
+        taken = prepare_table(Source.of(whole), rng=np.random.default_rng(0))
         assert_same(plan(chunks, Local().fold), chunks, taken)
 
 
@@ -114,7 +114,7 @@ def small_blocks(monkeypatch):
 def test_a_trap(trap, tmp_path):
     rng = np.random.default_rng(0)
     columns = {"x": fractions(rng), "trap": TRAPS[trap](rng), "y": fractions(rng)}
-    with collected_notes():
+    with collected_warnings():
         assert_like_memory(*written(columns, tmp_path))
 
 
@@ -128,7 +128,7 @@ def test_all_of_them_at_once(suffix, separator, encoding, tmp_path):
     columns = {trap: make(rng) for trap, make in TRAPS.items() if "," not in trap}
     columns["caf\u00e9"] = [["\u00e9t\u00e9", "hiver"] * 20] * PARTS
     parts, whole = written(columns, tmp_path, suffix, separator, encoding)
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         assert_like_memory(parts, whole)
     assert any("is not UTF-8" in note for note in notes) == (encoding in ("cp1252", "utf-16"))
 
@@ -154,7 +154,7 @@ def test_a_bad_part_is_refused_and_nothing_stays(name, content, says, tmp_path):
     parts.mkdir(), copies.mkdir()
     (parts / "a.csv").write_bytes(b"a,b\n1,2\n")
     (parts / name).write_bytes(content)
-    with pytest.raises(Refusal) as refused, stored(parts, copies):
+    with pytest.raises(InputError) as refused, stored(parts, copies):
         pass
     assert says in str(refused.value)
     assert not list(copies.iterdir())

@@ -13,12 +13,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from leftout import Refusal
-from leftout.scale.chunks import listed, n_rows_of
-from leftout.scale.engines import Local
-from leftout.scale.planning import plan
-from leftout.scale.tables import in_parts
-from leftout.tables.said.reading import Reading
+from leftout import InputError
+from leftout.engine.chunks import listed, n_rows_of
+from leftout.engine.encoding_plan import plan
+from leftout.engine.engines import Local
+from leftout.engine.tables import in_parts
+from leftout.settings import Reading
 from test_scale_tables import assert_same, encoded, in_memory, mixed
 
 pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
@@ -69,7 +69,7 @@ def test_files_are_found_in_their_order(folder):
 )  # fmt: skip
 def test_another_schema_is_refused(folder, columns, says):
     part(folder, "b.parquet", columns)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(InputError) as refused:
         listed(folder)
     assert says in str(refused.value)
 
@@ -92,38 +92,40 @@ def test_bad_paths_are_refused(tmp_path, folder):
         ("s3://bucket/a.parquet", "is an address"),
         (3, "Found int where files of a table are needed"),
     ):
-        with pytest.raises(Refusal, match=says.replace("*", ".")):
+        with pytest.raises(InputError, match=says.replace("*", ".")):
             listed(source)
 
 
 def test_a_truncated_file_is_refused_by_name(folder):
     whole = (folder / "a.parquet").read_bytes()
     (folder / "b.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(Refusal, match=r"'b.parquet' cannot be read as a Parquet table"):
+    with pytest.raises(InputError, match=r"'b.parquet' cannot be read as a Parquet table"):
         listed(folder)
 
 
 def test_a_file_that_changes_between_passes_is_refused(folder):
     chunks = listed(folder)
     part(folder, "a.parquet", {**GOOD, "age": [30, 41]})
-    with pytest.raises(Refusal, match=r"'a.parquet' has changed since the audit began"):
+    with pytest.raises(InputError, match=r"'a.parquet' has changed since the audit began"):
         list(chunks[0].batches())
     (folder / "a.parquet").unlink()
-    with pytest.raises(Refusal, match="There is no file"):
+    with pytest.raises(InputError, match="There is no file"):
         list(chunks[0].batches())
 
 
 def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
-    with pytest.raises(Refusal, match="Found 2 rows to audit"):
+    with pytest.raises(InputError, match="Found 2 rows to audit"):
         plan(listed(folder), Local().fold)
     wide = part(tmp_path / "wide", "w.parquet", {f"x{i}": np.arange(20.0) for i in range(5001)})
-    with pytest.raises(Refusal, match="The table has 5,001 columns; an audit takes at most 5,000"):
+    with pytest.raises(
+        InputError, match="The table has 5,001 columns; an audit takes at most 5,000"
+    ):
         plan(listed(wide), Local().fold)
     lists = part(tmp_path / "l", "l.parquet", {"a": [[1]] * 30, "x": np.arange(30.0) ** 2})
-    with pytest.raises(Refusal, match="The column 'a' holds lists in its cells"):
+    with pytest.raises(InputError, match="The column 'a' holds lists in its cells"):
         plan(listed(lists), Local().fold)
     assert plan(listed(lists), Local().fold, Reading(drop=["a"])).encoder.features_ == ["x"]
-    with pytest.raises(Refusal, match="The target of a table in files is one of its columns"):
+    with pytest.raises(InputError, match="The target of a table in files is one of its columns"):
         plan(listed(lists), Local().fold, Reading(target=np.arange(30)))
 
 
@@ -137,7 +139,7 @@ def test_three_thousand_columns_are_as_in_memory(tmp_path):
 
 
 def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
-    from leftout.scale import texts
+    from leftout.engine import texts
 
     monkeypatch.setattr(texts, "MOST", 1 << 8)
     m = 20_000
@@ -152,7 +154,7 @@ def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
     kinds = {kind.column: (kind.kind, kind.why) for kind in planned.encoder.kinds_}
     assert kinds["name"] == ("identifier", "20,000 values in 20,000 rows, without spaces")
     assert kinds["said"] == ("free text", "20,000 values in 20,000 rows, 20,000 of them once")
-    with pytest.raises(Refusal, match="The column 'said' is to be read as categories"):
+    with pytest.raises(InputError, match="The column 'said' is to be read as categories"):
         plan(listed(tmp_path / "in"), Local().fold, Reading(categorical=["said"]), sample=100)
 
 
@@ -178,10 +180,10 @@ def test_feather_in_parts(tmp_path, folder):
     X = encoded(plan(parts.chunks, Local().fold), parts.chunks)
     np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
     assert in_parts(str(path), "local").chunks[0].n_rows == 40 and in_parts(str(path)) is None
-    with pytest.raises(Refusal, match="'2.feather' is Feather, and others are Parquet"):
+    with pytest.raises(InputError, match="'2.feather' is Feather, and others are Parquet"):
         in_parts([str(folder / "a.parquet"), str(path)], "local")
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(Refusal, match="'2.feather' cannot be read as a Feather table"):
+    with pytest.raises(InputError, match="'2.feather' cannot be read as a Feather table"):
         in_parts(str(tmp_path / "in"), "local")
 
 
@@ -200,9 +202,11 @@ def test_a_dask_frame_is_its_parts(tmp_path, monkeypatch):
     del parts
     gc.collect()  # the copy is there as long as the table
     assert [path.name for path in tmp_path.iterdir()] == ["whole.parquet"]
-    with pytest.raises(Refusal, match="The Dask DataFrame has no rows"):
+    with pytest.raises(InputError, match="The Dask DataFrame has no rows"):
         in_parts(frame[frame["number"] < 0.0], "local")
-    with pytest.raises(Refusal, match="Part 1 of the Dask DataFrame cannot be written .*: no good"):
+    with pytest.raises(
+        InputError, match="Part 1 of the Dask DataFrame cannot be written .*: no good"
+    ):
         in_parts(frame.map_partitions(_bad, meta=frame._meta), "local")
     assert [path.name for path in tmp_path.iterdir()] == ["whole.parquet"]
 

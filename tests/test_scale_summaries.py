@@ -12,22 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout.core.moments import merge as merge_moments
-from leftout.scale import numbers, texts
-from leftout.scale.chunks import listed
-from leftout.scale.engines import Local
-from leftout.scale.gaps import Gaps, GapsPass
-from leftout.scale.known import GroupSums
-from leftout.scale.means import MeansPass, merged
-from leftout.scale.numbers import Counter, floats_of, keys_of
-from leftout.scale.planning import plan
-from leftout.scale.survey import Survey, Surveyed
-from leftout.scale.texts import Adding, Texts
-from leftout.tables.cleaning import MISSING, WAYS
-from leftout.tables.columns import Column
-from leftout.tables.conditions import Condition
-from leftout.tables.said.reading import Reading
-from leftout.tables.tallies import median
+from leftout.data.cells import median
+from leftout.data.cleaning import MISSING, WAYS
+from leftout.data.columns import Column
+from leftout.data.conditions import Condition
+from leftout.engine import numbers, texts
+from leftout.engine.chunks import listed
+from leftout.engine.encoder_passes import MissingCounts, MissingPass, TargetMeanPass, merged
+from leftout.engine.encoding_plan import plan
+from leftout.engine.engines import Local
+from leftout.engine.exact_counts import GroupSums
+from leftout.engine.numbers import NumberCounter, floats_of, keys_of
+from leftout.engine.profile_pass import ProfilePass, TableProfile
+from leftout.engine.texts import TextCounter, TextCounts
+from leftout.linalg.moments import merge as merge_moments
+from leftout.settings import Reading
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,7 +60,7 @@ def assert_equal(one, other):
 
 
 def counted(values, integer=False):
-    counter = Counter(integer)
+    counter = NumberCounter(integer)
     for part in cut(values, [3, 11]):
         counter.add(np.asarray(part))
     return counter.done()
@@ -92,7 +91,7 @@ def test_numbers_merged_are_the_whole(values, places):
     assert whole.values(whole.highest.keys).tolist() == rising[-numbers.ENDS :]
     if not whole.level:
         assert whole.values(whole.kept.keys).tolist() == rising
-    assert len(whole.kept.keys) <= (numbers.WHOLE if whole.whole else numbers.OTHERS)
+    assert len(whole.kept.keys) <= (numbers.MOST_WHOLE if whole.whole else numbers.MOST_DISTINCT)
 
 
 @settings(deadline=None, max_examples=60)
@@ -128,7 +127,7 @@ def test_keys_are_in_the_order_of_numbers(values):
 
 
 def of_texts(values, stored):
-    adding = Adding(Texts(marks=frozenset(["none"])))
+    adding = TextCounter(TextCounts(marks=frozenset(["none"])))
     for part in cut(values, [5, 17]):
         cells = pa.array(part, pa.large_string())
         if stored:
@@ -226,14 +225,14 @@ def test_passes_merged_in_any_tree_are_the_same(table):
         return Local().fold(function, items, merge)
 
     plan(chunks, fold, Reading(target="y", encoding="target"))
-    assert {type(each) for each, _ in asked} == {Survey, GapsPass, MeansPass}
+    assert {type(each) for each, _ in asked} == {ProfilePass, MissingPass, TargetMeanPass}
     for function, merge in asked:
         parts = [function(chunk) for chunk in chunks]
         left, right = reduce(merge, parts), reduce(lambda a, b: merge(b, a), parts[::-1])
-        if isinstance(left, Surveyed):
+        if isinstance(left, TableProfile):
             assert_equal(left.columns, right.columns)
             assert left.rows.to_pandas().equals(right.rows.to_pandas())
-        elif isinstance(left, Gaps):
+        elif isinstance(left, MissingCounts):
             np.testing.assert_array_equal(left.together, right.together)
             missing = np.isnan([columns["a"], columns["b"], columns["c"]]).astype(int)
             np.testing.assert_array_equal(left.together[:3, :3], missing @ missing.T)
@@ -248,7 +247,7 @@ def test_passes_merged_in_any_tree_are_the_same(table):
 
 
 def test_a_wrong_bracket_costs_a_pass_and_changes_nothing(table, monkeypatch):
-    from leftout.scale import gaps
+    from leftout.engine import encoder_passes as gaps
 
     chunks, columns = table
     passes = []
@@ -258,10 +257,10 @@ def test_a_wrong_bracket_costs_a_pass_and_changes_nothing(table, monkeypatch):
         return Local().fold(function, items, merge)
 
     right = plan(chunks, fold, sample=50)
-    usual = passes.count(GapsPass)
+    usual = passes.count(MissingPass)
     monkeypatch.setattr(gaps, "_bracket", lambda column, errors: (1e5, 1e6))
     wrong = plan(chunks, fold, sample=50)
-    assert passes.count(GapsPass) == 2 * usual + 1
+    assert passes.count(MissingPass) == 2 * usual + 1
     pairs = zip(right.encoder.plans_[:4], wrong.encoder.plans_, strict=False)
     assert all(one == other for one, other in pairs)
     assert right.encoder.flags_ == wrong.encoder.flags_

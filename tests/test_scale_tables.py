@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout.running import collected_notes
-from leftout.scale import numbers as scale_numbers
-from leftout.scale import texts as scale_texts
-from leftout.scale.chunks import listed
-from leftout.scale.engines import Local
-from leftout.scale.planning import plan
-from leftout.tables.intake import take_in
-from leftout.tables.reading import Source
-from leftout.tables.said.reading import Reading
+from leftout.data.preparation import prepare_table
+from leftout.data.reading import Source
+from leftout.engine import numbers as scale_numbers
+from leftout.engine import texts as scale_texts
+from leftout.engine.chunks import listed
+from leftout.engine.encoding_plan import plan
+from leftout.engine.engines import Local
+from leftout.running import collected_warnings
+from leftout.settings import Reading
 
 LEVELS = ["low", "mid", "high"]
 
@@ -47,6 +47,7 @@ def mixed(rng, m):
         "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 9000, m), "h"),
         "yes": rng.random(m) < 0.3,
         "maybe": some(rng.random(m) < 0.3, 0.2),
+        "spelled": some(rng.choice(["True", "False"], m), 0.1),
         "code": rng.choice([101, 205, 310, 477, 512, 999], m),
         "zip": [f"{each:05d}" for each in rng.integers(1000, 1040, m)],
         "same": np.full(m, 7.5),
@@ -78,7 +79,7 @@ def write(table, folder, cuts, group):
 def in_memory(table, folder, **options):
     path = folder / "whole.parquet"
     pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
-    return take_in(Source.of(path), Reading(**options), rng=np.random.default_rng(0))
+    return prepare_table(Source.of(path), Reading(**options), rng=np.random.default_rng(0))
 
 
 def assert_same(planned, chunks, taken):
@@ -135,9 +136,9 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
     table = mixed(np.random.default_rng(seed), m)
     (folder / "in").mkdir()
     chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
-    with collected_notes() as said:
+    with collected_warnings() as said:
         taken = in_memory(table, folder, **ASKED[asked])
     assert_same(planned, chunks, taken)
     assert notes == said
@@ -191,9 +192,9 @@ def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     folder = tmp_path / "in"
     folder.mkdir()
     chunks = listed(write(table, folder, [400, 900], 250))
-    with collected_notes() as notes:
+    with collected_warnings() as notes:
         planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
-    with collected_notes() as said:
+    with collected_warnings() as said:
         taken = in_memory(table, tmp_path, **ASKED[asked])
     assert notes == said
     many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
@@ -242,7 +243,7 @@ def test_whatever_is_stored_is_read_as_in_memory(name, tmp_path):
     pq.write_table(table[:50], tmp_path / "in" / "a.parquet")
     pq.write_table(table[50:], tmp_path / "in" / "b.parquet", row_group_size=30)
     chunks = listed(tmp_path / "in")
-    taken = take_in(Source.of(tmp_path / "whole.parquet"), rng=rng)
+    taken = prepare_table(Source.of(tmp_path / "whole.parquet"), rng=rng)
     assert_same(plan(chunks, Local().fold), chunks, taken)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import MaxDisparityPartition, disparity, explain, group_losses
-from leftout.core.losses import CENTERINGS, LOSSES
+from leftout.linalg.losses import CENTERINGS, LOSSES
 
 
 @st.composite

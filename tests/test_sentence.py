@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import explain
-from leftout.explain.sentence_search import _Search
-from leftout.tables.columns import columns_of
-from test_items import raw_tables
+from leftout.data.columns import columns_of
+from leftout.explain.sentence_search import _SentenceSearch
+from test_binning import raw_tables
 
 
 def conditions_of(table):
@@ -149,8 +149,8 @@ def test_wide_tables_keep_the_columns_that_tell(monkeypatch):
     rng = np.random.default_rng(2)
     table = rng.standard_normal((500, 30))
     group = (table[:, 17] > 0.8) | (table[:, 5] < -1.5)
-    search = _Search(columns_of(table), group)
-    assert len(search.pools) == 4
+    search = _SentenceSearch(columns_of(table), group)
+    assert len(search.columns) == 4
     assert set(explain.describe(table, group).columns) == {"x5", "x17"}
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paper_data
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import Column, column_of, columns_of
+from leftout.data.profiling.sentinels import Suspect, ordinary, suspects
+from leftout.data.reading import read_table
 from leftout.datasets import load_demo
-from leftout.tables.cleaning import clean_all
-from leftout.tables.columns import Column, column_of, columns_of
-from leftout.tables.judging.sentinels import Suspect, ordinary, suspects
-from leftout.tables.reading import read_table
 
 
 def found(values, name="x"):

@@ -14,14 +14,13 @@ import leftout
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.core.losses import CENTERINGS, LOSSES
-from leftout.core.several import Sides
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
-from leftout.solvers.any_side import seed_size
-from leftout.solvers.any_side import spread as spread_of
-from leftout.solvers.joint import exchanged, refine, sizes_exchanged
-from leftout.solvers.peeling import peel
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.losses import CENTERINGS, LOSSES
+from leftout.linalg.partition import Partition
+from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
+from leftout.solvers.greedy import seed_size
+from leftout.solvers.greedy import spread as spread_of
+from leftout.solvers.multi import exchanged, peel, refine, sizes_exchanged
 
 QUICK = Alternating(n_starts=12)
 
@@ -71,7 +70,7 @@ def test_the_optimum_of_tiny_tables_is_found_and_never_exceeded():
         M, d, sizes = tiny(seed)
         best = best_of_all(M, d, [sizes])
         found = MaxDisparityPartition(
-            d, n_groups=3, group_size=sizes, solver=QUICK, random_state=seed
+            d, n_groups=2, group_size=sizes, solver=QUICK, random_state=seed
         ).fit(M)
         assert sorted(found.sizes_[1:]) == sorted(sizes)
         value = value_of(M, found.labels_, d)
@@ -90,7 +89,7 @@ def test_the_optimum_of_tiny_tables_whose_sizes_are_free():
         allowed = [(a, b) for a in range(1, m - 1) for b in range(a, m - a)]
         best = best_of_all(M, d, allowed)
         found = MaxDisparityPartition(
-            d, n_groups=3, min_group_size=1, solver=QUICK, random_state=seed
+            d, n_groups=2, min_group_size=1, solver=QUICK, random_state=seed
         ).fit(M)
         rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), d)
         value = value_of(M, found.labels_, d)
@@ -102,9 +101,9 @@ def test_the_optimum_of_tiny_tables_whose_sizes_are_free():
 @pytest.mark.parametrize("sizes", [[20, 35], [30, 30, 30], [12, 40, 25, 18]])
 @pytest.mark.parametrize("seed", range(3))
 def test_refining_never_falls_below_peeling(mixed, sizes, seed):
-    problem = pose(mixed, 3, "excess", "global", 10, None).problem
-    means = Means(rng=np.random.default_rng(seed))
-    peeled = Sides.of(problem, peel(QUICK, problem, len(sizes), sizes, means), len(sizes) + 1)
+    problem = build_problem(mixed, 3, "excess", "global", 10, None).problem
+    means = SolverContext(rng=np.random.default_rng(seed))
+    peeled = Partition.of(problem, peel(QUICK, problem, len(sizes), sizes, means), len(sizes) + 1)
     together = refine(problem, peeled)
     swapped, _ = exchanged(problem, together, free=False)
     assert peeled.value <= together.value <= swapped.value
@@ -113,7 +112,7 @@ def test_refining_never_falls_below_peeling(mixed, sizes, seed):
     moved, _ = exchanged(problem, together, free=True)
     assert moved.value >= together.value and moved.sizes.min() >= 10
     found = MaxDisparityPartition(
-        3, n_groups=len(sizes) + 1, group_size=sizes, solver=QUICK, random_state=seed
+        3, n_groups=len(sizes), group_size=sizes, solver=QUICK, random_state=seed
     ).fit(mixed)
     assert np.all(np.diff(found.history_["disparity"]) >= 0.0)
     assert found.history_["disparity"][-1] == pytest.approx(found.disparity_, rel=1e-9)
@@ -121,8 +120,8 @@ def test_refining_never_falls_below_peeling(mixed, sizes, seed):
 
 def planted_sides(seed, strength):
     X, planted = datasets.make_planted(400, 12, 3, [40, 100], strength, random_state=seed)
-    problem = pose(X, 3, "excess", "global", 10, None).problem
-    return X, problem, Sides.of(problem, planted.astype(np.int8), 3)
+    problem = build_problem(X, 3, "excess", "global", 10, None).problem
+    return X, problem, Partition.of(problem, planted.astype(np.int8), 3)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -132,7 +131,7 @@ def test_groups_exchange_their_sizes_where_that_raises_value_and_total(seed):
     labels = np.where(right.labels == 1, 2, 0).astype(np.int8)
     labels[np.flatnonzero(right.labels == 2)[:40]] = 1
     labels[np.flatnonzero(right.labels == 0)[:60]] = 2
-    wrong = Sides.of(problem, labels, 3)
+    wrong = Partition.of(problem, labels, 3)
     better = sizes_exchanged(problem, wrong)
     assert sorted(better.sizes) == sorted(wrong.sizes) == [40, 100, 260]
     assert better.value >= right.value > wrong.value
@@ -151,26 +150,26 @@ def test_a_small_group_does_not_take_a_large_one_s_extreme_rows(seed):
     values = problem.row_losses(start.own).T * [-1 / 260, 1 / (2 * 100), 1 / (2 * 40)]
     seats = np.repeat(np.arange(3), sizes)
     labels = seats[linear_sum_assignment(values[:, seats], maximize=True)[1]].astype(np.int8)
-    extreme = refine(problem, Sides.of(problem, labels, 3))
+    extreme = refine(problem, Partition.of(problem, labels, 3))
     assert extreme.value > start.value and extreme.total < start.total
     losses = naive.group_losses(X, start.labels, 3)
     assert start.total == pytest.approx(40 * losses[1] + 100 * losses[2] - 140 * losses[0])
     assert sizes_exchanged(problem, start) is start
     assert sizes_exchanged(problem, extreme) is extreme  # nor does the mean fall
-    equal = Sides.of(problem, np.repeat(np.arange(3, dtype=np.int8), [200, 100, 100]), 3)
+    equal = Partition.of(problem, np.repeat(np.arange(3, dtype=np.int8), [200, 100, 100]), 3)
     assert sizes_exchanged(problem, equal) is equal
 
 
 @pytest.fixture(scope="module")
 def three():
     X, planted = datasets.make_planted(500, 16, 3, [40, 70, 100], random_state=2)
-    search = MaxDisparityPartition(3, n_groups=4, group_size=[70, 40, 100], random_state=0)
+    search = MaxDisparityPartition(3, n_groups=3, group_size=[70, 40, 100], random_state=0)
     return X + 0.5, planted, search.fit(X + 0.5)
 
 
 def test_fitted_attributes_agree_with_each_other(three):
     X, planted, found = three
-    assert found.n_groups_ == 4 and set(found.labels_) == {0, 1, 2, 3}
+    assert found.n_groups_ == 3 and set(found.labels_) == {0, 1, 2, 3}
     assert found.sizes_.tolist() == np.bincount(found.labels_).tolist()
     assert sorted(found.sizes_[1:]) == [40, 70, 100]
     np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 3), rtol=1e-9)
@@ -232,7 +231,7 @@ def test_new_rows_go_to_the_group_they_are_like():
     X, planted = datasets.make_planted(1200, 16, 3, [100, 200], random_state=3)
     half = np.arange(1200) % 2 == 0
     sizes = np.bincount(planted[half])[1:].tolist()
-    found = MaxDisparityPartition(3, n_groups=3, group_size=sizes, random_state=0).fit(X[half])
+    found = MaxDisparityPartition(3, n_groups=2, group_size=sizes, random_state=0).fit(X[half])
     names = [np.bincount(planted[half][found.labels_ == label]).argmax() for label in range(3)]
     assert sorted(names) == [0, 1, 2]
     assert np.mean(np.array(names)[found.predict(X[~half])] == planted[~half]) > 0.95
@@ -241,7 +240,7 @@ def test_new_rows_go_to_the_group_they_are_like():
 def test_invariances(mixed):
     """Rows in another order, rotated, moved: the same groups. Duplicated: the same, twice."""
     rng = np.random.default_rng(0)
-    search = MaxDisparityPartition(3, n_groups=3, group_size=[40, 24], random_state=0)
+    search = MaxDisparityPartition(3, n_groups=2, group_size=[40, 24], random_state=0)
     base = search.fit(mixed)
     order, turn = rng.permutation(240), np.linalg.qr(rng.standard_normal((7, 7)))[0]
     for X, labels in (
@@ -258,7 +257,7 @@ def test_invariances(mixed):
 
 
 def test_same_seed_same_answer_whatever_the_jobs(mixed):
-    search = MaxDisparityPartition(3, n_groups=4, min_group_size=20, random_state=5)
+    search = MaxDisparityPartition(3, n_groups=3, min_group_size=20, random_state=5)
     one, two = (clone(search).set_params(n_jobs=jobs).fit(mixed) for jobs in (None, 2))
     np.testing.assert_array_equal(one.labels_, two.labels_)
     assert one.sizes_.min() >= 20
@@ -280,7 +279,7 @@ def test_same_seed_same_answer_whatever_the_jobs(mixed):
 def test_every_solver_under_every_choice(solver, loss, centering, mixed):
     found = MaxDisparityPartition(
         3,
-        n_groups=4,
+        n_groups=3,
         min_group_size=20,
         solver=solver,
         loss=loss,
@@ -295,7 +294,7 @@ def test_every_solver_under_every_choice(solver, loss, centering, mixed):
 
 def test_matched_sorting_takes_the_longest_residuals_in_turn(mixed):
     found = MaxDisparityPartition(
-        3, n_groups=3, group_size=[20, 30], solver=Sorting(split="matched"), random_state=0
+        3, n_groups=2, group_size=[20, 30], solver=Sorting(split="matched"), random_state=0
     ).fit(mixed)
     X, V = naive.seen_by_pca(mixed, "global"), naive.shared_basis(mixed, 3, "global")
     order = np.argsort(-np.sum((X - X @ V @ V.T) ** 2, axis=1))
@@ -349,9 +348,9 @@ def test_greedy_is_greedy_from_scratch_with_more_sides(n_sides, seed):
     rng = np.random.default_rng(seed)
     M = rng.random((44, 4)) @ rng.standard_normal((4, 4))
     search = MaxDisparityPartition(
-        2, n_groups=n_sides, min_group_size=5, solver=Greedy(epochs=3), random_state=seed
+        2, n_groups=n_sides - 1, min_group_size=5, solver=Greedy(epochs=3), random_state=seed
     ).fit(M)
-    problem = pose(M, 2, "excess", "global", 5, None).problem
+    problem = build_problem(M, 2, "excess", "global", 5, None).problem
     order = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
     labels, history = greedy_from_scratch(M, 2, n_sides, 5, order, seed_size(problem, n_sides), 3)
     assert len(np.unique(np.stack([labels, search.labels_]), axis=1).T) == n_sides
@@ -369,7 +368,7 @@ def test_more_columns_than_rows_and_wide_tables():
     for m, n in ((60, 90), (230, 240)):
         X = rng.random((m, n))
         found = MaxDisparityPartition(
-            3, n_groups=3, group_size=[8, 12], solver=QUICK, random_state=0
+            3, n_groups=2, group_size=[8, 12], solver=QUICK, random_state=0
         ).fit(X)
         assert found.group_components_.shape == (3, 3, n)
         np.testing.assert_allclose(
@@ -381,7 +380,7 @@ def test_more_columns_than_rows_and_wide_tables():
 def test_tables_searched_in_parts():
     X, planted = datasets.make_planted(9000, 12, 2, [300, 700], random_state=0)
     found = MaxDisparityPartition(
-        2, n_groups=3, group_size=[300, 700], solver=QUICK, random_state=0
+        2, n_groups=2, group_size=[300, 700], solver=QUICK, random_state=0
     ).fit(X)
     np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 2), rtol=1e-8)
     assert found.disparity_ >= value_of(X, planted, 2)
@@ -392,27 +391,27 @@ def test_tables_searched_in_parts():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"n_groups": 1}, "n_groups=1 is not a number of groups: give an int from 2"),
-        ({"n_groups": 2.5}, "n_groups=2.5 is not a number of groups"),
-        ({"n_groups": True}, "n_groups=True is not a number of groups"),
-        ({"n_groups": "many"}, "n_groups='many' is not a number of groups.* or 'auto'"),
-        ({"n_groups": 3, "group_size": [10, 20, 30]}, "has 3 sizes, but n_groups=3 asks for 2"),
-        ({"n_groups": 4, "group_size": [10]}, "has 1 size, but n_groups=4 asks for 3"),
-        ({"n_groups": 3, "group_size": [120, 120]}, "groups of 120, 120 of 240 rows.* at most 239"),
-        ({"n_groups": 3, "group_size": 0.6}, "groups of 144, 144 of 240 rows"),
-        ({"n_groups": 3, "group_size": [10, 0]}, "neither a number of rows"),
-        ({"n_groups": 3, "group_size": [10, "x"]}, "neither a number of rows"),
-        ({"n_groups": 3, "group_size": [10, 30], "min_group_size": 20}, "at least 20"),
-        ({"n_groups": 4, "min_group_size": 80}, "4 sides of at least 80 rows need 320"),
+        ({"n_groups": 0}, "n_groups=0 is not a number of left-out groups: give an int from 1"),
+        ({"n_groups": 2.5}, "n_groups=2.5 is not a number of left-out groups"),
+        ({"n_groups": True}, "n_groups=True is not a number of left-out groups"),
+        ({"n_groups": "many"}, "n_groups='many' is not a number of left-out groups.* or 'auto'"),
+        ({"n_groups": 2, "group_size": [10, 20, 30]}, "has 3 sizes, but n_groups=2 asks for 2"),
+        ({"n_groups": 3, "group_size": [10]}, "has 1 size, but n_groups=3 asks for 3"),
+        ({"n_groups": 2, "group_size": [120, 120]}, "groups of 120, 120 of 240 rows.* at most 239"),
+        ({"n_groups": 2, "group_size": 0.6}, "groups of 144, 144 of 240 rows"),
+        ({"n_groups": 2, "group_size": [10, 0]}, "neither a number of rows"),
+        ({"n_groups": 2, "group_size": [10, "x"]}, "neither a number of rows"),
+        ({"n_groups": 2, "group_size": [10, 30], "min_group_size": 20}, "at least 20"),
+        ({"n_groups": 3, "min_group_size": 80}, "4 sides of at least 80 rows need 320"),
         (
             {"n_groups": "auto", "group_size": [10, 30]},
             "counts the groups, but group_size is a list",
         ),
-        ({"n_groups": 3, "group_size": 20, "solver": "greedy"}, "Greedy moves one row at a time"),
+        ({"n_groups": 2, "group_size": 20, "solver": "greedy"}, "Greedy moves one row at a time"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(options, says, mixed):
-    with pytest.raises(leftout.Refusal, match=says):
+    with pytest.raises(leftout.InputError, match=says):
         MaxDisparityPartition(3, **options).fit(mixed)
 
 
@@ -420,14 +419,14 @@ def test_a_default_minimum_that_is_cut_says_so(mixed):
     with pytest.warns(
         UserWarning, match="35 rows, is more than an eighth of the 240 rows; using 30"
     ):
-        MaxDisparityPartition(3, n_groups=4, solver=QUICK, random_state=0).fit(mixed)
+        MaxDisparityPartition(3, n_groups=3, solver=QUICK, random_state=0).fit(mixed)
 
 
 def test_one_group_is_weighed_at_a_time(mixed):
-    with pytest.raises(leftout.Refusal, match="one left-out group is weighed at a time"):
-        leftout.trust(MaxDisparityPartition(3, n_groups=3), mixed)
-    found = MaxDisparityPartition(3, n_groups=3, group_size=20, solver=QUICK, random_state=0)
-    with pytest.raises(leftout.Refusal, match="Found 2 left-out groups, but one is told of"):
+    with pytest.raises(leftout.InputError, match="one left-out group is weighed at a time"):
+        leftout.trust(MaxDisparityPartition(3, n_groups=2), mixed)
+    found = MaxDisparityPartition(3, n_groups=2, group_size=20, solver=QUICK, random_state=0)
+    with pytest.raises(leftout.InputError, match="Found 2 left-out groups, but one is told of"):
         leftout.explain.what_if(found.fit(mixed), mixed)
 
 
@@ -441,7 +440,7 @@ def test_groups_are_counted_and_then_searched(two_planted):
     search = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0)
     found = clone(search).fit(X)
     count = found.how_many_
-    assert count.n_groups == 2 == len(count.sizes) and found.n_groups_ == 3
+    assert count.n_groups == 2 == len(count.sizes) and found.n_groups_ == 2
     assert sorted(found.sizes_[1:]) == sorted(count.sizes)
     assert [each.counts for each in count.looked] == [True, True, False]
     for label in (1, 2):
@@ -457,42 +456,42 @@ def test_groups_are_counted_and_then_searched(two_planted):
     assert alone.to_dict() == count.to_dict()
     jobs = leftout.how_many(clone(search).set_params(n_jobs=2), X)
     assert jobs.to_dict() == count.to_dict()
-    assert not hasattr(clone(found).set_params(n_groups=2).fit(X), "how_many_")
+    assert not hasattr(clone(found).set_params(n_groups=1).fit(X), "how_many_")
 
 
 def test_no_group_more_than_comparison_tables_show():
     X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 1, 1]
     found = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0).fit(X)
-    assert found.n_groups_ == 1 and found.how_many_.n_groups == 0
+    assert found.n_groups_ == 0 and found.how_many_.n_groups == 0
     assert "No left-out group is more than comparison" in found.how_many_.summary()
     assert not found.labels_.any() and not found.predict(X).any()
     assert found.sizes_.tolist() == [200] and found.disparity_ == 0.0
     assert found.disparities_.shape == (0,) and found.bound_.shape == (0,)
     assert found.score_samples(X).shape == (200, 0) and found.left_out_groups_ == []
     assert found.losses_[0] == pytest.approx(0.0, abs=1e-12)
-    with pytest.raises(leftout.Refusal, match="there is none to tell of.*n_groups=2"):
+    with pytest.raises(leftout.InputError, match="there is none to tell of.*n_groups=1"):
         found.left_out_  # noqa: B018
 
 
 def test_at_most_so_many_are_counted_and_of_a_size_that_is_given(two_planted):
     X, _ = two_planted
     search = MaxDisparityPartition(2, solver=QUICK, random_state=0)
-    count = leftout.how_many(search, X, most=1, chance=19)
+    count = leftout.how_many(search, X, most=1, n_surrogates=19)
     assert len(count.looked) == 1 and count.n_groups == 1
     sized = clone(search).set_params(group_size=40)
-    assert set(leftout.how_many(sized, X, chance=19).sizes) == {40}
-    with pytest.raises(leftout.Refusal, match="chance=9 comparison tables cannot tell"):
-        leftout.how_many(search, X, chance=9)
+    assert set(leftout.how_many(sized, X, n_surrogates=19).sizes) == {40}
+    with pytest.raises(leftout.InputError, match="n_surrogates=9 comparison tables cannot tell"):
+        leftout.how_many(search, X, n_surrogates=9)
 
 
 def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
     """The second group is held to tables off which a group of the first one's size was peeled."""
-    from leftout.evidence import counting
+    from leftout.evidence import n_groups
 
     peeled = []
-    peel_one = counting._Table.peel
+    peel_one = n_groups._CountedTable.peel
     monkeypatch.setattr(
-        counting._Table,
+        n_groups._CountedTable,
         "peel",
         lambda self, group: (peeled.append(int(group.sum())), peel_one(self, group))[1],
     )

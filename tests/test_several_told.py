@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 
 import jsonschema
 import numpy as np
@@ -11,12 +10,13 @@ import numpy as np
 import cells
 import known_several
 from leftout import report
-from leftout.auditing.drawn import figures_of
+from leftout.auditing.figures import figures_of
+from leftout.auditing.schema import schema
 from leftout.cli import terminal
-from leftout.evidence.membership import Membership
+from leftout.evidence.subsample_stability import Membership
 from test_reading import leaves, nothing, on_terminal, same, versionless
 
-SCHEMA = json.loads((resources.files("leftout") / "report" / "schema.json").read_text())
+SCHEMA = schema()
 
 
 def page_of(found):

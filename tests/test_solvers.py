@@ -11,12 +11,20 @@ from sklearn.base import clone
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.core.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
-from leftout.core.problem import Problem
-from leftout.core.tracking import JOINS, LEAVES, gap_after, gap_now, loss_after, track, transfer
-from leftout.solvers import Alternating, Annealing, Greedy, Means, Sorting
-from leftout.solvers.climbing import climb, kth_largest, lay_out, orthonormalise
-from leftout.solvers.moves import _most_after, seed_size
+from leftout.linalg.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
+from leftout.linalg.problem import Problem
+from leftout.linalg.rank_one import (
+    JOINS,
+    LEAVES,
+    loss_after,
+    losses_after,
+    losses_now,
+    track,
+    transfer,
+)
+from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
+from leftout.solvers.greedy import _most_after, seed_size
+from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
 
 COMBINATIONS = [each for each in product(LOSSES, CENTERINGS) if each != ("excess", "paper")]
 FREE = [
@@ -37,7 +45,7 @@ def problem(M, d, min_size, *, size=None, loss="excess", centering="global"):
 
 
 def run(solver, task, seed=0, n_jobs=None):
-    return solver.maximise(task, Means(rng=np.random.default_rng(seed), n_jobs=n_jobs))
+    return solver.maximise(task, SolverContext(rng=np.random.default_rng(seed), n_jobs=n_jobs))
 
 
 def moves_of(result):
@@ -63,14 +71,16 @@ def test_single_moves_are_evaluated_exactly(table, loss, centering):
     def gap(labels):
         return naive.signed_disparity(table, labels, d, loss, centering)
 
-    np.testing.assert_allclose(gap_now(task.loss, sides, task.V), gap(labels), rtol=1e-9)
+    losses = losses_now(task.loss, sides, task.V)
+    np.testing.assert_allclose(losses[1] - losses[0], gap(labels), rtol=1e-9)
     for i in rng.permutation(40)[:12]:
         source = int(labels[i])
-        got = gap_after(task.loss, sides, source, task.V, rows[i], kept[i])
+        move = (task.loss, sides, losses, task.V, rows[i], kept[i], source, 1 - source)
+        after = losses_after(*move)
         labels[i] = 1 - source
-        np.testing.assert_allclose(got, gap(labels), rtol=1e-9, atol=1e-12)
-        transfer(task.loss, sides, source, rows[i], kept[i])  # and the state follows
-        np.testing.assert_allclose(gap_now(task.loss, sides, task.V), got, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(after[1] - after[0], gap(labels), rtol=1e-9, atol=1e-12)
+        transfer(*move)  # and the state follows
+        np.testing.assert_allclose(losses, after, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("centering", ["global", "none"])
@@ -267,12 +277,12 @@ def test_alternating_beats_the_papers_search(students):
 
 def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
     """With parts forced on a small table, sizes and values still refer to all of it."""
-    import leftout.core.problem
-    import leftout.solvers.ascending as ascending
+    import leftout.linalg.problem
+    import leftout.solvers.alternating_ascent as ascending
 
     whole = [run(Alternating(), problem(mixed, 3, 10, size=k)) for k in (10, 60)]
     monkeypatch.setattr(ascending, "ROWS", 120)
-    monkeypatch.setattr(leftout.core.problem, "_FIRST", 40)
+    monkeypatch.setattr(leftout.linalg.problem, "_FIRST", 40)
     for exact, size in zip(whole, (10, 60), strict=True):
         found = run(Alternating(), problem(mixed, 3, 10, size=size))
         assert found.labels.sum() == size
@@ -283,16 +293,16 @@ def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
 
 @pytest.mark.parametrize("size", [5, 40, 110])
 def test_ranking_finds_the_best_rows_without_scoring_all(monkeypatch, mixed, size):
-    import leftout.core.problem
+    import leftout.linalg.problem
 
     task = problem(mixed, 3, 5)
     labels = np.zeros(240, dtype=np.int8)
     labels[:50] = 1
     _, own = task.losses(labels)
     scores = task.scores(own, size)
-    want = np.argsort(-scores, kind="stable")[: size + leftout.core.problem.MARGIN]
+    want = np.argsort(-scores, kind="stable")[: size + leftout.linalg.problem.MARGIN]
     for first in (2048, 13):
-        monkeypatch.setattr(leftout.core.problem, "_FIRST", first)
+        monkeypatch.setattr(leftout.linalg.problem, "_FIRST", first)
         ranked = task.rank(own, size)
         np.testing.assert_array_equal(ranked.rows, want)
         np.testing.assert_allclose(ranked.scores, scores[want], rtol=1e-12)
@@ -357,7 +367,7 @@ def test_sorting_refuses_what_makes_no_sense(mixed):
 
 def test_starts_that_disagree_are_followed_by_more(monkeypatch):
     """Where the best ends are one group nothing changes; elsewhere the better of two searches."""
-    import leftout.solvers.ascending as ascending
+    import leftout.solvers.alternating_ascent as ascending
 
     counts = []
     climbing = ascending.line

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leftout.core.spectra import rank_one, secular_root, top_change
+from leftout.linalg.spectra import rank_one, secular_root, top_change
 
 TINY = 1e-13
 

@@ -38,7 +38,7 @@ def planted():
 
 def test_runs_agree_on_a_planted_group(planted):
     search = MaxDisparityPartition(2, group_size=60, random_state=0)
-    found = stability.agreement(search, planted, runs=5)
+    found = stability.agreement(search, planted, n_restarts=5)
     assert found.labels.shape == (5, 300) and found.jaccard.shape == (5, 5)
     assert found.mean > 0.95 and found.low <= found.mean <= found.high
     np.testing.assert_allclose(found.consensus, found.labels.mean(axis=0))
@@ -56,7 +56,7 @@ def test_jobs_and_repeats_change_nothing(planted):
                 2, group_size=60, solver=Alternating(n_starts=3), random_state=0, n_jobs=jobs
             ),
             planted,
-            runs=4,
+            n_restarts=4,
         )
         for jobs in (1, 2, 1)
     ]
@@ -73,7 +73,7 @@ def test_two_groups_that_fare_alike_are_told_apart():
         X[place, 0] *= 0.1
         X[place, column] += np.tile([2.0, -2.0], 20) + 0.01 * rng.standard_normal(40)
     search = MaxDisparityPartition(1, group_size=40, solver=Alternating(n_starts=1), random_state=0)
-    found = stability.agreement(search, X, runs=16)
+    found = stability.agreement(search, X, n_restarts=16)
     best = [group for group in found.groups if group.disparity > 0.9 * found.disparities.max()]
     assert len(best) >= 2 and found.n_nearly_equal >= 2
     assert sum(len(group.runs) for group in found.groups) == 16
@@ -85,7 +85,7 @@ def test_two_groups_that_fare_alike_are_told_apart():
 
 def test_epochs_of_greedy(planted):
     search = MaxDisparityPartition(2, min_group_size=40, solver="greedy", random_state=0)
-    found = stability.agreement(search, planted, runs=3)
+    found = stability.agreement(search, planted, n_restarts=3)
     assert found.adjacent.shape == found.first_to_last.shape == (3,)
     one = MaxDisparityPartition(
         2,
@@ -103,7 +103,7 @@ def test_epochs_of_greedy(planted):
 def test_too_few_runs(planted):
     for runs, text in ((1, "nothing to compare"), (0, "at least 2"), ("x", "not a whole number")):
         with pytest.raises(ValueError, match=text):
-            stability.agreement(MaxDisparityPartition(2), planted, runs=runs)
+            stability.agreement(MaxDisparityPartition(2), planted, n_restarts=runs)
 
 
 def test_the_best_run_of_a_group_stands_for_it():

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leftout.evidence import surrogates, swaps, units
+from leftout.evidence import dummy_blocks, surrogates, swap_refinement
+from leftout.evidence.dummy_blocks import find_dummy_blocks
 from leftout.evidence.surrogates import SURROGATES, Copula, Gaussian, correlations
-from leftout.evidence.units import units_of
 
 
 def dummies(seed=0, m=500):
@@ -80,7 +80,7 @@ def test_redrawing_and_exchanging_are_what_match_dummies(monkeypatch):
         return np.abs(correlations(drawn) - correlations(X)).max()
 
     assert missed() < 0.002
-    monkeypatch.setattr(swaps, "_ROUNDS", 0)
+    monkeypatch.setattr(swap_refinement, "_ROUNDS", 0)
     assert 0.002 < missed() < 0.08
     monkeypatch.setattr(surrogates, "_GOOD_ENOUGH", 1.0)
     assert missed() > 0.08
@@ -92,10 +92,10 @@ def test_numbers_of_few_values_need_no_sorting(mixed, name, monkeypatch):
     X = mixed if name == "mixed" else dummies()
     X = np.column_stack([X, np.digitize(X[:, -1], np.quantile(X[:, -1], [0.1, 0.5, 0.6, 0.9]))])
     quick = [Copula.of(X).draw(np.random.default_rng(seed)) for seed in range(5)]
-    few = [int(unit.columns[0]) for unit in units_of(X) if unit.steps is not None]
+    few = [int(unit.columns[0]) for unit in find_dummy_blocks(X) if unit.steps is not None]
     assert few == [j for j, column in enumerate(X.T) if 2 < len(np.unique(column)) <= 8] and few
-    monkeypatch.setattr(units, "FEW_VALUES", 0)
-    assert all(unit.steps is None for unit in units_of(X))
+    monkeypatch.setattr(dummy_blocks, "FEW_VALUES", 0)
+    assert all(unit.steps is None for unit in find_dummy_blocks(X))
     for seed, table in enumerate(quick):
         assert np.array_equal(table, Copula.of(X).draw(np.random.default_rng(seed)))
 
@@ -107,7 +107,7 @@ def test_units():
     three = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0])
     other = np.array([1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
     X = np.column_stack([levels[0], three, levels[1], other, 1.0 - other, levels[2], np.ones(8)])
-    found = units_of(X)
+    found = find_dummy_blocks(X)
     assert [unit.columns.tolist() for unit in found] == [[0, 2, 5], [1], [3, 4], [6]]
     category, number, both, constant = found
     assert category.sizes.tolist() == [2, 2, 2] and both.sizes.tolist() == [4, 4]
@@ -120,7 +120,7 @@ def test_units():
 def test_levels_take_rows_in_turn(seed):
     rng = np.random.default_rng(seed)
     sizes = 1 + rng.multinomial(26, [0.2, 0.5, 0.1, 0.2])[:3]
-    unit = units.Unit(np.arange(3), np.arange(30), sizes, None)
+    unit = dummy_blocks.DummyBlock(np.arange(3), np.arange(30), sizes, None)
     latent = rng.standard_normal((3, 30))
     order = unit.ordered(latent)
     assert sorted(order) == list(range(30))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leftout.evidence import swaps
+from leftout.evidence import swap_refinement
 from leftout.evidence.surrogates import correlations
-from leftout.evidence.swaps import Together, exchange
+from leftout.evidence.swap_refinement import SwapState, exchange
 
 COLUMNS = [np.array([0, 2, 3]), np.array([1]), np.array([4])]  # a category and two numbers
 
@@ -52,7 +52,7 @@ def test_an_exchange_is_made_where_it_helps(seed):
     want = plainly(X, target, pairs)
     Z, misses = missed(X, target, X)
     got = X.copy()
-    swaps._exchange(Z.astype(np.float32), misses, Together.of(COLUMNS), got, pairs)
+    swap_refinement._exchange(Z.astype(np.float32), misses, SwapState.of(COLUMNS), got, pairs)
     assert not np.array_equal(want, X)
     np.testing.assert_array_equal(got, want)
 
@@ -64,8 +64,8 @@ def test_values_stay_and_misses_come_down(seed):
     Z, misses = missed(X, target, X)
     single, before, now = Z.astype(np.float32), misses.copy(), X.copy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(swaps, "_FEWEST", 100)
-        exchange(single, misses, Together.of(COLUMNS), now, np.random.default_rng(seed))
+        patch.setattr(swap_refinement, "_FEWEST", 100)
+        exchange(single, misses, SwapState.of(COLUMNS), now, np.random.default_rng(seed))
     assert np.sum(misses**2) <= np.sum(before**2)
     for own in COLUMNS:
         assert sorted(map(tuple, now[:, own])) == sorted(map(tuple, X[:, own]))

@@ -21,8 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import paper_data
 from leftout import TableEncoder
-from leftout.tables.cleaning import MISSING, clean
-from leftout.tables.columns import column_of
+from leftout.data.cleaning import MISSING, clean
+from leftout.data.columns import column_of
 
 
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix:UserWarning")

@@ -8,10 +8,11 @@ import pytest
 from sklearn.base import clone
 
 import leftout
-from leftout import MaxDisparityPartition, Refusal, datasets, explain, group_losses, trust_each
-from leftout.evidence.chance import Task
-from leftout.evidence.together import Together, in_proportion, matched, search_groups
-from leftout.search.one_of import NEITHER, one_of
+from leftout import InputError, MaxDisparityPartition, datasets, explain, group_losses, trust_each
+from leftout.evidence.chance import NullTask
+from leftout.evidence.null_test import NullTest
+from leftout.evidence.refit import in_proportion, matched, search_groups, with_effort
+from leftout.groups.fitted import NEITHER, one_vs_rest
 
 SIZES = [40, 80]
 
@@ -23,7 +24,7 @@ def planted():
 
 @pytest.fixture(scope="module")
 def search():
-    return MaxDisparityPartition(2, n_groups=3, group_size=SIZES, random_state=0)
+    return MaxDisparityPartition(2, n_groups=2, group_size=SIZES, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def found(planted, search):
 
 @pytest.fixture(scope="module")
 def weighed(planted, search, found):
-    asked = {"chance": 19, "runs": 5, "splits": 3, "parts": 3}
+    asked = {"n_surrogates": 19, "n_restarts": 5, "splits": 3, "parts": 3}
     return trust_each(search, planted[0], found=found, **asked)
 
 
@@ -42,7 +43,7 @@ def test_a_view_is_the_group_beside_the_rest(planted, found):
     X, _ = planted
     losses = group_losses(X, found.labels_, 2)
     for label, other in ((1, 2), (2, 1)):
-        view = one_of(found, label)
+        view = one_vs_rest(found, label)
         assert (view.labels_[found.labels_ == label] == 1).all()
         assert (view.labels_[found.labels_ == other] == NEITHER).all()
         assert (view.labels_[found.labels_ == 0] == 0).all()
@@ -51,18 +52,18 @@ def test_a_view_is_the_group_beside_the_rest(planted, found):
         assert view.disparity_ == found.disparities_[label - 1]
         assert view.left_out_.bound == found.bound_[label - 1]
         assert (view.group_components_[1] == found.group_components_[label]).all()
-    assert one_of(found, 1).left_out_.size != one_of(found, 2).left_out_.size
+    assert one_vs_rest(found, 1).left_out_.size != one_vs_rest(found, 2).left_out_.size
 
 
 def test_of_one_group_the_view_is_the_search(planted):
     found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(planted[0])
-    assert one_of(found, 1) is found
+    assert one_vs_rest(found, 1) is found
 
 
 @pytest.mark.parametrize("label", [0, 3, 1.0])
 def test_no_group_has_such_a_number(found, label):
-    with pytest.raises(Refusal, match="is no left-out group: found 2 left-out groups"):
-        one_of(found, label)
+    with pytest.raises(InputError, match="is no left-out group: found 2 left-out groups"):
+        one_vs_rest(found, label)
 
 
 def test_each_planted_group_is_a_group_of_its_own(weighed, found):
@@ -85,7 +86,7 @@ def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
     """Of a table with names, and without a word on these."""
     whole = pd.DataFrame(planted[0]).add_prefix("x")
     found, part = clone(search).fit(whole), whole.iloc[::2].reset_index(drop=True)
-    asked = {"chance": 0, "runs": 0, "splits": 1, "parts": 2}
+    asked = {"n_surrogates": 0, "n_restarts": 0, "splits": 1, "parts": 2}
     weighed = trust_each(search, part, found=found, everyone=whole, **asked)
     for label, each in enumerate(weighed, start=1):
         assert each.group_size == SIZES[label - 1] // 2
@@ -97,7 +98,7 @@ def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
 def test_comparison_tables_are_searched_for_as_many_groups(planted):
     """A group is held to the one of its size, of equal sizes to the one of its rank."""
     X, _ = planted
-    task = Task.of(MaxDisparityPartition(2, random_state=0), X, sized=True)
+    task = with_effort(NullTask.of(MaxDisparityPartition(2, random_state=0), X, sized=True))
     law = task.law("gaussian")
     for sizes in ([60, 60], [40, 80]):
         rng = np.random.default_rng(5)
@@ -107,16 +108,16 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
         np.testing.assert_allclose(sides.losses, group_losses(Y, sides.labels, 2), atol=1e-9)
         if sizes[0] == sizes[1]:
             assert sides.losses[1] >= sides.losses[2]
-        drawn = Together(task, sizes)._drawn(law, np.random.default_rng(5), True)
+        drawn = NullTest.of(task, sizes)._drawn(law, np.random.default_rng(5), True)
         np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
-        np.testing.assert_allclose(drawn.closer.by_feature.sum(axis=1), drawn.disparities)
+        np.testing.assert_allclose(drawn.diagnostics.by_feature.sum(axis=1), drawn.disparities)
 
 
 def test_groups_of_other_searches_are_matched_by_their_rows():
     reference = np.array([1, 1, 1, 2, 2, 3, 0, 0])
     other = np.array([3, 3, 0, 1, 1, 2, 2, 0], dtype=np.int8)
-    assert matched(other, reference, 3).tolist() == [1, 1, 0, 2, 2, 3, 3, 0]
-    assert matched(reference.astype(np.int8), reference, 3).tolist() == reference.tolist()
+    assert matched(other, reference, 3)[other].tolist() == [1, 1, 0, 2, 2, 3, 3, 0]
+    assert matched(reference.astype(np.int8), reference, 3).tolist() == [0, 1, 2, 3]
 
 
 def test_sizes_in_proportion_leave_a_rest():
@@ -140,7 +141,7 @@ def test_an_explanation_stands_beside_the_rest(planted, found):
         scores = naive_scores(X, found.labels_, label)
         np.testing.assert_allclose(told.feature_scores.left_out, scores[0])
         np.testing.assert_allclose(told.feature_scores.rest, scores[1])
-    with pytest.raises(Refusal, match="one is told of at a time"):
+    with pytest.raises(InputError, match="one is told of at a time"):
         explain.group(found, X, table)
 
 
@@ -171,12 +172,12 @@ def test_costs_stand_beside_the_rest(planted):
             errors = [one.at(side, variant).value for variant in ("shared PCA", "all columns")]
             np.testing.assert_allclose(mine.value, errors[0] - errors[1])
         np.testing.assert_allclose(cost.extra_cost.value, cost.cost.value - cost.rest_cost.value)
-    with pytest.raises(Refusal, match="goes with labels 0 for the rest and 1, 2"):
+    with pytest.raises(InputError, match="goes with labels 0 for the rest and 1, 2"):
         leftout.harm(X, y, group == 1, 2, rest=0)
-    with pytest.raises(Refusal, match="give 0, with a search's labels"):
+    with pytest.raises(InputError, match="give 0, with a search's labels"):
         leftout.harm(X, y, group, 2, rest=1)
 
 
 def test_several_groups_are_weighed_by_their_own_function(planted, search):
-    with pytest.raises(Refusal, match=r"leftout\.trust_each weighs several"):
+    with pytest.raises(InputError, match=r"leftout\.trust_each weighs several"):
         leftout.trust(search, planted[0])

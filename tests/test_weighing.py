@@ -14,12 +14,17 @@ import naive
 import test_named
 from leftout import TableEncoder, known_groups, named_groups
 from leftout.checks import generator
+from leftout.data.columns import columns_of
+from leftout.evidence.subgroup_null import (
+    Matched,
+    RankMatch,
+    SubgroupNullTest,
+    subgroup_null_test,
+    weighing_of,
+)
 from leftout.evidence.surrogates import SURROGATES
-from leftout.evidence.twins import Matched, Twin
-from leftout.evidence.weighing import Weighing, weighed, weighing_of
+from leftout.groups.subgroup_search import conditions_on
 from leftout.running import Steps
-from leftout.search.axes import Axis
-from leftout.tables.columns import columns_of
 
 
 def raw(seed, m=240):
@@ -41,9 +46,8 @@ def test_a_table_is_its_own_twin(seed):
     """In the table itself, conditions told by features hold for the rows they hold for."""
     table = raw(seed)
     X = TableEncoder().fit_transform(table)
-    for column in columns_of(table):
-        axis = Axis.of(column, 4, 10)
-        np.testing.assert_array_equal(Twin.of(axis, X).within(X), axis.codes)
+    for binned in conditions_on(columns_of(table), 4, 10):
+        np.testing.assert_array_equal(RankMatch.of(binned, X).within(X), binned.codes)
 
 
 def test_ranks_are_matched_whatever_the_values():
@@ -55,10 +59,10 @@ def test_ranks_are_matched_whatever_the_values():
 def test_values_too_rare_for_a_condition_are_one_bin():
     table = raw(3).assign(many=np.random.default_rng(0).choice([f"v{i}" for i in range(60)], 240))
     table.loc[:60, "many"] = "common"
-    axis = Axis.of(columns_of(table[["many"]])[0], 4, 30)
-    assert axis.n_bins == 2 and len(axis.spans) == 2
+    (binned,) = conditions_on(columns_of(table[["many"]]), 4, 30)
+    assert binned.n_bins == 2 and len(binned.spans) == 2
     X = TableEncoder().fit_transform(table)
-    np.testing.assert_array_equal(Twin.of(axis, X).within(X), axis.codes)
+    np.testing.assert_array_equal(RankMatch.of(binned, X).within(X), binned.codes)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +73,7 @@ def both():
     sex = np.where(rng.random(300) < 0.5, "f", "m")
     named = named_groups(X, table, n_components=3, top=4, folds=2)
     known = known_groups(X, {"sex": sex, "own": table["own"]}, n_components=3, permutations=19)
-    return table, X, sex, weighed(X, named, known, tables=5, random_state=3, n_jobs=2)
+    return table, X, sex, subgroup_null_test(X, named, known, tables=5, random_state=3, n_jobs=2)
 
 
 def drawn(X, extra, kind, tables=5, seed=3):
@@ -113,14 +117,16 @@ def test_parts_add_up_to_the_difference(both):
 def test_threads_change_nothing(both):
     table, X, sex, (named, known) = both
     plain = [replace(g, why=None) for g in named.groups]
-    again, _ = weighed(X, replace(named, groups=plain), known, tables=5, random_state=3, n_jobs=1)
+    again, _ = subgroup_null_test(
+        X, replace(named, groups=plain), known, tables=5, random_state=3, n_jobs=1
+    )
     assert [g.why for g in again] == [g.why for g in named]
 
 
 def test_a_name_with_directions_of_its_own_goes_beyond_both():
     table, _ = test_named.planted(1, 0.1, m=600)
     X = TableEncoder().fit_transform(table)
-    named, known = weighed(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
+    named, known = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
     why = named[0].why
     assert named[0].condition == "kind = rare and town = small" and known is None
     assert (why.p_cloud, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
@@ -130,7 +136,7 @@ def test_a_name_with_directions_of_its_own_goes_beyond_both():
 def test_some_rows_stand_for_all(both):
     table, X, _, (named, _) = both
     rows = np.arange(0, 300, 2)
-    part, _ = weighed(X, named, None, rows=rows, tables=2)
+    part, _ = subgroup_null_test(X, named, None, rows=rows, tables=2)
     assert [g.size for g in part] == [g.size for g in named]  # of all rows
     assert part[0].why.total == pytest.approx(named[0].loss - named[0].rest_loss)
 
@@ -138,7 +144,7 @@ def test_some_rows_stand_for_all(both):
 def test_known_groups_alone_are_weighed_as_beside_names(both):
     """Their comparison tables are the same, whether names are looked for in them or not."""
     _, X, _, (_, known) = both
-    nobody, alone = weighed(X, None, known, tables=5, random_state=3, n_jobs=1)
+    nobody, alone = subgroup_null_test(X, None, known, tables=5, random_state=3, n_jobs=1)
     assert nobody is None
     for one, other in zip(alone.measured, known.measured, strict=True):
         assert one.why.cloud == pytest.approx(other.why.cloud, rel=1e-9)
@@ -148,7 +154,7 @@ def test_known_groups_alone_are_weighed_as_beside_names(both):
 def test_without_tables_nothing_is_said(both):
     table, X, _, (named, known) = both
     plain = replace(named, groups=[replace(g, why=None) for g in named.groups])
-    same, also = weighed(X, plain, None, tables=0)
+    same, also = subgroup_null_test(X, plain, None, tables=0)
     assert same is plain and also is None and same[0].why is None
 
 
@@ -167,11 +173,11 @@ def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
     whole, counted = told()
     assert counted == 19
     with monkeypatch.context() as patch:
-        patch.setattr(Weighing, "settled", staticmethod(lambda p_values, tables: True))
+        patch.setattr(SubgroupNullTest, "settled", staticmethod(lambda p_values, tables: True))
         few, counted = told()
     assert counted == 19  # of a progress bar
     with monkeypatch.context() as patch:
-        patch.setattr(Weighing, "settled", staticmethod(lambda p_values, tables: False))
+        patch.setattr(SubgroupNullTest, "settled", staticmethod(lambda p_values, tables: False))
         all_of_them, _ = told()
         first, _ = told(4)
     np.testing.assert_allclose(few.differences, first.differences)
@@ -187,4 +193,4 @@ def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
 )
 def test_settled_once_two_tables_reach_every_group(reached, tables, settled):
     p_values = (1 + np.array(reached)) / (1 + tables)
-    assert Weighing.settled(p_values, tables) is settled
+    assert SubgroupNullTest.settled(p_values, tables) is settled

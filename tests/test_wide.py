@@ -9,12 +9,12 @@ import pytest
 
 import naive
 from leftout import MaxDisparityPartition
-from leftout.core import bounds
-from leftout.core.losses import CENTERINGS, WIDE, top_components_of_rows
 from leftout.explain import feature_scores
 from leftout.explain.what_if import _rank
-from leftout.search.pose import pose
-from leftout.solvers import Alternating, Means
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg import bounds
+from leftout.linalg.losses import CENTERINGS, WIDE, top_components_of_rows
+from leftout.solvers import Alternating, SolverContext
 
 D, SIZE = 4, 60
 
@@ -38,7 +38,7 @@ def labels(X):
 
 
 def posed_on(X, centering="global"):
-    return pose(X, D, "excess", centering, 20, None)
+    return build_problem(X, D, "excess", centering, 20, None)
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (3, 50)])
@@ -84,11 +84,11 @@ def test_a_search_of_leading_axes_ends_in_all_of_them(X):
     assert found.disparity_ == pytest.approx(naive.signed_disparity(X, found.labels_, D), rel=1e-9)
     problem = replace(posed_on(X).problem, group_size=SIZE)
     everywhere = replace(problem, leading=None)
-    result = Alternating().maximise(everywhere, Means(rng=np.random.default_rng(0)))
+    result = Alternating().maximise(everywhere, SolverContext(rng=np.random.default_rng(0)))
     rest, group = everywhere.losses(result.labels)[0]
     assert found.disparity_ >= 0.999 * (group - rest)
     assert found.disparity_ <= found.bound_
-    (again,) = Alternating().profile(problem, [SIZE], Means(rng=np.random.default_rng(0)))
+    (again,) = Alternating().profile(problem, [SIZE], SolverContext(rng=np.random.default_rng(0)))
     own = naive.components(problem.X[again.labels == 1], D, about_mean=False).T
     np.testing.assert_allclose(again.own[1].T @ again.own[1], own.T @ own, atol=1e-8)
 

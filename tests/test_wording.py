@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import cells
 import leftout
 from leftout.explain import align, compare_outcome, describe, typical_values
-from leftout.wording import as_name, date, lapse, number, points, shortest
+from leftout.text import as_name, date, lapse, number, points, shortest
 
 EXPONENT = re.compile(r"\d[eE][+-]?\d")
 DAY = 86_400e6
@@ -214,7 +214,7 @@ def test_a_report_has_no_exponents():
     table, group = people()
     for column in ("epoch", "income", "loss", "minute"):
         table.loc[group, column] = table.loc[group, column].sample(frac=1, random_state=0).values
-    found = leftout.audit(table, target="income", chance=0, group_size=60, runs=0)
+    found = leftout.audit(table, target="income", n_surrogates=0, group_size=60, n_restarts=0)
     lines = cells.Page(found.html()).lines
     text = "\n".join([*lines, found.summary(), found.explanation.summary()])
     assert not [line for line in text.splitlines() if EXPONENT.search(line)]

@@ -14,14 +14,12 @@ LARGEST = 1_000_000
 NEEDED = (
     "py.typed",
     "datasets/demo.csv",
-    "report/schema.json",
     "report/templates/page.html",
     "report/templates/page.css",
     "report/templates/page.js",
     "page/templates/base.html",
     "page/static/page.css",
     "page/static/page.js",
-    "reproduce/published.json",
 )
 # Of the repository, what an sdist has: enough to build, test, measure and read.
 SOURCES = (
@@ -35,6 +33,7 @@ SOURCES = (
     "SECURITY.md",
     "LICENSE",
     "src/leftout/__init__.py",
+    "paper/published.json",
     "tests/test_release.py",
     "benchmarks/__main__.py",
     "docs/peers.md",

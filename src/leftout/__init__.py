@@ -14,29 +14,30 @@ _HOME = {
     "FairPCA": "fair.estimator",
     "Finding": "auditing.findings",
     "Harm": "downstream.result",
-    "HowMany": "evidence.counting",
-    "KnownGroups": "search.groups",
-    "MaxDisparityPartition": "search.partition",
+    "HowMany": "evidence.n_groups",
+    "KnownGroups": "groups.known_result",
+    "MaxDisparityPartition": "groups.partition",
     "MinimaxPCA": "fair.minimax",
     "Mitigation": "fair.mitigation",
-    "NamedGroups": "search.names",
-    "Refusal": "checks",
-    "TableEncoder": "tables.encoder",
+    "NamedGroups": "groups.named_result",
+    "InputError": "errors",
+    "TableEncoder": "data.encoder",
     "TradeOffCurve": "fair.minimax",
-    "Trust": "evidence.trusting",
+    "Trust": "evidence.evidence_text",
     "afterwards": "fair.afterwards",
-    "audit": "scale.run",
-    "compare_prediction": "downstream.comparing",
-    "disparity": "search.known",
-    "group_losses": "search.known",
+    "audit": "engine.run",
+    "compare_prediction": "downstream.prediction",
+    "disparity": "groups.known",
+    "group_losses": "groups.known",
     "harm": "downstream.costs",
-    "how_many": "evidence.counting",
-    "known_groups": "search.in_columns",
+    "how_many": "evidence.n_groups",
+    "known_groups": "groups.known_columns",
     "mitigate": "fair.mitigation",
-    "named_groups": "search.named",
+    "named_groups": "groups.subgroups",
+    "register_format": "data.reading",
     "trade_off_curve": "fair.minimax",
-    "trust": "evidence.trusting",
-    "trust_each": "evidence.trusting_each",
+    "trust": "evidence.assess",
+    "trust_each": "evidence.assess",
 }
 # Modules that people use by a shorter path than where they live.
 _MODULES = {
@@ -44,9 +45,8 @@ _MODULES = {
     "datasets": "datasets",
     "explain": "explain",
     "holdout": "evidence.holdout",
-    "losses": "core.losses",
+    "losses": "linalg.losses",
     "plots": "plots",
-    "reproduce": "reproduce",
     "solvers": "solvers",
     "stability": "evidence.stability",
 }
@@ -57,23 +57,24 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import datasets as datasets
     from leftout import explain as explain
     from leftout import plots as plots
-    from leftout import reproduce as reproduce
     from leftout import solvers as solvers
     from leftout.auditing.findings import Finding as Finding
     from leftout.auditing.result import Audit as Audit
-    from leftout.checks import Refusal as Refusal
-    from leftout.core import losses as losses
-    from leftout.downstream.comparing import compare_prediction as compare_prediction
+    from leftout.data.encoder import TableEncoder as TableEncoder
+    from leftout.data.reading import register_format as register_format
     from leftout.downstream.costs import harm as harm
+    from leftout.downstream.prediction import compare_prediction as compare_prediction
     from leftout.downstream.result import Harm as Harm
+    from leftout.engine.run import audit as audit
+    from leftout.errors import InputError as InputError
     from leftout.evidence import chance as chance
     from leftout.evidence import holdout as holdout
     from leftout.evidence import stability as stability
-    from leftout.evidence.counting import HowMany as HowMany
-    from leftout.evidence.counting import how_many as how_many
-    from leftout.evidence.trusting import Trust as Trust
-    from leftout.evidence.trusting import trust as trust
-    from leftout.evidence.trusting_each import trust_each as trust_each
+    from leftout.evidence.assess import trust as trust
+    from leftout.evidence.assess import trust_each as trust_each
+    from leftout.evidence.evidence_text import Trust as Trust
+    from leftout.evidence.n_groups import HowMany as HowMany
+    from leftout.evidence.n_groups import how_many as how_many
     from leftout.fair.afterwards import Afterwards as Afterwards
     from leftout.fair.afterwards import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA
@@ -82,15 +83,14 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.fair.minimax import trade_off_curve as trade_off_curve
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
-    from leftout.scale.run import audit as audit
-    from leftout.search.groups import KnownGroups as KnownGroups
-    from leftout.search.in_columns import known_groups as known_groups
-    from leftout.search.known import disparity as disparity
-    from leftout.search.known import group_losses as group_losses
-    from leftout.search.named import named_groups as named_groups
-    from leftout.search.names import NamedGroups as NamedGroups
-    from leftout.search.partition import MaxDisparityPartition as MaxDisparityPartition
-    from leftout.tables.encoder import TableEncoder as TableEncoder
+    from leftout.groups.known import disparity as disparity
+    from leftout.groups.known import group_losses as group_losses
+    from leftout.groups.known_columns import known_groups as known_groups
+    from leftout.groups.known_result import KnownGroups as KnownGroups
+    from leftout.groups.named_result import NamedGroups as NamedGroups
+    from leftout.groups.partition import MaxDisparityPartition as MaxDisparityPartition
+    from leftout.groups.subgroups import named_groups as named_groups
+    from leftout.linalg import losses as losses
 
 
 def __getattr__(name: str) -> Any:

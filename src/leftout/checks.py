@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.asking import asking
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
 
 # Labels that are whole numbers up to this are counted rather than sorted.
 _CODE = 1 << 31
-
-
-class Refusal(ValueError):
-    """Input or options that cannot be used: what was found, what is needed, what to do."""
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
@@ -25,32 +22,36 @@ def check_choice(name: str, value: object, choices: Any) -> None:
     near = get_close_matches(str(value), list(choices), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(map(repr, choices))
-    raise Refusal(f"{asking(name, value)} is not known; it must be one of {known}.{hint}")
+    raise InputError(
+        f"{parameter_label(name, value)} is not known; it must be one of {known}.{hint}"
+    )
 
 
 def check_count(name: str, value: Any) -> None:
     """Refuse anything but an int from 1."""
     if not (is_int(value) and int(value) >= 1):
-        raise Refusal(f"{asking(name, value)} is not a count; give an int from 1.")
+        raise InputError(f"{parameter_label(name, value)} is not a count; give an int from 1.")
 
 
 def check_whole(name: str, value: Any) -> None:
     """Refuse anything but an int from 0."""
     if not (is_int(value) and int(value) >= 0):
-        raise Refusal(f"{asking(name, value)} is not a whole number; give an int from 0.")
+        raise InputError(
+            f"{parameter_label(name, value)} is not a whole number; give an int from 0."
+        )
 
 
 def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Group names in sorted order, and each row's place among them."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or len(labels) != n_rows:
-        raise Refusal(
+        raise InputError(
             f"Found labels of shape {labels.shape} for {n_rows} rows; one label per row is needed. "
             "Pass a one-dimensional array as long as X."
         )
     missing = _missing(labels)
     if missing:
-        raise Refusal(
+        raise InputError(
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
@@ -64,7 +65,7 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise Refusal(
+        raise InputError(
             "Found labels of several kinds that cannot be sorted; labels of one kind are needed. "
             "Turn them into strings."
         ) from error
@@ -98,13 +99,17 @@ def is_share(value: Any) -> bool:
 def check_floor(name: str, value: Any) -> None:
     """Refuse anything but a share from 0 to 1."""
     if not (isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1):
-        raise Refusal(f"{asking(name, value)} is not a share; give a number from 0 to 1.")
+        raise InputError(
+            f"{parameter_label(name, value)} is not a share; give a number from 0 to 1."
+        )
 
 
 def check_tolerance(name: str, value: Any) -> None:
     """Refuse anything but a number above 0."""
     if not (isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf):
-        raise Refusal(f"{asking(name, value)} is not a tolerance; give a number above 0.")
+        raise InputError(
+            f"{parameter_label(name, value)} is not a tolerance; give a number above 0."
+        )
 
 
 def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
@@ -112,12 +117,12 @@ def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
     names, place = check_groups(labels, n_rows)
     if not all(isinstance(name, Real | np.bool_) and name in (0, 1) for name in names.tolist()):
         shown = ", ".join(map(repr, names[:3].tolist()))
-        raise Refusal(
+        raise InputError(
             f"Found labels such as {shown}; explanations need 1 (or True) for the rows of the "
             "left-out group and 0 for the rest. For a group you name: labels == name."
         )
     if len(names) < 2:
-        raise Refusal(
+        raise InputError(
             f"All {n_rows} rows have the label {names[0]!r}; a left-out group (1) and a rest (0) "
             "are needed."
         )
@@ -128,7 +133,7 @@ def check_runs(runs: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
     """Which rows each of several runs leaves out: one row of labels per run, or just one."""
     each = np.atleast_2d(np.asarray(runs))
     if each.ndim != 2 or not len(each):
-        raise Refusal(
+        raise InputError(
             f"Found labels of shape {np.shape(runs)}; one row of {n_rows} labels per run is needed."
         )
     return np.stack([check_left_out(run, n_rows) for run in each])

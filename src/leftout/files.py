@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leftout.asking import asking
-from leftout.checks import Refusal
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
 
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
@@ -192,9 +192,9 @@ def check_ours(folder: Path, *names: str) -> None:
     if there and not any(path.suffix == ".json" and _says_so(path) for path in there):
         strange = there
     if strange:
-        raise Refusal(
+        raise InputError(
             f"{str(strange[0])!r} is there, and not as a result of leftout; it is left as it is. "
-            f"Choose another folder with {asking('out')}."
+            f"Choose another folder with {parameter_label('out')}."
         )
 
 
@@ -205,16 +205,16 @@ def _says_so(path: Path) -> bool:
         return False
 
 
-def unwritable(folder: Path, error: OSError) -> Refusal:
+def unwritable(folder: Path, error: OSError) -> InputError:
     """A sentence on why nothing can be written."""
     reason = (error.strerror or str(error)).rstrip(".")
-    return Refusal(
+    return InputError(
         f"Nothing can be written to {str(folder)!r}: {reason}. Choose another folder "
-        f"with {asking('out')}."
+        f"with {parameter_label('out')}."
     )
 
 
-class Told:
+class Serializable:
     """A result as plain data: a dataclass's fields, and the properties that ``also`` names.
 
     Fields that ``hidden`` names are left out: those with a value for each row.
@@ -235,7 +235,7 @@ class Told:
 
 def plain(data: Any) -> Any:
     """Data as JSON knows it: NumPy's numbers become Python's, what is not finite becomes None."""
-    if isinstance(data, Told):
+    if isinstance(data, Serializable):
         return data.to_dict()
     if isinstance(data, np.ndarray):
         data = data.tolist()

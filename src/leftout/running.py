@@ -2,15 +2,27 @@
 
 BLAS keeps to one thread where its products are too small to share: the threads of NumPy's and
 SciPy's copies wait for work by spinning, and that made whole searches three times slower.
+
+How much memory there is for this process, and no more than that.
 """
 
+from __future__ import annotations
+
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    ContextDecorator,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from contextvars import ContextVar, copy_context
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -92,7 +104,7 @@ class Stages:
         self.steps.tell(what, max(0, done - self.steps.done))
 
 
-def in_turn(
+def imap_ordered(
     function: Callable[..., T],
     tasks: Iterable[tuple[Any, ...]],
     n_jobs: int | None,
@@ -153,7 +165,7 @@ _ONE_THREAD = _OneThread()
 _NOTES: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
-def note(text: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
+def warn(text: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
     """Say what changes how to read a result: to whoever collects notes, else as a warning."""
     notes = _NOTES.get()
     if notes is None:
@@ -163,7 +175,7 @@ def note(text: str, category: type[Warning] = UserWarning, stacklevel: int = 2) 
 
 
 @contextmanager
-def collected_notes() -> Iterator[list[str]]:
+def collected_warnings() -> Iterator[list[str]]:
     """A list that gets the notes of this thread, and of the tasks it runs, instead of warnings."""
     notes: list[str] = []
     token = _NOTES.set(notes)
@@ -192,3 +204,49 @@ def interrupted(error: BaseException | None) -> bool:
     if not isinstance(error, SystemError):
         return False
     return isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+
+
+def available_memory(root: str = "/") -> int:
+    """Bytes that this process may take: of the machine, of its container, by its own limit."""
+    return min([_there_is(Path(root)), *_given()])
+
+
+def _there_is(root: Path) -> int:
+    known = [4 * 10**9]
+    with suppress(AttributeError, ValueError, OSError):  # another system
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, what, inside = line.split(":", 2)
+            if what in ("", "memory"):  # the second and the first version
+                base = root / "sys/fs/cgroup" / what
+                file = "memory.limit_in_bytes" if what else "memory.max"
+                folder = base / inside.strip("/")
+                for each in (folder, *folder.parents[: len(folder.parts) - len(base.parts)]):
+                    with suppress(OSError, ValueError):  # not there, or "max"
+                        known.append(int((each / file).read_text()))
+    return min(known)
+
+
+def _given() -> list[int]:
+    """The limit that was set for this process, if one was."""
+    with suppress(ImportError, OSError):
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        return [soft] * (soft != resource.RLIM_INFINITY)
+    return []
+
+
+def limit_memory(share: float) -> None:
+    """Take no more than a share of the memory there is: more is a ``MemoryError`` of ours.
+
+    Without it, a table that asks for too much takes down whatever else runs on the machine. What is
+    limited is what a process may write to: addresses that are only reserved do not count.
+    """
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        least = min([int(share * _there_is(Path("/"))), *_given()])
+        resource.setrlimit(resource.RLIMIT_DATA, (least, most))

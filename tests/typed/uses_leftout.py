@@ -14,11 +14,11 @@ from leftout import (
     Audit,
     FairPCA,
     Harm,
+    InputError,
     KnownGroups,
     MaxDisparityPartition,
     MinimaxPCA,
     Mitigation,
-    Refusal,
     TableEncoder,
     TradeOffCurve,
     Trust,
@@ -37,7 +37,7 @@ def search(X: NDArray[np.float64]) -> tuple[float, int]:
     solver = solvers.Alternating(n_starts=10)
     found = MaxDisparityPartition(3, group_size=0.1, solver=solver, random_state=0).fit(X)
     assert_type(found, MaxDisparityPartition)
-    trusted = leftout.trust(found, X, chance=19)
+    trusted = leftout.trust(found, X, n_surrogates=19)
     assert_type(trusted, Trust)
     return float(found.disparity_), int(found.sizes_[1])
 
@@ -60,7 +60,7 @@ def whole(path: Path) -> str:
     """An audit, and what it gives."""
     try:
         audit = leftout.audit(path, target="approved", quick=True, random_state=0)
-    except Refusal as refusal:
+    except InputError as refusal:
         return str(refusal)
     assert_type(audit, Audit)
     audit.to_html(path.with_suffix(".html"))

@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.auditing.finding import FEW_ROWS, few_of, on_fewer
-from leftout.files import Told
-from leftout.running import Report, collected_notes
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import Posed
+from leftout.auditing.group_selection import FEW_ROWS, few_of, on_fewer
+from leftout.files import Serializable
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SearchProblem
+from leftout.running import Report, collected_warnings
 from leftout.solvers import Greedy, Sorting
 
 _SOLVERS: dict[str, Any] = {
@@ -28,7 +28,7 @@ _SOLVERS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Compared(Told):
+class ComparedSolver(Serializable):
     """One solver's partition, where it may choose the sizes."""
 
     solver: str
@@ -40,11 +40,11 @@ class Compared(Told):
 
 def compared(
     search: MaxDisparityPartition,
-    posed: Posed,
+    posed: SearchProblem,
     X: pd.DataFrame,
     rows: NDArray[np.intp],
     report: Report,
-) -> list[Compared]:
+) -> list[ComparedSolver]:
     """Search with each algorithm: all rows, or a few of ``rows`` where they are many."""
     search = clone(search).set_params(group_size=None)
     part = X
@@ -53,7 +53,7 @@ def compared(
         search = on_fewer(search, part, len(X))
     lines = []
     tiny = np.random.default_rng(0).random((40, 4))
-    with collected_notes():  # what they say of sizes, the audit says once
+    with collected_warnings():  # what they say of sizes, the audit says once
         posed = posed if part is X else search._pose(part.to_numpy())
         for done, (name, solver) in enumerate(_SOLVERS.items()):
             report(name, done, len(_SOLVERS))
@@ -62,5 +62,5 @@ def compared(
             found = clone(search).set_params(solver=solver)._fit_posed(part, posed)
             seconds = time.perf_counter() - began
             sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
-            lines.append(Compared(name, sizes, losses, found.disparity_, seconds))
+            lines.append(ComparedSolver(name, sizes, losses, found.disparity_, seconds))
     return lines

@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leftout.asking import asking
 from leftout.auditing.answer import answer_of
 from leftout.auditing.findings import (
     NOT_RUN,
     Finding,
     answer,
     findings,
-    mended_finding,
+    mitigation_finding,
     moved_finding,
     questions,
 )
+from leftout.auditing.group_result import GroupResult
 from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import Costs, harm_findings
-from leftout.auditing.one_group import GroupAudit
-from leftout.auditing.prediction import Judged, prediction_finding
+from leftout.auditing.harm import Costs, JudgedPrediction, harm_findings, prediction_finding
 from leftout.auditing.reading import table_findings
 from leftout.auditing.readings import readings_finding
 from leftout.auditing.result import Audit
-from leftout.core.ranks import told_p
-from leftout.downstream.aims import GROUP
-from leftout.evidence.counting import HowMany
-from leftout.tables.intake import Intake
-from leftout.wording import listed
+from leftout.data.preparation import PreparedTable
+from leftout.downstream.outcomes import GROUP
+from leftout.evidence.n_groups import HowMany
+from leftout.linalg.monte_carlo import describe_p
+from leftout.parameter_label import parameter_label
+from leftout.text import listed
 
 _ALONE = (
     "Looked at where there is one left-out group only: halves would have to agree on which is "
@@ -35,7 +34,9 @@ _ALONE = (
 )
 
 
-def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped: str) -> Audit:
+def with_findings(
+    found: Audit, paid: Costs, guessed: Sequence[JudgedPrediction], skipped: str
+) -> Audit:
     """The audit with its questions and their answers.
 
     ``guessed``: of each group, or nothing yet; ``skipped``: why there is no evidence, if there is
@@ -51,12 +52,12 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
             found.mitigation, intake, skipped, found.no_returns,
         )  # fmt: skip
         of_group.append(moved_finding(found.afterwards, skipped or found.no_afterwards))
-        of_costs = _of_costs(paid, guessed[0] if guessed else Judged(), intake, skipped)
+        of_costs = _of_costs(paid, guessed[0] if guessed else JudgedPrediction(), intake, skipped)
         return replace(found, findings=[*of_group, *of_names, *of_costs, *of_table])
     groups = []
     for place, each in enumerate(found.several.groups):
         harm = None if paid.harm is None else paid.harm.of(f"{GROUP} {each.label}")
-        guess = guessed[place] if guessed else Judged()
+        guess = guessed[place] if guessed else JudgedPrediction()
         said = answer_of(
             each.left_out, each.explanation, found.mitigation, trust=each.trust, named=found.named,
             harm=harm, sampled=found.n_rows < intake.n_rows, label=each.label,
@@ -65,8 +66,10 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
         asked = one_groups_findings(told, intake, paid.why, guess, skipped)
         groups.append(replace(told, findings=asked))
     of_all = [
-        count_finding(groups, found.several.counted, skipped), mended_finding(found.mitigation)
-    ]  # fmt: skip
+        count_finding(groups, found.several.counted, skipped),
+        mitigation_finding(found.mitigation),
+        moved_finding(found.afterwards, skipped or found.no_afterwards, several=True),
+    ]
     return replace(
         found,
         several=replace(found.several, groups=groups),
@@ -75,7 +78,7 @@ def with_findings(found: Audit, paid: Costs, guessed: Sequence[Judged], skipped:
 
 
 def one_groups_findings(
-    group: GroupAudit, intake: Intake, why: str, guessed: Judged, skipped: str
+    group: GroupResult, intake: PreparedTable, why: str, guessed: JudgedPrediction, skipped: str
 ) -> list[Finding]:
     """The questions about one of several groups; ``why``: what kept costs from being measured."""
     stability = None if group.trust is None else group.trust.stability
@@ -85,22 +88,29 @@ def one_groups_findings(
     return [*asked, *_of_costs(Costs(group.harm, why), guessed, intake, skipped)]
 
 
-def _of_costs(paid: Costs, guessed: Judged, intake: Intake, skipped: str) -> list[Finding]:
+def _of_costs(
+    paid: Costs, guessed: JudgedPrediction, intake: PreparedTable, skipped: str
+) -> list[Finding]:
     """What components cost, and whether a prediction that is there errs more."""
     predicted = prediction_finding(*guessed, skipped, intake.prediction is not None)
     return [*harm_findings(*paid, intake, skipped), predicted]
 
 
-def count_finding(groups: Sequence[GroupAudit], counted: HowMany | None, skipped: str) -> Finding:
+def count_finding(groups: Sequence[GroupResult], counted: HowMany | None, skipped: str) -> Finding:
     """Are all of the groups more than comparison tables show?"""
     code, title = "G001", "All left-out groups go beyond comparison tables"
     said = "" if counted is None else f"Counted one by one: {counted.summary()} "
     weighed = [each for each in groups if each.trust is not None and each.trust.p_value is not None]
     if len(weighed) < len(groups) or any(_beyond(each) is None for each in groups):
-        why = skipped or f"That takes 19 comparison tables. Repeat with {asking('chance', 99)}."
+        why = (
+            skipped
+            or "That takes 19 comparison tables. Repeat with "
+            f"{parameter_label('n_surrogates', 99)}."
+        )
         return Finding(code, NOT_RUN, title, f"{said}{why}")
     each = [
-        f"group {one.label} {'does' if _beyond(one) else 'does not'} ({told_p(one.trust.p_value)})"
+        f"group {one.label} {'does' if _beyond(one) else 'does not'} "
+        f"({describe_p(one.trust.p_value)})"
         for one in groups
         if one.trust is not None and one.trust.p_value is not None
     ]
@@ -111,5 +121,5 @@ def count_finding(groups: Sequence[GroupAudit], counted: HowMany | None, skipped
     return Finding(code, answer(all(_beyond(one) for one in groups)), title, detail)
 
 
-def _beyond(group: GroupAudit) -> bool | None:
+def _beyond(group: GroupResult) -> bool | None:
     return None if group.trust is None else group.trust.beyond_chance

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from leftout.auditing.findings import FOUND, NOT_FOUND, Finding
+from leftout.data.conditions import Mask
 from leftout.downstream.result import Harm
-from leftout.evidence.trusting import Trust
+from leftout.evidence.evidence_text import Trust
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.files import Told
-from leftout.search.left_out import LeftOut, told_points
-from leftout.search.names import NamedGroup, NamedGroups
-from leftout.tables.conditions import Mask
+from leftout.files import Serializable
+from leftout.groups.left_out import LeftOut, describe_points
+from leftout.groups.named_result import NamedGroup, NamedGroups
 
 # Findings that would change what a reader does, most serious first: under which status they are
 # said with the answer, and how that begins where the detail does not say it; so many at the most.
@@ -49,7 +49,7 @@ _NEW, _LENGTH = 0.05, 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(Told):
+class Answer(Serializable):
     """What an audit says, a line for each question.
 
     Attributes
@@ -60,7 +60,11 @@ class Answer(Told):
         Who they are, why they lose, whether it comes back, what it costs and what can be done.
     mind : list of str
         What changes how to read that.
+    lines : dict of str
+        All but the fact and what to mind, by what people ask.
     """
+
+    also = ("lines",)
 
     fact: str
     who: str
@@ -111,11 +115,11 @@ def answer_of(
         why=_why(trust),
         returns=_returns(trust),
         cost=_cost(told, mended, harm, label, after),
-        mind=minded(findings),
+        mind=cautions(findings),
     )
 
 
-def minded(findings: Sequence[Finding]) -> list[str]:
+def cautions(findings: Sequence[Finding]) -> list[str]:
     """Findings that would change what a reader does, most serious first."""
     order = list(_MIND)
     serious = [f for f in findings if f.code in _MIND and _MIND[f.code][0] == f.status]
@@ -128,7 +132,7 @@ def headline(group: LeftOut, sampled: bool = False) -> str:
     rows = f"{group.size:,} of {group.n_rows:,} {'sampled ' * sampled}rows"
     if group.disparity <= 0.0:
         return f"No group of {rows} loses more than the rest."
-    lost, rest = (told_points(max(share, 0.0)) for share in group.points)
+    lost, rest = (describe_points(max(share, 0.0)) for share in group.points)
     return (
         f"By sharing one {group.shared}, {rows} lose {lost} of their variance, the rest "
         f"{rest.split()[0]}."
@@ -217,10 +221,10 @@ def _cost(
     said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
     if told.no_outcome is not None and told.no_outcome.notable:
         said.append(f"{told.no_outcome.brief}.")
-    helps = told_fair(mended, [label]) if harm is None else harm.told_brief
+    helps = describe_fair(mended, [label]) if harm is None else harm.told_brief
     return " ".join([*said, helps, OTHERS_LOSE if after is None else after.told_brief])
 
 
-def told_fair(mended: Mitigation, labels: Sequence[int]) -> str:
+def describe_fair(mended: Mitigation, labels: Sequence[int]) -> str:
     """What Fair PCA does to the losses of some groups, and to the rest's."""
     return f"Fair PCA with as many components brings {mended.here.told_losses(labels)}."

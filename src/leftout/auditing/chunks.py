@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from leftout.files import Told
-from leftout.search.partition import MaxDisparityPartition
+from leftout.files import Serializable
+from leftout.groups.partition import MaxDisparityPartition
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chunks(Told):
+class Chunks(Serializable):
     """How a table that is larger than memory was audited.
 
     Attributes

@@ -9,22 +9,23 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from leftout.asking import asking
-from leftout.checks import Refusal, check_choice
-from leftout.core.effects import told_small
-from leftout.evidence.stability import FEWEST_RUNS, SAME, Stability
-from leftout.evidence.trusting import Trust
+from leftout.checks import check_choice
+from leftout.data.preparation import PreparedTable
+from leftout.data.profiling.relations import Relation
+from leftout.errors import InputError
+from leftout.evidence.evidence_text import Trust
+from leftout.evidence.stability import FEWEST_RUNS, SAME_GROUP, Stability
 from leftout.explain import Explanation, Outcome
-from leftout.explain.alignment import claims, told_claims
-from leftout.explain.returning import ComesBack
+from leftout.explain.alignment import claims, describe_claims
+from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
-from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, told_gap
-from leftout.files import Told
-from leftout.search.left_out import LeftOut
-from leftout.search.partition import MaxDisparityPartition
-from leftout.tables.intake import Intake
-from leftout.tables.judging.relations import Relation
-from leftout.wording import as_name, counted, leading, number, points
+from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
+from leftout.files import Serializable
+from leftout.groups.left_out import LeftOut
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.effects import describe_small
+from leftout.parameter_label import parameter_label
+from leftout.text import as_name, counted, leading, number, points
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
@@ -34,7 +35,7 @@ STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 
 
 @dataclass(frozen=True)
-class Finding(Told):
+class Finding(Serializable):
     """One question of an audit, and its answer.
 
     Attributes
@@ -58,7 +59,7 @@ def check_finding(more: Finding, taken: Iterable[Finding]) -> None:
     """Refuse a finding from outside that others, or the report, could not be told from."""
     check_choice("status", more.status, STATUSES)
     if not re.fullmatch("[A-Z][0-9]{3}", more.code) or more.code in {one.code for one in taken}:
-        raise Refusal(
+        raise InputError(
             f"The code {more.code!r} of a finding is needed in the form of a capital letter and "
             "three digits, and not twice in an audit. Choose another, such as 'X001'."
         )
@@ -69,9 +70,9 @@ def findings(
     trust: Trust | None,
     stability: Stability | None,
     told: Explanation,
-    returns: ComesBack | None,
+    returns: Replication | None,
     mended: Mitigation,
-    intake: Intake,
+    intake: PreparedTable,
     skipped: str = "",
     no_returns: str = "",
 ) -> list[Finding]:
@@ -81,7 +82,7 @@ def findings(
     from halves of the rows could not be judged.
     """
     told_group = questions(partition, trust, stability, told, returns, intake, skipped, no_returns)
-    return [*told_group, mended_finding(mended)]
+    return [*told_group, mitigation_finding(mended)]
 
 
 def questions(
@@ -89,8 +90,8 @@ def questions(
     trust: Trust | None,
     stability: Stability | None,
     told: Explanation,
-    returns: ComesBack | None,
-    intake: Intake,
+    returns: Replication | None,
+    intake: PreparedTable,
     skipped: str = "",
     no_returns: str = "",
 ) -> list[Finding]:
@@ -126,7 +127,7 @@ def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
 
 
 def more_tables() -> str:
-    return f"Repeat with {asking('chance', 99)}."
+    return f"Repeat with {parameter_label('n_surrogates', 99)}."
 
 
 def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
@@ -196,7 +197,8 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
     }
     if stability is None or stability.agrees is None:
         runs = 0 if stability is None else len(stability.labels)
-        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {asking('runs', 30)}."
+        again = parameter_label("n_restarts", 30)
+        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
         detail = detail if not skipped or runs else skipped
         return [Finding(code, NOT_RUN, title, detail) for code, title in questions.items()]
     answers = (
@@ -209,7 +211,7 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
     ]
 
 
-def _sentence_returns(returns: ComesBack | None, told: Explanation, why_not: str) -> Finding:
+def _sentence_returns(returns: Replication | None, told: Explanation, why_not: str) -> Finding:
     code, title = "E002", "Rows that a sentence from one half describes are left out in the other"
     if returns is None:
         why = told.told_sentence if told.sentence is None else why_not
@@ -227,7 +229,8 @@ def _sentence(told: Explanation) -> Finding:
 def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -> Finding:
     code, title = "A001", "The group looks like a sensitive column that the search did not see"
     if not sensitive:
-        detail = f"No column was named as sensitive. Name some: {asking('sensitive', ['A', 'B'])}."
+        some = parameter_label("sensitive", ["A", "B"])
+        detail = f"No column was named as sensitive. Name some: {some}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     lines = [line for line in told.alignment if not line.searched]
     if not lines:
@@ -239,20 +242,20 @@ def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if not alike:
         seen = seen or " Columns that were searched may stand for them."
-    return Finding(code, answer(bool(alike)), title, f"{told_claims(lines)}{seen}")
+    return Finding(code, answer(bool(alike)), title, f"{describe_claims(lines)}{seen}")
 
 
 def _outcome(told: Explanation) -> Finding:
     code, title = "O001", "The outcome differs between the group and the rest"
     if not told.outcome:
-        detail = f"No target was given. Name one: {asking('target', 'COLUMN')}."
+        detail = f"No target was given. Name one: {parameter_label('target', 'COLUMN')}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     first = told.outcome[0]
     lacking = f" {told.told_no_outcome}".rstrip()
     if first.gap.low != first.gap.low:
         detail = f"Too few rows with a known target: {first}.{lacking}"
         return Finding(code, NOT_RUN, title, detail)
-    small = f" {told_small()}" if first.gap.clear and not first.differs else ""
+    small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
     return Finding(code, answer(first.differs != 0), title, f"{first}.{small}{lacking}")
 
 
@@ -270,7 +273,7 @@ def _encodings(told: Explanation) -> Finding:
         detail = f"There is no {size} gap to begin with (O001). Without the target: {free}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
-    if (free.overlap or 0.0) < SAME:
+    if (free.overlap or 0.0) < SAME_GROUP:
         detail += " That is another group: see S003."
     return Finding(code, answer(other == ours), title, detail)
 
@@ -283,9 +286,9 @@ def _same_group(told: Explanation) -> Finding:
     overlap = free.overlap or 0.0
     detail = (
         f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
-        f"either leaves out; from {100 * SAME:.0f} % on they count as one group."
+        f"either leaves out; from {100 * SAME_GROUP:.0f} % on they count as one group."
     )
-    return Finding(code, answer(overlap >= SAME), title, detail)
+    return Finding(code, answer(overlap >= SAME_GROUP), title, detail)
 
 
 def _target_free(told: Explanation) -> Outcome | None:
@@ -293,7 +296,7 @@ def _target_free(told: Explanation) -> Outcome | None:
     return next((o for o in told.other_outcomes if o.encoding == "target-free"), None)
 
 
-def mended_finding(mended: Mitigation) -> Finding:
+def mitigation_finding(mended: Mitigation) -> Finding:
     """Does Fair PCA of all sides lower the largest loss?"""
     here, sides = mended.here, len(mended.here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
@@ -308,13 +311,14 @@ def mended_finding(mended: Mitigation) -> Finding:
         "Fair PCA lowers the largest loss",
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
         f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
-        f"to the best possible is {told_gap(here.gap)}. {NOT_FOR_OTHERS}",
+        f"to the best possible is {describe_gap(here.gap)}. {NOT_FOR_OTHERS}",
     )
 
 
-def moved_finding(after: Afterwards | None, why: str) -> Finding:
+def moved_finding(after: Afterwards | None, why: str, several: bool = False) -> Finding:
     """Does mitigation for the group leave another as badly off? ``why``: that was not searched."""
-    code, title = "M002", "Mitigation for this group leaves another group as badly off"
+    whom = "these groups" if several else "this group"
+    code, title = "M002", f"Mitigation for {whom} leaves another group as badly off"
     if after is None:
         return Finding(code, NOT_RUN, title, why)
     return Finding(code, answer(after.moved), title, after.told)

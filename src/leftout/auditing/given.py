@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.asking import asking
-from leftout.auditing.settings import Settings
-from leftout.checks import Refusal
-from leftout.core.losses import Array
+from leftout.data.columns import names_of
+from leftout.data.files.fetching import TEXT, called, fetch, kind_of, short
+from leftout.data.frames import as_frame, column_names, dense
+from leftout.data.matrix import check_matrix
+from leftout.data.preparation import Features, PreparedTable
+from leftout.data.reading import Source, read_table
+from leftout.data.roles import is_name
+from leftout.errors import InputError
+from leftout.linalg.losses import Array
+from leftout.parameter_label import parameter_label
 from leftout.representation.base import Representation, as_representation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline, sources_of
-from leftout.running import note
-from leftout.tables.columns import names_of
-from leftout.tables.files.fetching import TEXT, called, fetch, kind_of, short
-from leftout.tables.frames import as_frame, column_names, dense
-from leftout.tables.intake import Features, Intake
-from leftout.tables.matrix import check_matrix
-from leftout.tables.reading import Source, read_table
-from leftout.tables.roles import is_name
-from leftout.wording import counted, listed
+from leftout.running import warn
+from leftout.settings import Settings
+from leftout.text import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ class Given:
     table: Any = None  # what the pipeline takes, the rows audited
 
 
-def what_is_given(source: Source, settings: Settings, intake: Intake) -> Given | None:
+def what_is_given(source: Source, settings: Settings, intake: PreparedTable) -> Given | None:
     """Features of the rows audited, from a matrix or a pipeline; None where there is neither."""
     if settings.pipeline is not None:
         return _of_pipeline(source, settings, intake)
@@ -57,7 +57,7 @@ def what_is_given(source: Source, settings: Settings, intake: Intake) -> Given |
     return Given(Features(X[intake.rows], names, sources, origin), None)
 
 
-def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
+def _of_pipeline(source: Source, settings: Settings, intake: PreparedTable) -> Given:
     pipeline = settings.pipeline
     if isinstance(pipeline, str | os.PathLike):
         pipeline = read_pipeline(os.fspath(pipeline), list(settings.trust_types or ()))
@@ -74,7 +74,7 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
     if split.columns is not None:
         lacking = [name for name in split.columns if name not in table.columns]
         if lacking:
-            raise Refusal(
+            raise InputError(
                 f"The pipeline was fitted on {counted(len(split.columns), 'column')}, of which the "
                 f"table lacks {listed([repr(str(name)) for name in lacking[:5]])}. Pass the table "
                 "as it was, or fit the pipeline on this one."
@@ -84,23 +84,23 @@ def _of_pipeline(source: Source, settings: Settings, intake: Intake) -> Given:
         table = table[[name for name in table.columns if str(name) not in aside]]
     seen = sorted(sensitive.intersection(map(str, table.columns)))
     if seen:
-        note(
+        warn(
             f"The pipeline itself sees {listed([repr(name) for name in seen])}, named as "
             "sensitive: kept out of descriptions, but not of what is audited."
         )
     table = table.iloc[intake.rows]
     y = None if intake.target is None else target_values(intake)
     if not split.fitted and split.after is not None and y is None:
-        raise Refusal(
+        raise InputError(
             "The pipeline is not fitted and ends in a model, which needs a target: "
-            f"{asking('target', 'COLUMN')}. Or fit it first."
+            f"{parameter_label('target', 'COLUMN')}. Or fit it first."
         )
     try:
         split, made = split.on(table, y)
-    except Refusal:
+    except InputError:
         raise
     except Exception as error:  # whatever its steps raise
-        raise Refusal(
+        raise InputError(
             f"The pipeline failed on the table, up to its step {split.name!r}: {short(error)}. "
             "Pass the table that it is made for."
         ) from error
@@ -126,12 +126,12 @@ def _fitted_on(split: SplitPipeline, given: Representation, X: Array) -> str:
     return "as it was fitted, on other rows: it is not fitted again, and the answer is about these"
 
 
-def target_values(intake: Intake) -> NDArray[Any]:
+def target_values(intake: PreparedTable) -> NDArray[Any]:
     """The target of each row as a model takes it: words, or numbers."""
     target = intake.target
     assert target is not None
     if target.missing.any():
-        raise Refusal(
+        raise InputError(
             f"The target has {counted(int(target.missing.sum()), 'missing value')}, and the "
             "pipeline has to be fitted with it. Drop these rows, or pass a fitted pipeline."
         )
@@ -161,14 +161,14 @@ def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
         features = _matched(features, table, n_rows)
     features = dense(features)
     if np.ndim(features) != 2:
-        raise Refusal(
+        raise InputError(
             f"The features are an array of shape {np.shape(features)}; one row of numbers for each "
             "row of the table is needed."
         )
     names = [str(name) for name in column_names(features)]
     X = check_matrix(features)
     if len(X) != n_rows:
-        raise Refusal(
+        raise InputError(
             f"The features have {len(X):,} rows, but the table has {n_rows:,}; one row of features "
             "for each row of the table is needed, in the same order, or a key column in both."
         )
@@ -181,9 +181,9 @@ def _read(path: str) -> Any:
         try:
             return np.load(io.BytesIO(fetch(path)[0]), allow_pickle=False)
         except (OSError, ValueError) as error:
-            if isinstance(error, Refusal):
+            if isinstance(error, InputError):
                 raise
-            raise Refusal(
+            raise InputError(
                 f"{called(path)} cannot be read as an array of numbers: {short(error)}."
             ) from error
     frame = read_table(path)
@@ -210,11 +210,11 @@ def _matched(features: Any, table: Any, n_rows: int) -> Any:
         place = dict(zip(theirs, range(len(theirs)), strict=True))
         lacking = [key for key in ours if key not in place]
         if lacking:
-            raise Refusal(
+            raise InputError(
                 f"The features have no row for {len(lacking):,} of the {n_rows:,} values of "
                 f"{str(name)!r} in the table, such as {lacking[0]!r}. Pass features of all rows."
             )
-        note(f"Rows of the features were matched by {str(name)!r}, which is not a feature itself.")
+        warn(f"Rows of the features were matched by {str(name)!r}, which is not a feature itself.")
         order = [place[key] for key in ours]
         return frame.iloc[order].drop(columns=[name]).reset_index(drop=True)
     return frame

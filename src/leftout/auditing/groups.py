@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.asking import asking
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer, more_tables
-from leftout.auditing.settings import Settings
-from leftout.checks import Refusal
-from leftout.core.losses import WIDE
-from leftout.evidence.repeats import find_repeats
-from leftout.evidence.telling import FEWEST_TABLES
-from leftout.evidence.weighing import TABLES, weighed
-from leftout.running import Report, note
-from leftout.search.groups import KnownGroups
-from leftout.search.in_columns import known_groups
-from leftout.search.named import named_groups
-from leftout.search.names import NamedGroups
-from leftout.search.partition import MaxDisparityPartition
-from leftout.tables.intake import Intake
+from leftout.data.preparation import PreparedTable
+from leftout.errors import InputError
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.evidence_text import FEWEST_TABLES
+from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
+from leftout.groups.known_columns import known_groups
+from leftout.groups.known_result import KnownGroups
+from leftout.groups.named_result import NamedGroups
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.subgroups import named_groups
+from leftout.linalg.losses import WIDE
+from leftout.parameter_label import parameter_label
+from leftout.running import Report, warn
+from leftout.settings import Settings
 
 # Random groups that known ones are held against.
 _PERMUTATIONS = 199
@@ -27,7 +27,7 @@ _PERMUTATIONS = 199
 
 def named_and_known(
     found: MaxDisparityPartition,
-    intake: Intake,
+    intake: PreparedTable,
     settings: Settings,
     rows: NDArray[np.intp],
     wide: bool,
@@ -52,14 +52,14 @@ def named_and_known(
     known = _of_known_columns(found, intake, settings, n_jobs, report)
     if wide or settings.preset is not None:
         return named, known
-    return weighed(
+    return subgroup_null_test(
         intake.X,
         named,
         known,
         representation=found.representation,
         rows=rows,
         repeats=find_repeats(intake.X[rows]),
-        tables=min(settings.chance, TABLES),
+        tables=min(settings.n_surrogates, TABLES),
         random_state=settings.random_state,
         n_jobs=n_jobs,
         progress=report,
@@ -68,7 +68,7 @@ def named_and_known(
 
 def _of_known_columns(
     found: MaxDisparityPartition,
-    intake: Intake,
+    intake: PreparedTable,
     settings: Settings,
     n_jobs: int | None,
     report: Report,
@@ -91,14 +91,14 @@ def _of_known_columns(
                 random_state=settings.random_state,
                 n_jobs=n_jobs,
             )
-        except Refusal as error:
+        except InputError as error:
             why = str(error)
-    note(f"Known groups were not compared. {why}")
+    warn(f"Known groups were not compared. {why}")
     return None
 
 
 def group_findings(
-    named: NamedGroups | None, known: KnownGroups | None, intake: Intake, skipped: str = ""
+    named: NamedGroups | None, known: KnownGroups | None, intake: PreparedTable, skipped: str = ""
 ) -> list[Finding]:
     """Is a group left out that can be named, or one that is known?"""
     return [_named(named, intake.X.shape, skipped), _known(known, intake, skipped)]
@@ -117,16 +117,18 @@ def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> F
         if min(shape) > WIDE:
             needs = (
                 f"Whether a name stands out was not tested: with more than {WIDE} features (there "
-                f"are {shape[1]:,}) that takes too long. Leave columns aside: {asking('drop')}."
+                f"are {shape[1]:,}) that takes too long. Leave columns aside: "
+                f"{parameter_label('drop')}."
             )
         return Finding(code, NOT_RUN, title, f"{named.told_leading} {needs}")
     return Finding(code, answer(named.left_out), title, named.told_leading)
 
 
-def _known(known: KnownGroups | None, intake: Intake, skipped: str) -> Finding:
+def _known(known: KnownGroups | None, intake: PreparedTable, skipped: str) -> Finding:
     code, title = "K001", "A known group is left out"
     if not intake.sensitive:
-        detail = f"No column was named as sensitive. Name some: {asking('sensitive', ['A', 'B'])}."
+        some = parameter_label("sensitive", ["A", "B"])
+        detail = f"No column was named as sensitive. Name some: {some}."
         return Finding(code, NOT_APPLICABLE, title, detail)
     if known is None and skipped:
         return Finding(code, NOT_RUN, title, skipped)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from leftout.asking import asking
 from leftout.auditing.findings import (
     FOUND,
     NOT_APPLICABLE,
@@ -15,17 +14,18 @@ from leftout.auditing.findings import (
     Finding,
     answer,
 )  # fmt: skip
-from leftout.evidence.repeats import Repeats
-from leftout.evidence.stability import SAME, pairwise_jaccard
+from leftout.data.encoding import LARGE_INDICATORS
+from leftout.data.preparation import PreparedTable
+from leftout.data.reports import ColumnFacts
+from leftout.evidence.duplicate_rows import Repeats
+from leftout.evidence.stability import SAME_GROUP, pairwise_jaccard
 from leftout.explain.what_if import search_without
-from leftout.files import Told
-from leftout.running import Steps, collected_notes
-from leftout.search.fitted import for_same_size
-from leftout.search.partition import MaxDisparityPartition
-from leftout.tables.facts import ColumnFacts
-from leftout.tables.flags import LARGE
-from leftout.tables.intake import Intake
-from leftout.wording import as_name, counted, leading, number, points, shown
+from leftout.files import Serializable
+from leftout.groups.fitted import for_same_size
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.parameter_label import parameter_label
+from leftout.running import Steps, collected_warnings
+from leftout.text import as_name, counted, leading, number, points, shown
 
 # Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
 # column that is missing in such a share of the rows has been filled.
@@ -33,7 +33,7 @@ _TELLS, _FILLED = 0.5, 0.05
 
 
 @dataclass(frozen=True)
-class OtherReading(Told):
+class OtherReading(Serializable):
     """The same search on the same rows, with suspected codes read as categories.
 
     Attributes
@@ -54,7 +54,7 @@ class OtherReading(Told):
 
 
 @dataclass(frozen=True)
-class Audited(Told):
+class Audited(Serializable):
     """What was audited, and what was assumed where nobody said.
 
     Attributes
@@ -62,6 +62,7 @@ class Audited(Told):
     name : str
         Such as ``PCA``.
     rank : int
+        Components that a group's own PCA has beside it.
     projection : bool
         Whether it is one; else no more is known of it than its errors.
     given : bool
@@ -69,6 +70,7 @@ class Audited(Told):
     origin : {"this table", "given"}
         Whether it was fitted on the rows audited, or came as it is.
     told : str
+        In words, with what was assumed where nothing was given.
     """
 
     name: str
@@ -79,7 +81,7 @@ class Audited(Told):
     told: str
 
 
-def audited(found: MaxDisparityPartition, intake: Intake) -> Audited:
+def audited(found: MaxDisparityPartition, intake: PreparedTable) -> Audited:
     """What was audited: a PCA fitted here, of the table or of features; or what a pipeline has."""
     shared, seen = found.representation_, intake.features
     what = f"{shared.name} of {counted(shared.rank, 'component')}"
@@ -101,7 +103,7 @@ _SCALED = {
 }
 
 
-def _assumed(intake: Intake) -> str:
+def _assumed(intake: PreparedTable) -> str:
     """How columns became what the PCA sees."""
     told = _SCALED[intake.encoder.scaling]
     if any(kind.read_as == "category" for kind in intake.encoder.kinds_):
@@ -111,7 +113,7 @@ def _assumed(intake: Intake) -> str:
 
 
 @dataclass(frozen=True)
-class Blanks(Told):
+class Blanks(Serializable):
     """How far it alone tells the group which cells are missing, and what is found without them.
 
     Attributes
@@ -158,7 +160,7 @@ class Blanks(Told):
         if self.without is None or self.disparity is None or self.overlap is None:
             return text
         filled = f" and {counted(len(self.filled), 'filled column')}" * bool(self.filled)
-        most = self.without < self.disparity / 2.0 or self.overlap < SAME
+        most = self.without < self.disparity / 2.0 or self.overlap < SAME_GROUP
         so = "who answered is most of what was found" if most else "much the same is found"
         return (
             f"{text} Without flags of missing cells{filled}, a group of the same size loses "
@@ -167,7 +169,7 @@ class Blanks(Told):
         )
 
 
-def find_blanks(found: MaxDisparityPartition, intake: Intake) -> Blanks | None:
+def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks | None:
     """Do missing cells tell who is left out, and who is if they say nothing?
 
     None where no searched column has any. The second search is made where they do.
@@ -199,7 +201,7 @@ def find_blanks(found: MaxDisparityPartition, intake: Intake) -> Blanks | None:
         1.0 - outside if known else outside,
         [names[place] for place in filled],
     )
-    if not told.tells or found.n_groups_ != 2:
+    if not told.tells or found.n_groups_ != 1:
         return told
     aside = {names[place] for place in filled}
     sources = [
@@ -211,18 +213,18 @@ def find_blanks(found: MaxDisparityPartition, intake: Intake) -> Blanks | None:
 
 
 def read_otherwise(
-    found: MaxDisparityPartition, intake: Intake, n_components: Any
+    found: MaxDisparityPartition, intake: PreparedTable, n_components: Any
 ) -> OtherReading | None:
     """Who is left out, in any group, if columns that look like codes are categories?"""
     if not intake.codes:
         return None
     X = intake.as_categories()
-    if found.n_groups_ == 2:
+    if found.n_groups_ == 1:
         search = for_same_size(found)
     else:
         search = clone(found).set_params(group_size=found.sizes_[1:].tolist())
     search.set_params(n_components=n_components, min_group_size=None)
-    with collected_notes():  # of a smallest size that follows from more features
+    with collected_warnings():  # of a smallest size that follows from more features
         other = search.fit(X)
     masks = np.stack([other.labels_ > 0, found.labels_ > 0])
     return OtherReading(
@@ -237,7 +239,10 @@ _GIVEN = "The features were given, or made by a pipeline: how columns were read 
 
 
 def table_findings(
-    intake: Intake, other: OtherReading | None, repeats: Repeats, blanks: Blanks | None = None
+    intake: PreparedTable,
+    other: OtherReading | None,
+    repeats: Repeats,
+    blanks: Blanks | None = None,
 ) -> list[Finding]:
     """Codes, leaks, copies, odd values, flags, repeated rows, strays, proxies."""
     return [
@@ -246,27 +251,28 @@ def table_findings(
     ]  # fmt: skip
 
 
-def _codes(intake: Intake, other: OtherReading | None) -> Finding:
+def _codes(intake: PreparedTable, other: OtherReading | None) -> Finding:
     code, title = "T001", "The group changes if numbers that look like codes are categories"
     if intake.features is not None:
         return Finding(code, NOT_APPLICABLE, title, _GIVEN)
     if not intake.codes:
         return Finding(code, NOT_APPLICABLE, title, "No column read as numbers looks like codes.")
     named = leading([as_name(kind.column) for kind in intake.codes])
-    asked = asking("categorical", [intake.called(kind.column) for kind in intake.codes])
+    asked = parameter_label("categorical", [intake.called(kind.column) for kind in intake.codes])
     if other is None:
         detail = f"Read as numbers, though they look like codes: {named}. Not tried as categories."
         return Finding(code, NOT_RUN, title, detail)
     detail = (
         f"Read as numbers, though they look like codes: {named}. With categories instead "
         f"({counted(other.features, 'feature')}) a group of the same size shares "
-        f"{100 * other.overlap:.0f} % of the rows that either leaves out; from {100 * SAME:.0f} % "
+        f"{100 * other.overlap:.0f} % of the rows that either leaves out; from "
+        f"{100 * SAME_GROUP:.0f} % "
         f"on they count as one group. To name those that are codes: {asked}."
     )
-    return Finding(code, answer(other.overlap < SAME), title, detail)
+    return Finding(code, answer(other.overlap < SAME_GROUP), title, detail)
 
 
-def _leaks(intake: Intake) -> Finding:
+def _leaks(intake: PreparedTable) -> Finding:
     code, title = "T002", "A searched column gives the outcome away"
     if intake.target is None:
         return Finding(code, NOT_APPLICABLE, title, "No target was given.")
@@ -277,12 +283,12 @@ def _leaks(intake: Intake) -> Finding:
     detail = (
         f"{told}. Known beforehand, or made from the outcome? Kept in the search, not in models "
         "that predict the target; what is the outcome by another name can be left out: "
-        f"{asking('drop', columns)}."
+        f"{parameter_label('drop', columns)}."
     )
     return Finding(code, FOUND, title, detail)
 
 
-def _copies(intake: Intake) -> Finding:
+def _copies(intake: PreparedTable) -> Finding:
     code, title = "T003", "Columns repeat others"
     if not intake.copies:
         return Finding(code, NOT_FOUND, title, "No two searched columns say the same.")
@@ -290,7 +296,7 @@ def _copies(intake: Intake) -> Finding:
     return Finding(code, FOUND, title, f"{told}. Each counts once: the first of them is searched.")
 
 
-def _suspects(intake: Intake) -> Finding:
+def _suspects(intake: PreparedTable) -> Finding:
     code, title = "T004", "Values may stand for something else"
     if not intake.suspects:
         detail = "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would."
@@ -299,7 +305,7 @@ def _suspects(intake: Intake) -> Finding:
     return Finding(code, FOUND, title, f"{told}.")
 
 
-def _flags(intake: Intake, blanks: Blanks | None) -> Finding:
+def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
     code, title = "T005", "Missing cells tell who is in the group"
     flags = intake.encoder.flags_
     if intake.features is not None:
@@ -309,9 +315,9 @@ def _flags(intake: Intake, blanks: Blanks | None) -> Finding:
     said = [] if blanks is None else [blanks.told]
     share = f"{100 * intake.flags:.2g} % of the variance"
     said.append(f"{counted(len(flags), 'flag')} of missing cells: {share}.")
-    if intake.flags > LARGE:
+    if intake.flags > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
-    tells = intake.flags > LARGE or blanks is not None and blanks.tells
+    tells = intake.flags > LARGE_INDICATORS or blanks is not None and blanks.tells
     return Finding(code, answer(tells), title, " ".join(said))
 
 
@@ -329,7 +335,7 @@ def _repeated(repeats: Repeats) -> Finding:
     return Finding(code, NOT_FOUND, title, detail)
 
 
-def _strays(intake: Intake) -> Finding:
+def _strays(intake: PreparedTable) -> Finding:
     code, title = "T007", "Cells that are no numbers were taken for missing"
     odd = [fact for fact in intake.facts if fact.strays]
     if not odd:
@@ -337,7 +343,7 @@ def _strays(intake: Intake) -> Finding:
             code, NOT_FOUND, title, "No column is numbers, or dates, but for some cells."
         )
     told = leading([_stray(fact) for fact in odd], "; ")
-    asked = asking("categorical", [fact.name for fact in odd])
+    asked = parameter_label("categorical", [fact.name for fact in odd])
     detail = (
         f"{told}. These cells count as missing. Correct them in the table; or, to keep what is "
         f"written as categories: {asked}."
@@ -354,7 +360,7 @@ def _stray(fact: ColumnFacts) -> str:
     return f"{name} holds {kind} but for {counted(cells, 'cell')}: {leading(texts)}"
 
 
-def _proxies(intake: Intake) -> Finding:
+def _proxies(intake: PreparedTable) -> Finding:
     code, title = "A002", "A searched column stands for a sensitive one"
     if not intake.sensitive:
         return Finding(code, NOT_APPLICABLE, title, "No column was named as sensitive.")

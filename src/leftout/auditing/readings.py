@@ -15,25 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.auditing.finding import FEW_ROWS, few_of
 from leftout.auditing.findings import NOT_RUN, Finding, answer
-from leftout.auditing.settings import Settings
-from leftout.checks import Refusal
-from leftout.core.losses import Array
-from leftout.files import Told, plain
-from leftout.running import collected_notes
-from leftout.search.fitted import for_same_size
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import SMALL
-from leftout.tables.intake import Intake
-from leftout.wording import counted, leading
+from leftout.auditing.group_selection import FEW_ROWS, few_of
+from leftout.data.preparation import PreparedTable
+from leftout.errors import InputError
+from leftout.files import Serializable, plain
+from leftout.groups.fitted import for_same_size
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SMALL
+from leftout.linalg.losses import Array
+from leftout.running import collected_warnings
+from leftout.settings import Settings
+from leftout.text import counted, leading
 
 # Rows that this share of the readings leave out are robust members.
 ROBUST = 0.8
 
 
 @dataclass(frozen=True)
-class OneReading(Told):
+class OneReading(Serializable):
     """One choice that is made otherwise, and how many of the rows it leaves out are the same.
 
     Attributes
@@ -51,7 +51,7 @@ class OneReading(Told):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Readings(Told):
+class Readings(Serializable):
     """Who is left out under other readings of the table.
 
     Attributes
@@ -140,14 +140,14 @@ class _Otherwise(NamedTuple):
 
 
 def read_in_other_ways(
-    found: MaxDisparityPartition, intake: Intake, settings: Settings
+    found: MaxDisparityPartition, intake: PreparedTable, settings: Settings
 ) -> Readings | None:
     """Repeat the search with each choice made otherwise; None where there is no choice.
 
     Very large tables are looked at in some of their rows.
     """
     group, rows = found.labels_ > 0, np.arange(len(intake.X))
-    search = for_same_size(found) if found.n_groups_ == 2 else _for_same_sizes(found)
+    search = for_same_size(found) if found.n_groups_ == 1 else _for_same_sizes(found)
     search.set_params(min_group_size=None, random_state=0)
     if intake.X.size > SMALL and len(rows) > FEW_ROWS:
         rows = few_of(rows)
@@ -159,7 +159,7 @@ def read_in_other_ways(
     for other in _ways(found, intake, settings):
         try:
             mask = _left_out(search, other.X[rows], other.n_components, other.representation)
-        except Refusal:  # no such number of components
+        except InputError:  # no such number of components
             continue
         masks.append(mask)
         both, either = int(np.sum(mask & group)), int(np.sum(mask | group))
@@ -183,12 +183,14 @@ def _left_out(
     search: MaxDisparityPartition, X: Array, n_components: Any, representation: Any
 ) -> NDArray[np.bool_]:
     again = clone(search).set_params(n_components=n_components, representation=representation)
-    with collected_notes():
+    with collected_warnings():
         labels: NDArray[np.intp] = again.fit(X).labels_
     return labels > 0
 
 
-def _ways(found: MaxDisparityPartition, intake: Intake, settings: Settings) -> Iterator[_Otherwise]:
+def _ways(
+    found: MaxDisparityPartition, intake: PreparedTable, settings: Settings
+) -> Iterator[_Otherwise]:
     """Each choice, made otherwise."""
     X, d = intake.X, found.n_components_
     for other, choice in ((d - 1, "one component fewer"), (d + 1, "one component more")):
@@ -218,12 +220,12 @@ def _ways(found: MaxDisparityPartition, intake: Intake, settings: Settings) -> I
 
 def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
     """As many components as were asked for, or as the share of variance asked for takes."""
-    with collected_notes():
+    with collected_warnings():
         posed = clone(found).set_params(n_components=asked, group_size=None)._pose(X)
     return posed.problem.d
 
 
-def _unflagged(intake: Intake) -> Array | None:
+def _unflagged(intake: PreparedTable) -> Array | None:
     """The features without those that say where cells are missing."""
     flagged = intake.encoder.flagged_
     return np.delete(intake.X, flagged, axis=1) if flagged else None

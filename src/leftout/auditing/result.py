@@ -17,38 +17,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__, report
-from leftout.auditing.algorithms import Compared
+from leftout.auditing.algorithms import ComparedSolver
 from leftout.auditing.answer import Answer, answer_of
 from leftout.auditing.chunks import Chunks
-from leftout.auditing.drawn import SCREE, figures_of
+from leftout.auditing.figures import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
-from leftout.auditing.one_group import GroupAudit, Several, rows_of
+from leftout.auditing.group_result import GroupResult, Several, rows_of
 from leftout.auditing.reading import Audited, Blanks, OtherReading, audited
 from leftout.auditing.readings import Readings
-from leftout.auditing.settings import Settings
 from leftout.auditing.several_answer import several_answer
-from leftout.core.losses import Array
-from leftout.downstream.comparing import Compared as ComparedPrediction
+from leftout.data.preparation import PreparedTable
+from leftout.data.reports import ColumnFacts
+from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
-from leftout.evidence.repeats import Repeats
+from leftout.evidence.duplicate_rows import Repeats
+from leftout.evidence.evidence_text import Trust
 from leftout.evidence.stability import Stability
-from leftout.evidence.trusting import Trust
 from leftout.explain import Explanation
-from leftout.explain.returning import ComesBack
+from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import plain, write_whole
-from leftout.search.groups import KnownGroups
-from leftout.search.names import SIX, NamedGroups
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.sizes import TENTH
-from leftout.tables.facts import ColumnFacts
-from leftout.tables.intake import Intake
+from leftout.groups.known_result import KnownGroups
+from leftout.groups.named_result import SIX, NamedGroups
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.losses import Array
+from leftout.settings import TENTH, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "2.3"
+SCHEMA_VERSION = "3.0"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,8 +64,8 @@ class Audit:
     trust : Trust or None
         The evidence for it, on ``trust_rows``; None in a quick audit and under the paper's preset.
     stability : Stability or None
-    comparison : list of Compared
-        All solvers side by side, on up to 5,000 of ``trust_rows``.
+    comparison : list of ComparedSolver
+        All solvers side by side, on up to 5,000 of ``trust_rows``; empty unless asked for.
     explanation : Explanation
     mitigation : Mitigation
     named : NamedGroups or None
@@ -75,7 +74,7 @@ class Audit:
         The groups of the sensitive columns; None without such.
     harm : Harm or None
         What PCA costs a model that predicts the target, on both sides; None if not measured.
-    prediction : leftout.downstream.comparing.Compared or None
+    prediction : leftout.downstream.prediction.ComparedPrediction or None
         How a prediction that is there errs on both sides, and on groups (``others``).
     returns : ComesBack or None
         Whether a sentence from half of the rows describes left-out ones in the other half.
@@ -119,16 +118,16 @@ class Audit:
     partition: MaxDisparityPartition
     trust: Trust | None
     stability: Stability | None
-    comparison: list[Compared]
+    comparison: list[ComparedSolver]
     explanation: Explanation
     mitigation: Mitigation
     named: NamedGroups | None
     known: KnownGroups | None
     harm: Harm | None
     prediction: ComparedPrediction | None
-    returns: ComesBack | None
+    returns: Replication | None
     findings: list[Finding]
-    intake: Intake
+    intake: PreparedTable
     other_reading: OtherReading | None
     repeats: Repeats
     trust_rows: NDArray[np.intp]
@@ -147,12 +146,12 @@ class Audit:
     no_afterwards: str = ""
 
     @property
-    def left_out_groups(self) -> list[GroupAudit]:
+    def left_out_groups(self) -> list[GroupResult]:
         """What was found out about each left-out group, by falling loss."""
         if self.several is not None:
             return self.several.groups
         return [
-            GroupAudit(
+            GroupResult(
                 label=1, alone=True, partition=self.partition, explanation=self.explanation,
                 answer=self.answer, trust=self.trust, harm=self.harm, prediction=self.prediction,
                 findings=self.findings,
@@ -206,7 +205,9 @@ class Audit:
         """What it says, a line for each question."""
         if self.several is not None:
             groups, harm = self.several.groups, self.harm
-            return several_answer(groups, self._sampled, self.mitigation, harm, self.findings)
+            return several_answer(
+                groups, self._sampled, self.mitigation, harm, self.findings, self.afterwards
+            )
         return answer_of(
             self.partition.left_out_, self.explanation, self.mitigation, trust=self.trust,
             named=self.named, harm=self.harm, findings=self.findings, sampled=self._sampled,
@@ -267,7 +268,7 @@ class Audit:
             "created": self.created,
             "headline": self.headline(),
             "summary": self.summary(),
-            "answer": {**self.answer.to_dict(), "lines": self.answer.lines},
+            "answer": self.answer,
             "table": {
                 "source": intake.source,
                 "rows": self.n_rows,

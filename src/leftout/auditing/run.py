@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leftout.asking import asking
+from leftout.auditing.group_selection import READ
+from leftout.auditing.group_selection import stages as stages_of
+from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
-from leftout.auditing.settings import Settings
-from leftout.auditing.several_steps import audit_groups
-from leftout.auditing.stages import READ, STAGES
-from leftout.auditing.steps import Work
-from leftout.checks import Refusal
-from leftout.running import Report, Stages, clean_interrupts, collected_notes, note
-from leftout.tables.reading import Source
+from leftout.auditing.steps import AuditPipeline, audit_groups
+from leftout.data.reading import Source
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.running import Report, Stages, clean_interrupts, collected_warnings, warn
+from leftout.settings import Settings
 
 
 @clean_interrupts()
@@ -31,18 +32,19 @@ def run(
     again with what is known each time that names, costs or evidence are there, too.
     """
     if n_jobs == 0:
-        raise Refusal(
-            f"{asking('n_jobs', 0)} starts no thread; give a number from 1, or -1 for all cores."
+        raise InputError(
+            f"{parameter_label('n_jobs', 0)} starts no thread; give a number from 1, or -1 for "
+            "all cores."
         )
-    settled = settings.settled()
-    stages = Stages(STAGES, progress)
+    asked = settled(settings)
+    stages = Stages(stages_of(asked.full), progress)
     stages.begin(READ)
     source = Source.of(table)
-    settled = replace(settled, command=settings.call(source.path))
-    with collected_notes() as notes:
+    asked = replace(asked, command=call(settings, source.path))
+    with collected_warnings() as notes:
         for text in source.notes:
-            note(text)
-        work = Work.on(source, settled, n_jobs, stages)
+            warn(text)
+        work = AuditPipeline.on(source, asked, n_jobs, stages)
         found = audit_groups(work, notes, first, partial)
     stages.end()
     return found

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leftout.auditing.answer import OTHERS_LOSE, Answer, minded, told_fair
+from leftout.auditing.answer import OTHERS_LOSE, Answer, cautions, describe_fair
 from leftout.auditing.findings import Finding
-from leftout.auditing.one_group import GroupAudit
-from leftout.downstream.aims import VARIANTS
+from leftout.auditing.group_result import GroupResult
+from leftout.downstream.outcomes import SHARED
 from leftout.downstream.result import Harm
+from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.search.left_out import LeftOut, told_points
-from leftout.wording import as_name, counted, listed, number
+from leftout.groups.left_out import LeftOut, describe_points
+from leftout.text import as_name, counted, listed, number
 
 
 def several_answer(
-    groups: Sequence[GroupAudit],
+    groups: Sequence[GroupResult],
     sampled: bool,
     mended: Mitigation,
     harm: Harm | None,
     findings: Sequence[Finding],
+    after: Afterwards | None = None,
 ) -> Answer:
     """Put together what was found of each group."""
     return Answer(
@@ -28,12 +30,12 @@ def several_answer(
         who=" ".join(f"Group {each.label}: {each.answer.who}" for each in groups),
         why=_why(groups),
         returns=_returns(groups),
-        cost=_cost(groups, mended, harm),
-        mind=minded([*findings, *_of_each(groups)]),
+        cost=_cost(groups, mended, harm, after),
+        mind=cautions([*findings, *_of_each(groups)]),
     )
 
 
-def _of_each(groups: Sequence[GroupAudit]) -> list[Finding]:
+def _of_each(groups: Sequence[GroupResult]) -> list[Finding]:
     """The groups' findings, with the group in each detail."""
     return [
         replace(finding, detail=f"Group {each.label}: {finding.detail}")
@@ -51,7 +53,7 @@ def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     if len(set(sizes)) == 1:
         rows = f"of {sizes[0]} of {of_rows} each"
     *points, rest = [
-        told_points(max(share, 0.0))
+        describe_points(max(share, 0.0))
         for share in [*(group.points.group for group in groups), first.points.rest]
     ]
     lost = listed([each.split()[0] for each in points])
@@ -61,13 +63,13 @@ def several_headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     )
 
 
-def _why(groups: Sequence[GroupAudit]) -> str:
+def _why(groups: Sequence[GroupResult]) -> str:
     if any(each.trust is None for each in groups):
         return "What explains the losses was not looked at."
     return f"{_capital('; '.join(_verdict(each) for each in groups))}."
 
 
-def _verdict(group: GroupAudit) -> str:
+def _verdict(group: GroupResult) -> str:
     assert group.trust is not None
     name = group.trust.verdict_name or "not tested"
     if group.trust.verdict == "C" and group.trust.parts is not None:
@@ -76,7 +78,7 @@ def _verdict(group: GroupAudit) -> str:
     return f"group {group.label}: {name}"
 
 
-def _returns(groups: Sequence[GroupAudit]) -> str:
+def _returns(groups: Sequence[GroupResult]) -> str:
     evidence = [each.trust for each in groups]
     gaps = [None if one is None or one.held_out is None else one.held_out.gap for one in evidence]
     said = []
@@ -98,18 +100,20 @@ def _returns(groups: Sequence[GroupAudit]) -> str:
     return " ".join(said) or "Whether they come back was not looked at."
 
 
-def _cost(groups: Sequence[GroupAudit], mended: Mitigation, harm: Harm | None) -> str:
+def _cost(
+    groups: Sequence[GroupResult], mended: Mitigation, harm: Harm | None, after: Afterwards | None
+) -> str:
     said = [
         f"Group {each.label}: {each.explanation.outcome[0].brief}."
         for each in groups
         if each.explanation.outcome
     ]
     labels = [each.label for each in groups]
-    helps = told_fair(mended, labels) if harm is None else told_errors(groups, harm)
-    return " ".join([*said, helps, OTHERS_LOSE])
+    helps = describe_fair(mended, labels) if harm is None else describe_errors(groups, harm)
+    return " ".join([*said, helps, OTHERS_LOSE if after is None else after.told_brief])
 
 
-def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:
+def describe_errors(groups: Sequence[GroupResult], harm: Harm) -> str:
     """What models get wrong for each group and the rest, from each kind of features."""
     unit, err = ("", "err by") if harm.kind == "number" else (" %", "mispredict")
     sides = [*(each.harm.group for each in groups if each.harm is not None), harm.rest]
@@ -119,11 +123,9 @@ def told_errors(groups: Sequence[GroupAudit], harm: Harm) -> str:
         *each, rest = (text.removesuffix(unit) for text in found)
         return f"{listed(each)}{unit} (rest {rest})"
 
-    everything, shared, fair = (errors(variant) for variant in VARIANTS)
-    return (
-        f"{counted(harm.n_components, 'component')} {err} {shared}, all columns {everything}, Fair "
-        f"PCA {fair}."
-    )
+    others = [f"{seen} {errors(seen)}" for seen in harm.variants if seen != SHARED]
+    parts = f"{counted(harm.n_components, 'component')} {err} {errors(SHARED)}"
+    return f"{', '.join([parts, *others])}."
 
 
 def _capital(text: str) -> str:

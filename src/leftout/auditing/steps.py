@@ -1,4 +1,11 @@
-"""The steps of an audit: find, explain, mend; then name, weigh the evidence, compare."""
+"""The steps of an audit: find, explain, mend; then name, weigh the evidence, compare.
+
+How many left-out groups an audit is about, of what sizes, and the search for several.
+
+The search is joint, and so are evidence, costs and Fair PCA; then everything is told of each group
+beside the rest (:mod:`leftout.auditing.steps`). Where one group is counted, or none, the audit is
+that of one group.
+"""
 
 from __future__ import annotations
 
@@ -12,54 +19,58 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout import explain
-from leftout.auditing import finding
+from leftout.auditing import group_selection
 from leftout.auditing.algorithms import compared
 from leftout.auditing.all_findings import with_findings
-from leftout.auditing.finding import FIXED
 from leftout.auditing.given import Given, what_is_given
-from leftout.auditing.groups import named_and_known
-from leftout.auditing.harm import Costs, costs, more_groups
-from leftout.auditing.one_group import Several
-from leftout.auditing.prediction import MOST_KNOWN, judged
-from leftout.auditing.reading import find_blanks, read_otherwise
-from leftout.auditing.readings import read_in_other_ways
-from leftout.auditing.result import Audit
-from leftout.auditing.settings import Settings
-from leftout.auditing.stages import (
+from leftout.auditing.group_result import Several
+from leftout.auditing.group_selection import (
     COMPARE,
     COST,
     EXPLAIN,
+    FEW_ROWS,
     FIND,
+    FIXED,
     MEND,
     NAME,
+    NOT_IN_QUICK,
     NOT_YET,
     PAPER,
-    QUICK,
     TRUST,
+    Sized,
+    few_of,
+    on_fewer,
 )
-from leftout.checks import Refusal, generator
-from leftout.core.losses import WIDE
-from leftout.downstream.aims import GROUP
-from leftout.evidence.chance import Task
-from leftout.evidence.counting import HowMany
-from leftout.evidence.repeats import find_repeats
+from leftout.auditing.groups import named_and_known
+from leftout.auditing.harm import MOST_KNOWN, Costs, costs, judged, more_groups, worst_off
+from leftout.auditing.reading import find_blanks, read_otherwise
+from leftout.auditing.readings import read_in_other_ways
+from leftout.auditing.result import Audit
+from leftout.checks import generator
+from leftout.data.preparation import PreparedTable, prepare_table
+from leftout.data.reading import Source
+from leftout.downstream.outcomes import GROUP
+from leftout.errors import InputError
+from leftout.evidence.assess import SPLITS, other_starts, trust, trust_each
+from leftout.evidence.chance import NullTask
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.evidence_text import Trust
+from leftout.evidence.n_groups import HowMany, how_many
 from leftout.evidence.stability import Stability, agreement
-from leftout.evidence.trusting import EVIDENCE, SPLITS, Trust, other_starts, trust
-from leftout.evidence.trusting_each import trust_each
 from leftout.explain import Explanation
-from leftout.explain.returning import sentence_returns
+from leftout.explain.replication import sentence_replicates
 from leftout.explain.what_if import search_without
 from leftout.fair.afterwards import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.running import Report, Stages, Steps, collected_notes, note, one_thread
-from leftout.search.groups import KnownGroups
-from leftout.search.one_of import one_of
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import SMALL, Posed
-from leftout.search.several import AUTO, Sides
-from leftout.search.sizes import TENTH
-from leftout.tables.intake import Intake, take_in
-from leftout.tables.reading import Source
+from leftout.groups.fitted import one_vs_rest
+from leftout.groups.known_result import KnownGroups
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SMALL, SearchProblem
+from leftout.groups.sizes import check_size, group_sizes, worst_tenth
+from leftout.linalg.losses import WIDE
+from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
+from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
+from leftout.solvers import Alternating
 
 # Comparison tables, halves and parts of the rows are searched many times: on this many at most.
 TRUST_ROWS = 50_000
@@ -77,12 +88,12 @@ class Effort(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class AuditPipeline:
     """The steps of an audit, on a table that is taken in."""
 
-    intake: Intake
+    intake: PreparedTable
     search: MaxDisparityPartition  # as asked; the number of components is settled
-    posed: Posed  # the whole table's problem, of any size
+    posed: SearchProblem  # the whole table's problem, of any size
     settings: Settings
     X: pd.DataFrame
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
@@ -92,10 +103,12 @@ class Work:
     given: Given | None = None  # features or a pipeline; None: the table's own
 
     @classmethod
-    def on(cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages) -> Work:
+    def on(
+        cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages
+    ) -> AuditPipeline:
         """Read, encode, and settle what all later steps share."""
         of_sample, of_trust = generator(settings.random_state).spawn(2)
-        intake = take_in(
+        intake = prepare_table(
             source,
             settings,
             sample=settings.sample,
@@ -114,14 +127,15 @@ class Work:
         )  # fmt: skip
         size = None if settings.group_size == EVIDENCE else settings.group_size
         search.set_params(group_size=size)._check_names()
-        if settings.n_groups != 2:  # steps search for one group, unless they say otherwise
+        if settings.n_groups != 1:  # steps search for one group, unless they say otherwise
             if settings.n_groups != AUTO and size != TENTH:
-                Sides.asked(int(settings.n_groups), search.min_group_size, size, intake.X.shape)
-            search.set_params(n_groups=2, group_size=None)
+                count = int(settings.n_groups)
+                group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
+            search.set_params(n_groups=1, group_size=None)
         posed = search._pose(intake.X).resized(size=None)
         d = posed.problem.d
         if representation is None:
-            d = finding.components(posed, settings.n_components)
+            d = group_selection.components(posed, settings.n_components)
         if d != posed.problem.d:
             posed = search.set_params(n_components=d)._pose(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
@@ -130,7 +144,7 @@ class Work:
         if len(X) > TRUST_ROWS and not settings.quick:
             rows = intake.part(TRUST_ROWS, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
-            note(
+            warn(
                 f"The group, its description and Fair PCA come from all {len(X):,} rows; "
                 f"comparison tables, halves and parts of the rows from {TRUST_ROWS:,} of them, "
                 "drawn at random, with sizes in proportion."
@@ -142,7 +156,7 @@ class Work:
         notes: list[str],
         first: Callable[[Audit], None] | None = None,
         partial: Callable[[Audit], None] | None = None,
-        size: finding.Sized | None = None,
+        size: group_selection.Sized | None = None,
     ) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way.
 
@@ -153,13 +167,13 @@ class Work:
         begin, asked = self.stages.begin, self.settings
         report, stability = begin(FIND), None
         if asked.preset == "paper":
-            stability, size = self._papers_runs(report), finding.Sized(None, "free")
-            found = finding.papers(self.search, self.X, stability)
+            stability, size = self._papers_runs(report), group_selection.Sized(None, "free")
+            found = group_selection.papers(self.search, self.X, stability)
         else:
-            size = size or finding.sized(
+            size = size or group_selection.sized(
                 self.search, self.posed.problem.d, self.X, self.rows, asked, report
             )
-            found = finding.found(self.search, self.posed, self.X, size.rows, self.wide)
+            found = group_selection.found(self.search, self.posed, self.X, size.rows, self.wide)
         with one_thread(self.wide and self.X.size <= SMALL):
             start = self.started(found, stability, self.mended, notes)
         return self.answered(start, size, first, partial)
@@ -183,7 +197,8 @@ class Work:
             other = read_otherwise(found, self.intake, self.settings.n_components)
         report = self.stages.begin(EXPLAIN)
         told = [
-            self._explained(found, stability, report, label) for label in range(1, found.n_groups_)
+            self._explained(found, stability, report, label)
+            for label in range(1, found.n_groups_ + 1)
         ]
         mitigation = mended(found, self.stages.begin(MEND))
         several = None
@@ -218,7 +233,7 @@ class Work:
     def answered(
         self,
         start: Audit,
-        size: finding.Sized,
+        size: group_selection.Sized,
         first: Callable[[Audit], None] | None = None,
         partial: Callable[[Audit], None] | None = None,
     ) -> Audit:
@@ -227,8 +242,8 @@ class Work:
         ``size``: how the groups came to their sizes.
         """
         asked = self.settings
-        skipped = PAPER if asked.preset == "paper" else QUICK if asked.quick else ""
-        answered = with_findings(start, Costs(), [], skipped or QUICK)
+        skipped = PAPER if asked.preset == "paper" else NOT_IN_QUICK if asked.quick else ""
+        answered = with_findings(start, Costs(), [], skipped or NOT_IN_QUICK)
         if asked.quick:
             return answered
         for tell in (first, partial):
@@ -239,7 +254,7 @@ class Work:
     def _weighed_up(
         self,
         start: Audit,
-        size: finding.Sized,
+        size: group_selection.Sized,
         skipped: str,
         partial: Callable[[Audit], None] | None,
     ) -> Audit:
@@ -257,23 +272,30 @@ class Work:
             runs = self._other_starts(start.looked_at)
             better = start.looked_at
             if runs is not None:
-                better = finding.best_seen(start.looked_at, self.posed, self.X, runs)
+                better = group_selection.best_seen(start.looked_at, self.posed, self.X, runs)
             if better is not start.looked_at:
                 start = self.started(better, None, self.mended, start.notes)
         found = start.looked_at
         named, known = named_and_known(
-            found, self.intake, asked, finding.few_of(self.rows), self.wide, n_jobs, begin(NAME)
+            found,
+            self.intake,
+            asked,
+            group_selection.few_of(self.rows),
+            self.wide,
+            n_jobs,
+            begin(NAME),
         )
         if known is not None and self.exact is not None:
             known = self.exact(known)
         now = so_far(replace(start, named=named, known=known), Costs())
-        paid = costs(
-            found, self.intake, more_groups(named, known), asked, n_jobs, begin(COST), self.given
-        )
+        if not skipped:
+            now = self._searched_again(now)
+        others = worst_off(now.afterwards, self._few, len(self.X)) | more_groups(named, known)
+        paid = costs(found, self.intake, others, asked, n_jobs, begin(COST), self.given)
         also = more_groups(named, known, MOST_KNOWN)
         guessed = [
-            judged(one_of(found, label), self.intake, also, asked.random_state)
-            for label in range(1, found.n_groups_)
+            judged(one_vs_rest(found, label), self.intake, also, asked.random_state)
+            for label in range(1, found.n_groups_ + 1)
         ]
         now = so_far(replace(now, harm=paid.harm), paid)
         report = begin(TRUST)
@@ -284,17 +306,15 @@ class Work:
         if alone and not skipped:
             rng = generator(asked.random_state)
             try:
-                returns = sentence_returns(found, self.intake.X, self.intake.telling, rng)
+                returns = sentence_replicates(found, self.intake.X, self.intake.telling, rng)
                 now = replace(now, returns=returns)
-            except Refusal as error:
+            except InputError as error:
                 now = replace(now, no_returns=str(error))
             now = so_far(now, paid)
             now = replace(now, explanation=self._again(found, now, report))
-        if alone and not skipped:
-            now = self._searched_again(now)
         if asked.preset is None and start.chunks is None:
             now = replace(now, readings=read_in_other_ways(found, self.intake, asked))
-        if alone:
+        if alone and asked.full:
             compares = compared(self.search, self.posed, self.X, self.rows, begin(COMPARE))
             now = replace(now, comparison=compares)
         return with_findings(replace(now, prediction=guessed[0].compared), paid, guessed, skipped)
@@ -302,7 +322,7 @@ class Work:
     @property
     def effort(self) -> Effort:
         """How often the table is searched again."""
-        runs = self.settings.runs
+        runs = self.settings.n_restarts
         if len(self.part) > _MANY_ROWS or self.wide or not self._whole:
             return Effort(min(runs, _FEW_RUNS), _FEW_SPLITS)
         return Effort(runs, SPLITS)
@@ -312,32 +332,37 @@ class Work:
         return len(self.part) == len(self.X)
 
     @property
+    def _few(self) -> NDArray[np.intp]:
+        """Rows among which the worst off are searched again after a mitigation."""
+        return group_selection.few_of(np.arange(len(self.X)))
+
+    @property
     def wide(self) -> bool:
         return min(self.part.shape) > WIDE
 
     def _papers_runs(self, report: Report) -> Stability | None:
         asked = self.settings
-        if asked.runs < 2:
+        if asked.n_restarts < 2:
             return None
-        return agreement(clone(self.search), self.X, runs=asked.runs, progress=report)
+        return agreement(clone(self.search), self.X, n_restarts=asked.n_restarts, progress=report)
 
     def _other_starts(self, found: MaxDisparityPartition) -> Stability | None:
         """Searches from other starts, always the same: a better group that they find is taken."""
         runs = self.effort.runs
         if runs < 2:
             return None
-        task = Task.of(clone(self.search).set_params(random_state=FIXED), self.part, sized=True)
+        task = NullTask.of(clone(self.search).set_params(random_state=FIXED), self.part, sized=True)
         rngs = task.rngs[2].spawn(3)[2].spawn(runs)
-        return other_starts(task, found.left_out_.size, rngs, Steps(runs, None))
+        return other_starts(task, [found.left_out_.size], rngs, Steps(runs, None))[0]
 
     def _believed(
-        self, now: Audit, size: finding.Sized, report: Report, runs: Stability | None
+        self, now: Audit, size: group_selection.Sized, report: Report, runs: Stability | None
     ) -> list[Trust]:
         """What explains the loss of each group, whether it comes back, and who belongs."""
         found, effort = now.looked_at, self.effort
         how: dict[str, Any] = {
-            "chance": self.settings.chance, "runs": effort.runs, "splits": effort.splits,
-            "progress": report,
+            "n_surrogates": self.settings.n_surrogates, "n_restarts": effort.runs,
+            "splits": effort.splits, "progress": report,
         }  # fmt: skip
         if now.several is not None:
             search = clone(found).set_params(
@@ -418,16 +443,17 @@ class Work:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
             return replace(now, no_afterwards=why)
-        rows = finding.few_of(np.arange(len(self.X)))
+        rows = self._few
+        groups = found.left_out_.mask if now.several is None else found.labels_
         try:
-            with collected_notes():  # what they say of halves is nothing for an audit
+            with collected_warnings():  # what they say of halves is nothing for an audit
                 after = afterwards(
-                    self.intake.X[rows], found.left_out_.mask[rows], found.n_components_,
+                    self.intake.X[rows], groups[rows], found.n_components_,
                     representation=found.representation,
                     columns=[column.take(rows) for column in self.intake.telling],
                     of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
                 )  # fmt: skip
-        except Refusal as error:
+        except InputError as error:
             return replace(now, no_afterwards=str(error))
         return replace(now, afterwards=after)
 
@@ -442,16 +468,93 @@ class Work:
     def mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of all sides."""
         if found.centering != "global":
-            note(
+            warn(
                 "Fair PCA is computed by the definition, about the column means: its losses are "
                 "not those of the paper's preset."
             )
         # in this order, the rest comes first as everywhere
         groups = [f"the {GROUP}"]
-        if found.n_groups_ > 2:
-            groups = [f"the {GROUP} {label}" for label in range(1, found.n_groups_)]
+        if found.n_groups_ > 1:
+            groups = [f"the {GROUP} {label}" for label in range(1, found.n_groups_ + 1)]
         sides = np.array(["rest", *groups])[found.labels_]
         return mitigate(
             self.X, sides, found.n_components_, representation=found.representation,
             progress=report,
         )  # fmt: skip
+
+
+# Comparison tables that count groups, if as many were asked for.
+_COUNTING = 39
+_NONE = (
+    "No number of groups goes beyond comparison tables; what follows tells of one group all the "
+    "same, "
+)
+Tell = Callable[[Audit], None] | None
+
+
+@dataclass(frozen=True)
+class _GroupsPlan:
+    """How many groups to look for, of what sizes (None: as the search likes), and why."""
+
+    n_groups: int
+    sizes: list[int] | None
+    chosen: str
+    counted: HowMany | None = None
+
+
+def audit_groups(
+    work: AuditPipeline, notes: list[str], first: Tell = None, partial: Tell = None
+) -> Audit:
+    """All steps of an audit, of as many left-out groups as were asked for."""
+    if work.settings.n_groups == 1:
+        return work.audit(notes, first, partial)
+    plan = _planned(work, work.stages.begin(FIND))
+    if plan.n_groups < 2:
+        size = None if plan.sizes is None else Sized(plan.sizes[0], plan.chosen)
+        return work.audit(notes, first, partial, size)
+    start = work.started(_found(work, plan), None, work.mended, notes, plan.counted, plan.chosen)
+    return work.answered(start, Sized(None, plan.chosen), first, partial)
+
+
+def _planned(work: AuditPipeline, report: Report) -> _GroupsPlan:
+    asked, m = work.settings, len(work.X)
+    if asked.n_groups == AUTO:
+        return _counted(work, report)
+    n_groups = int(asked.n_groups)
+    if asked.group_size is None:
+        return _GroupsPlan(n_groups, None, "free")
+    if asked.group_size == TENTH:
+        tenth = worst_tenth(asked.min_group_size, m, work.posed.problem.d)
+        size = min(tenth, max(1, m // (2 * n_groups)))  # half of the rows are left to the rest
+        return _GroupsPlan(n_groups, [size] * n_groups, "tenth" if size == tenth else "given")
+    _, sizes = group_sizes(asked.min_group_size, asked.group_size, *work.X.shape, n_groups=n_groups)
+    return _GroupsPlan(n_groups, sizes, "given")
+
+
+def _counted(work: AuditPipeline, report: Report) -> _GroupsPlan:
+    """As many groups as go beyond comparison tables, of the sizes at which they do."""
+    asked, m = work.settings, len(work.X)
+    part = work.X.iloc[few_of(work.rows)] if m > FEW_ROWS else work.X
+    search = on_fewer(work.search, part, m).set_params(random_state=FIXED)
+    fixed = asked.group_size not in (None, TENTH)
+    if fixed:
+        search.set_params(group_size=check_size("group_size", asked.group_size, m) / m)
+    counted = how_many(
+        search, part, n_surrogates=min(asked.n_surrogates, _COUNTING), progress=report
+    )
+    sizes = [max(1, round(size / len(part) * m)) for size in counted.sizes]
+    warn(f"How many groups: {counted.summary()}")
+    if not sizes:
+        warn(f"{_NONE}{'of the size asked for.' if fixed else 'the worst-represented tenth.'}")
+        return _GroupsPlan(0, None, "tenth", counted)
+    return _GroupsPlan(len(sizes), sizes, "given" if fixed else "evidence", counted)
+
+
+def _found(work: AuditPipeline, plan: _GroupsPlan) -> MaxDisparityPartition:
+    """All groups together, from starts that are always the same."""
+    search = clone(work.search).set_params(
+        n_groups=plan.n_groups, group_size=plan.sizes, random_state=FIXED, solver=Alternating()
+    )
+    if plan.sizes is not None:
+        search.set_params(min_group_size=None)
+    return search.fit(work.X).set_params(solver=work.search.solver)

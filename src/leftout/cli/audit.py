@@ -11,28 +11,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes, write
+from leftout.settings import AUDIT, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
-    from leftout.cli.events import Events
+    from leftout.cli.common import Events
 
 
-# What can be asked of an audit, whatever the table, and what its result does not depend on.
-_ASKED = (
-    "target", "prediction", "categorical", "numeric", "drop", "sensitive", "missing", "scaling",
-    "encoding", "dims", "min_size", "size", "groups", "runs", "chance", "sample", "preset",
-    "quick", "full", "out", "seed", "jobs", "rows", "as_json", "events", "quiet",
+_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
+# What the embedded table has no use for.
+_NOT_OF_DEMO = (
+    "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary", "called",
+    "engine", "scheduler", "memory",
 )  # fmt: skip
 
 
 @click.command()
-@takes(
-    "tables", "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary",
-    "called", "engine", "scheduler", "memory", *_ASKED,
-)  # fmt: skip
+@takes("tables", *_OPTIONS)
 def audit(
     tables: tuple[str, ...],
-    sheet: str | None,
     called: str | None,
     engine: str | None,
     scheduler: str | None,
@@ -50,12 +47,12 @@ def audit(
     """
 
     def read() -> tuple[Any, Any]:
-        from leftout.scale.tables import opened
+        from leftout.engine.tables import opened
 
-        return opened(tables, sheet, engine, memory, called)
+        return opened(tables, given["sheet"], engine, memory, called)
 
     with interruptible():
-        from leftout.scale.tables import HERE, named
+        from leftout.engine.tables import HERE, named
 
         engine = "dask" if engine is None and scheduler is not None else engine
         folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
@@ -68,7 +65,10 @@ def audit(
 
 
 @click.command()
-@takes(*_ASKED, runs=10, out=Path("leftout-demo"))
+@takes(
+    *(name for name in _OPTIONS if name not in _NOT_OF_DEMO), n_restarts=10,
+    out=Path("leftout-demo"),
+)  # fmt: skip
 def demo(out: Path, **given: Any) -> None:
     """Audit 1,989 real mortgage applications: whom does PCA represent worst?
 
@@ -77,14 +77,14 @@ def demo(out: Path, **given: Any) -> None:
     """
 
     def read() -> tuple[Any, Any]:
-        from leftout.checks import Refusal
+        from leftout.data.reading import Source
         from leftout.datasets import load_demo
-        from leftout.tables.reading import Source
+        from leftout.errors import InputError
 
         try:
             table = load_demo()
         except ImportError as error:
-            raise Refusal(str(error)) from error
+            raise InputError(str(error)) from error
         return Source(table), table
 
     with interruptible():
@@ -109,27 +109,26 @@ def _run(
     quiet, events = given["quiet"], _events(given["events"])
     with ExitStack() as running:  # a cluster is needed until all is written
         with interruptible(), reported(quiet or events is not None) as report, refused():
-            from leftout.auditing.settings import Settings
             from leftout.cli import options
+            from leftout.engine.run import run
+            from leftout.engine.tables import ChunkedTable
             from leftout.files import check_folder, check_ours
-            from leftout.scale.run import run
-            from leftout.scale.tables import Parts
 
             report = report if events is None else events.progress
-            asked = options.of_audit(given)
+            asked = {name: given[name] for name in AUDIT if name in given}
             check_folder(folder, "audit.json", "report.html", "groups.csv")
             report("reading the table", 0, 1)
             table, columns = read()
-            if isinstance(table, Parts) and not table.whole:
+            if isinstance(table, ChunkedTable) and not table.whole:
                 check_ours(folder, "audit.json", "groups")
-            for name in ("categorical", "numeric", "drop", "sensitive"):
+            for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
                 asked[name] = options.names(given[name], columns, name)
             asked["prediction"] = options.column(given["prediction"], columns, "prediction")
             asked["target"], asked["positive"] = options.target(given["target"], columns)
             found = run(
                 table,
                 Settings(**asked | more),
-                n_jobs=given["jobs"],
+                n_jobs=given["n_jobs"],
                 progress=report,
                 first=_announced(quiet or events is not None),
                 partial=None if events is None else events.answer,
@@ -168,7 +167,7 @@ def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
 def _events(wanted: bool) -> Events | None:
     if not wanted:
         return None
-    from leftout.cli.events import Events
+    from leftout.cli.common import Events
 
     return Events()
 

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @takes(
-    "table", "sheet", "groups_col", "dims", "across", "drop", "categorical", "numeric", "missing",
-    "dictionary", "permutations", "out", "jobs", "as_json", "quiet",
+    "table", "sheet", "groups_col", "n_components", "across", "drop", "categorical", "numeric",
+    "missing", "dictionary", "permutations", "out", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
 def fair(
     table: str,
     sheet: str | None,
     groups_col: str,
-    dims: str,
-    across: str,
+    n_components: int | float,
+    across: list[int] | None,
     drop: tuple[str, ...],
     categorical: tuple[str, ...],
     numeric: tuple[str, ...],
-    missing: str,
+    missing: str | None,
     dictionary: str | None,
     permutations: int,
     out: Path | None,
-    jobs: int,
+    n_jobs: int,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -44,13 +44,12 @@ def fair(
     """
     with interruptible(), reported(quiet) as report, refused():
         from leftout.cli import options
+        from leftout.data.encoder import TableEncoder
+        from leftout.data.reading import Source
         from leftout.fair.mitigation import mitigate
         from leftout.files import check_folder
-        from leftout.running import collected_notes
-        from leftout.tables.encoder import TableEncoder
-        from leftout.tables.reading import Source
+        from leftout.running import collected_warnings
 
-        asked, compared = options.dimensions(dims), options.numbers(across)
         if out is not None:
             check_folder(out, "fair.json", "fair.png")
         report("reading the table", 0, 1)
@@ -61,13 +60,13 @@ def fair(
         codes = options.names(categorical, raw, "categorical")
         numbers = options.names(numeric, raw, "numeric")
         encoder = TableEncoder(
-            codes, numeric=numbers, drop=left, missing=missing or None, dictionary=dictionary
+            codes, numeric=numbers, drop=left, missing=missing, dictionary=dictionary
         )
-        with collected_notes() as notes:
+        with collected_warnings() as notes:
             groups = options.groups(raw, by)
             X = encoder.fit_transform(raw)
             found = mitigate(
-                X, groups, asked, across=compared, permutations=permutations, n_jobs=jobs,
+                X, groups, n_components, across=across, permutations=permutations, n_jobs=n_jobs,
                 progress=report,
             )  # fmt: skip
         contents = {} if out is None else _files(found)

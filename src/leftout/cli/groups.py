@@ -12,11 +12,11 @@ from leftout.cli.common import deliver, interruptible, own_words, refused, repor
 if TYPE_CHECKING:
     import pandas as pd
 
+    from leftout.data.preparation import PreparedTable
+    from leftout.data.reading import Source
+    from leftout.groups.known_result import KnownGroups
+    from leftout.groups.named_result import NamedGroups
     from leftout.running import Report
-    from leftout.search.groups import KnownGroups
-    from leftout.search.names import NamedGroups
-    from leftout.tables.intake import Intake
-    from leftout.tables.reading import Source
 
 # What a spreadsheet would take for a formula begins with one of these.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -27,9 +27,9 @@ _STAGES = {_NAMED: 3.0, _KNOWN: 1.0}
 
 @click.command()
 @takes(
-    "table", "sheet", "sensitive", "target", "dims", "depth", "fewest", "top", "permutations",
-    "categorical", "numeric", "drop", "missing", "dictionary", "sample", "seed", "jobs", "out",
-    "as_json", "quiet",
+    "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "top",
+    "permutations", "categorical", "numeric", "drop", "missing", "dictionary", "sample",
+    "random_state", "n_jobs", "out", "as_json", "quiet",
 )  # fmt: skip
 def groups(
     table: str, sheet: str | None, out: Path | None, as_json: bool, quiet: bool, **given: Any
@@ -42,20 +42,17 @@ def groups(
     groups.json, named.csv and known.csv.
     """
     with interruptible(), reported(quiet) as report, refused():
-        from leftout.cli import options
+        from leftout.data.reading import Source
         from leftout.files import check_folder
-        from leftout.running import collected_notes
-        from leftout.tables.reading import Source
+        from leftout.running import collected_warnings
 
-        n_components = options.dimensions(given["dims"])
-        fewest = options.size(given["fewest"], "--min-size")
         if out is not None:
             check_folder(out, "groups.json", "named.csv", "known.csv")
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
-        with collected_notes() as notes:
+        with collected_warnings() as notes:
             intake = _taken_in(source, given)
-            named, known = _found(intake, n_components, fewest, given, report)
+            named, known = _found(intake, given, report)
         notes = [*source.notes, *notes]
         data = _told(intake, named, known, notes) if as_json or out is not None else {}
         contents = {} if out is None else _files(data, named, known)
@@ -68,12 +65,12 @@ def groups(
     deliver(out, contents, lambda to: terminal.show_groups(to, named, known), brief)
 
 
-def _taken_in(source: Source, given: dict[str, Any]) -> Intake:
+def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
     """The table as an audit takes it in: the same numbers, and the same rows of a sample."""
     from leftout.checks import generator
     from leftout.cli import options
-    from leftout.tables.intake import take_in
-    from leftout.tables.said.reading import Reading
+    from leftout.data.preparation import prepare_table
+    from leftout.settings import Reading
 
     column, positive = options.target(given["target"], source.table)
     chosen: dict[str, Any] = {
@@ -81,31 +78,27 @@ def _taken_in(source: Source, given: dict[str, Any]) -> Intake:
         for name in ("categorical", "numeric", "drop", "sensitive")
     }
     reading = Reading(
-        target=column, positive=positive, missing=given["missing"] or None,
+        target=column, positive=positive, missing=given["missing"],
         dictionary=given["dictionary"], **chosen,
     )  # fmt: skip
-    rng = generator(given["seed"]).spawn(1)[0]
-    return take_in(source, reading, sample=given["sample"], rng=rng)
+    rng = generator(given["random_state"]).spawn(1)[0]
+    return prepare_table(source, reading, sample=given["sample"], rng=rng)
 
 
 def _found(
-    intake: Intake,
-    n_components: int | float,
-    fewest: int | float | None,
-    given: dict[str, Any],
-    report: Report,
+    intake: PreparedTable, given: dict[str, Any], report: Report
 ) -> tuple[NamedGroups, KnownGroups | None]:
+    from leftout.groups.known_columns import known_groups
+    from leftout.groups.subgroups import named_groups
     from leftout.running import Stages
-    from leftout.search.in_columns import known_groups
-    from leftout.search.named import named_groups
 
     stages = Stages(_STAGES if intake.hidden else {_NAMED: 1.0}, report)
     asked: dict[str, Any] = {
-        "depth": given["depth"], "min_group_size": fewest, "random_state": given["seed"],
-        "n_jobs": given["jobs"],
+        "depth": given["depth"], "min_group_size": given["fewest"],
+        "random_state": given["random_state"], "n_jobs": given["n_jobs"],
     }  # fmt: skip
     named = named_groups(
-        intake.X, intake.telling, n_components=n_components, top=given["top"],
+        intake.X, intake.telling, n_components=given["n_components"], top=given["top"],
         target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED), **asked,
     )  # fmt: skip
     if not intake.hidden:
@@ -118,7 +111,7 @@ def _found(
 
 
 def _told(
-    intake: Intake, named: NamedGroups, known: KnownGroups | None, notes: list[str]
+    intake: PreparedTable, named: NamedGroups, known: KnownGroups | None, notes: list[str]
 ) -> dict[str, Any]:
     """Both lists as plain data."""
     from leftout import __version__

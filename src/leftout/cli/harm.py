@@ -12,15 +12,15 @@ from leftout.cli.common import deliver, interruptible, own_words, refused, repor
 if TYPE_CHECKING:
     import pandas as pd
 
-    from leftout.downstream.comparing import Compared
+    from leftout.downstream.prediction import ComparedPrediction
     from leftout.downstream.result import Harm
 
 
 @click.command()
 @takes(
-    "table", "sheet", "outcome", "groups_col", "dims", "prediction", "folds", "repeats",
-    "by_dimension", "drop", "categorical", "numeric", "missing", "dictionary", "seed", "out",
-    "jobs", "as_json", "quiet",
+    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "folds", "repeats",
+    "by_dimension", "drop", "categorical", "numeric", "missing", "dictionary", "random_state",
+    "out", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
 def harm(
     table: str, sheet: str | None, out: Path | None, as_json: bool, quiet: bool, **given: Any
@@ -33,29 +33,29 @@ def harm(
     harm.csv and harm.png.
     """
     with interruptible(), reported(quiet) as report, refused():
-        from leftout.downstream.comparing import compare_prediction
+        from leftout.data.reading import Source
         from leftout.downstream.costs import harm as measured
+        from leftout.downstream.prediction import compare_prediction
         from leftout.files import check_folder
-        from leftout.running import collected_notes
-        from leftout.tables.reading import Source
+        from leftout.running import collected_warnings
 
         if out is not None:
             check_folder(out, "harm.json", "harm.csv", "harm.png")
         report("reading the table", 0, 1)
         source = Source.of(table, sheet)
-        with collected_notes() as notes:
+        with collected_warnings() as notes:
             asked = _Asked(source.table, given)
             found = measured(
                 asked.features, asked.y, asked.groups, asked.n_components, encoder=asked.encoder,
                 positive=asked.positive, folds=given["folds"], repeats=given["repeats"],
-                by_dimension=given["by_dimension"], random_state=given["seed"],
-                n_jobs=given["jobs"], progress=report,
+                by_dimension=given["by_dimension"], random_state=given["random_state"],
+                n_jobs=given["n_jobs"], progress=report,
             )  # fmt: skip
             compared = None
             if asked.prediction is not None:
                 compared = compare_prediction(
                     source.table[asked.prediction], asked.y, asked.groups,
-                    positive=asked.positive, random_state=given["seed"],
+                    positive=asked.positive, random_state=given["random_state"],
                 )  # fmt: skip
         told = [*source.notes, *notes]
         data = _told(asked, found, compared, told) if as_json or out is not None else {}
@@ -73,17 +73,17 @@ class _Asked:
     """What options ask of a table: what is predicted, for whom, and from what."""
 
     def __init__(self, raw: pd.DataFrame, given: dict[str, Any]) -> None:
-        from leftout.checks import Refusal
         from leftout.cli import options
-        from leftout.tables.encoder import TableEncoder
+        from leftout.data.encoder import TableEncoder
+        from leftout.errors import InputError
 
-        self.n_components = options.dimensions(given["dims"])
+        self.n_components = given["n_components"]
         self.target, self.positive = options.target(given["outcome"], raw)
         self.by = options.names(given["groups_col"], raw, "groups_col")
         self.prediction = options.column(given["prediction"], raw, "prediction")
         aside = [self.target, *self.by, *([] if self.prediction is None else [self.prediction])]
         if len(set(aside)) < len(aside):
-            raise Refusal(
+            raise InputError(
                 "One column cannot be target, group and prediction at once. Name another for "
                 "--target, --groups-col or --prediction."
             )
@@ -96,12 +96,12 @@ class _Asked:
         kept = {name: [c for c in each if c not in aside] for name, each in chosen.items()}
         self.encoder = TableEncoder(
             kept["categorical"], numeric=kept["numeric"], drop=kept["drop"],
-            missing=given["missing"] or None, dictionary=given["dictionary"],
+            missing=given["missing"], dictionary=given["dictionary"],
         )  # fmt: skip
 
 
 def _told(
-    asked: _Asked, found: Harm, compared: Compared | None, notes: list[str]
+    asked: _Asked, found: Harm, compared: ComparedPrediction | None, notes: list[str]
 ) -> dict[str, Any]:
     """What was measured as plain data."""
     from leftout import __version__

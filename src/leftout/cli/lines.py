@@ -6,23 +6,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leftout.core.interval import Interval
-from leftout.downstream.aims import VARIANTS
-from leftout.downstream.comparing import Compared
+from leftout.downstream.outcomes import ALL, FAIR, SHARED
+from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
-from leftout.wording import as_name, shown
+from leftout.linalg.effects import Interval
+from leftout.text import as_name, shown
 
 # Names in the first column need room, where there is some.
 _NARROW = 80
 
 
-def show_harm(console: Console, found: Harm, compared: Compared | None) -> None:
+def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None) -> None:
     """What components cost a model, for one command: in words, then as tables."""
     say(console, "What it costs.", f" {shown(found.summary())}\n")
     show_costs(console, found)
     if found.by_dimension:
         heads = ["components"]
-        for variant in VARIANTS[1:]:
+        for variant in (SHARED, FAIR):
             heads += [f"{variant}, {side}" for side in (found.group, found.rest)]
         rows = [
             (str(line.n_components), *(found.figure(value) for value in values))
@@ -39,7 +39,7 @@ def show_harm(console: Console, found: Harm, compared: Compared | None) -> None:
         show(console, "Its errors", ("side", "rows", "error (95 % interval)"), rows)
 
 
-def show_prediction(console: Console, found: Compared, most: int) -> None:
+def show_prediction(console: Console, found: ComparedPrediction, most: int) -> None:
     """Errors of a prediction on the group and on more groups, each beside its rest."""
     first, rest = (found.measures[side]["error"] for side in (found.group, found.rest))
     each = [(found.group, found.sizes[found.group], first, rest, found.gap)]
@@ -61,17 +61,30 @@ def show_prediction(console: Console, found: Compared, most: int) -> None:
 
 
 def show_costs(console: Console, found: Harm) -> None:
-    """Errors of each side from each kind of features, and what PCA costs and Fair PCA returns."""
+    """Errors of each side, of those whom mitigations leave worst off, and of everybody.
+
+    From each kind of features; beside them what PCA costs, and what mitigations return.
+    """
     unit = "" if found.kind == "number" else ", points"
+    called = {SHARED: f"shared {found.shared}"}
     heads = (
-        "side", "rows", VARIANTS[0], f"shared {found.shared}", VARIANTS[2],
-        f"{found.shared} costs{unit}", f"Fair PCA returns{unit}",
+        "side", "rows", *(called.get(seen, seen) for seen in found.variants),
+        f"{found.shared} costs{unit}", *(f"{seen} returns{unit}" for seen in found.mitigations),
     )  # fmt: skip
     rows = []
-    for side, rows_of, cost, back in _sides(found):
-        errors = (found.figure(found.at(side, variant).value) for variant in VARIANTS)
-        paid = (_within(found, each, "") for each in (cost, back))
-        rows.append((side, f"{rows_of:,.0f}", *errors, *paid))
+    for side, rows_of, paid in _sides(found):
+        errors = (found.figure(found.at(side, variant).value) for variant in found.variants)
+        rows.append(
+            (side, f"{rows_of:,.0f}", *errors, *(_within(found, each, "") for each in paid))
+        )
+    more = [(o.text, o.rows, o.errors) for o in found.others if o.worst_off and o.errors]
+    everybody = {seen: each.value for seen, each in found.everybody.items()}
+    for text, n, of in [*more, ("everybody", found.n_rows, everybody)]:
+        differences = (of[SHARED] - of[seen] for seen in (ALL, *found.mitigations))
+        rows.append((
+            text, f"{n:,}", *(found.figure(of[seen]) for seen in found.variants),
+            *(found.figure(each, "") for each in differences),
+        ))  # fmt: skip
     what = "average errors" if found.kind == "number" else "wrong predictions"
     title = (
         f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
@@ -82,19 +95,20 @@ def show_costs(console: Console, found: Harm) -> None:
         say(console, "", shown(found.told_leaks))
 
 
-def _sides(found: Harm) -> Iterable[tuple[str, float, Interval, Interval]]:
-    """Every side, its rows, what the shared PCA costs it and what Fair PCA gives it back."""
+def _sides(found: Harm) -> Iterable[tuple[str, float, list[Interval]]]:
+    """Every side, its rows, what the shared PCA costs it and what mitigations give it back."""
     lead = found.cost()
     known = {c.side: c for c in found.costs if (c.model, c.measure) == (lead.model, lead.measure)}
     seen = {line.side: line.rows for line in found.figures if line.model == lead.model}
     for side, rows in seen.items():
         if side in known:
-            yield side, rows, known[side].cost, known[side].fair_return
+            each = known[side]
+            yield side, rows, [each.cost, *(back.group for back in each.returns.values())]
         else:
-            yield side, rows, lead.rest_cost, lead.rest_return
+            yield side, rows, [lead.rest_cost, *(back.rest for back in lead.returns.values())]
 
 
-def _within(found: Harm | Compared, each: Interval, unit: str) -> str:
+def _within(found: Harm | ComparedPrediction, each: Interval, unit: str) -> str:
     value, low, high = each
     if low != low:
         return found.figure(value, unit)

@@ -8,22 +8,21 @@ from typing import Any
 
 import click
 
-from leftout import __version__, memory
-from leftout.asking import asked_by
+from leftout import __version__
 from leftout.cli.audit import audit, demo
 from leftout.cli.common import as_option
 from leftout.cli.fair import fair
 from leftout.cli.groups import groups
 from leftout.cli.harm import harm
-from leftout.cli.reproduce import reproduce
 from leftout.cli.serve import serve
+from leftout.parameter_label import asked_by
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the memory there is, what a command may take.
 _SHARE = 0.75
 
 
-class Commands(click.Group):
+class OneSentence(click.Command):
     """What is wrong with a call is one line; characters a terminal cannot show are spelt out."""
 
     def main(self, *args: Any, **options: Any) -> Any:
@@ -33,7 +32,9 @@ class Commands(click.Group):
         options["standalone_mode"] = False
         given = args[0] if args else options.get("args")
         if given is None:  # a process of its own
-            memory.limit(_SHARE)
+            from leftout.running import limit_memory  # loads joblib
+
+            limit_memory(_SHARE)
         options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:
@@ -54,11 +55,25 @@ class Commands(click.Group):
             sys.exit(2)
 
 
+class Commands(OneSentence, click.Group):
+    """All commands."""
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="leftout")
 def main() -> None:
     """Find out who a shared PCA leaves out, with no group labels."""
 
 
-for command in (audit, demo, groups, fair, harm, serve, reproduce):
+@main.command()
+def schema() -> None:
+    """Print the JSON schema of audit.json."""
+    import json
+
+    from leftout.auditing.schema import schema as made
+
+    click.echo(json.dumps(made(), indent=1))
+
+
+for command in (audit, demo, groups, fair, harm, serve):
     main.add_command(command)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leftout.cli.common import InputError, refused
+from leftout.cli.common import Refused, refused
 
 _NEEDS = ("starlette", "uvicorn", "python_multipart")
 
@@ -44,15 +44,13 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in _NEEDS:
                 raise
-            raise InputError(
+            raise Refused(
                 f"The page needs a package that is not installed ({error.name}). Run: pip install "
                 "'leftout[page]'"
             ) from error
         upload = size_of(max_upload)
         if upload is None:
-            raise InputError(
-                f"--max-upload {max_upload} is no size; give for example 512MB or 2GB."
-            )
+            raise Refused(f"--max-upload {max_upload} is no size; give for example 512MB or 2GB.")
         try:
             run(port, data or home(), Limits(upload=upload), _announce, open_browser)
         except KeyboardInterrupt:

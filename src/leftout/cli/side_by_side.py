@@ -9,15 +9,15 @@ from rich.console import Console
 
 from leftout.auditing.result import Audit
 from leftout.cli.lines import show
-from leftout.core.ranks import told_p
-from leftout.search.outcome import Outcome
-from leftout.wording import ROUNDING, number
+from leftout.groups.outcome import Outcome
+from leftout.linalg.monte_carlo import describe_p
+from leftout.text import ZERO_LOSS, number
 
 
 def show_side_by_side(console: Console, found: Audit) -> None:
     """One column for each left-out group, in the order of their numbers, then the rest."""
     groups, joint = found.left_out_groups, found.partition
-    order = [*range(1, joint.n_groups_), 0]
+    order = [*range(1, joint.n_groups_ + 1), 0]
     heads = ["", *(f"group {each.label}" for each in groups), "rest"]
     measured: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("rows", joint.sizes_, "{:,}".format),
@@ -45,11 +45,11 @@ def _outcome(each: list[Outcome]) -> tuple[str, ...]:
 
 
 def _p(value: float | None) -> str:
-    return "" if value is None else told_p(value).removeprefix("p ").removeprefix("= ")
+    return "" if value is None else describe_p(value).removeprefix("p ").removeprefix("= ")
 
 
 def _loss(value: float) -> str:
-    return number(0.0 if abs(value) < ROUNDING else value)
+    return number(0.0 if abs(value) < ZERO_LOSS else value)
 
 
 def _percent(share: float) -> str:

@@ -4,7 +4,6 @@ Names and values come from tables that anybody may have made: they are printed a
 markup or as commands to the terminal.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,21 @@ from leftout.cli.lines import say as _say
 from leftout.cli.lines import show as _show
 from leftout.cli.lines import show_costs, show_prediction
 from leftout.cli.side_by_side import show_side_by_side
-from leftout.core.interval import Interval
-from leftout.core.ranks import told_p
-from leftout.evidence.parts import CALLED as PARTS
-from leftout.evidence.parts import Parts
+from leftout.data.encoding import ColumnEncoding
+from leftout.evidence.loss_parts import PART_NAMES as PARTS
+from leftout.evidence.loss_parts import LossParts
 from leftout.explain import Explanation
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.search.groups import KnownGroup, KnownGroups
-from leftout.search.names import SIX, NamedGroup, NamedGroups
-from leftout.tables.encoding import ColumnEncoding
-from leftout.wording import ROUNDING, counted, listed, number, points, shown
+from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.named_result import SIX, NamedGroup, NamedGroups
+from leftout.linalg.effects import Interval
+from leftout.linalg.monte_carlo import describe_p
+from leftout.text import ZERO_LOSS, counted, listed, number, points, shown
 
 _LINES, _GROUPS = 8, 20
 # Names of groups have this much room at least, on a terminal that is not narrow.
 _NAMES = 18
-_VERDICTS = ("reproduced", "same direction", "not reproduced", "not run")
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
@@ -108,8 +106,9 @@ def _show_afterwards(console: Console, after: Afterwards) -> None:
         )
         for line in after.lines
     ]  # fmt: skip
-    title = f"\nWhat can be done: losses of this group and of the worst-off {after.size:,} rows"
-    heads = ("", "this group", "worst off", "rows in both", "average error", "on rows not seen")
+    whom = "this group" if after.n_groups == 1 else "these groups"
+    title = f"\nWhat can be done: losses of {whom} and of the worst-off {after.size:,} rows"
+    heads = ("", whom, "worst off", "rows in both", "average error", "on rows not seen")
     _show(console, title, heads, rows)
 
 
@@ -120,7 +119,7 @@ def _within(figure: Interval | None) -> str:
     return f"{_loss(figure.value)} ({low} to {high})"
 
 
-def _show_parts(console: Console, parts: Parts) -> None:
+def _show_parts(console: Console, parts: LossParts) -> None:
     rows = [
         (PARTS[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
         for key, part in parts.each().items()
@@ -330,33 +329,6 @@ def _beside(found: Mitigation) -> str:
     )
 
 
-def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
-    """The paper's numbers and ours: how many came out, the main ones, and what was learnt."""
-    _say(console, data["headline"], "\n")
-    rows = [
-        (part, *(f"{line['paper'][name]} / {line['definition'][name]}" for name in _VERDICTS))
-        for part, line in data["counts"]["parts"].items()
-    ]
-    title = "Verdicts: with the paper's formula / by the definition"
-    _show(console, title, ("part", *_VERDICTS), rows)
-    for key, section in data["datasets"].items():
-        rows = []
-        for line in section["partitions"]:
-            published = line["published"]
-            cells = [f"{published['delta']:.4g}" if published else ""]
-            for formula in ("paper", "definition"):
-                ours, spread = line[formula], line[formula]["on_all_samples"]
-                reach = f"{spread['low']:.3g} to {spread['high']:.3g}"
-                cells.append(f"{ours['disparity']:.4g} ({reach})")
-            rows.append((line["words"], *cells))
-        title = f"\nDisparities of {key}: published, and the best run (range over runs and samples)"
-        _show(console, title, ("method", "published", "paper's formula", "definition"), rows)
-        for lesson in section["lessons"]:
-            head, text = lesson.split(": ", 1)
-            _say(console, f"- {head}: ", text)
-    console.print()
-
-
 def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> None:
     if not found.by_dimension:
         return
@@ -381,12 +353,12 @@ def _short(name: str, by: list[str]) -> str:
 
 
 def _loss(value: float) -> str:
-    return number(0.0 if abs(value) < ROUNDING else value)
+    return number(0.0 if abs(value) < ZERO_LOSS else value)
 
 
 def _p(value: float) -> str:
     """A p-value under a head that says so."""
-    return "" if np.isnan(value) else told_p(value).removeprefix("p ").removeprefix("= ")
+    return "" if np.isnan(value) else describe_p(value).removeprefix("p ").removeprefix("= ")
 
 
 def _percent(share: float) -> str:

@@ -1,29 +1,19 @@
-"""What does a shared PCA cost a group downstream, and what does Fair PCA give back?"""
+"""What does a shared PCA cost a group downstream, and what do Fair PCA and MinimaxPCA give back?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from leftout.asking import asking
-from leftout.checks import Refusal, check_count, check_whole, generator, is_int
-from leftout.core.interval import Interval
-from leftout.core.losses import Array
-from leftout.downstream.aims import (
-    GROUP,
-    REST,
-    VARIANTS,
-    Sides,
-    aim_of,
-    check_sides,
-    numbered,
-    sides_of,
-)
+from leftout.checks import check_count, check_whole, generator, is_int
+from leftout.data.columns import Column
+from leftout.data.frames import as_frame
+from leftout.data.matrix import check_matrix
 from leftout.downstream.measures import (
     Mask,
     drawn,
@@ -33,17 +23,31 @@ from leftout.downstream.measures import (
     members,
     summed,
 )
-from leftout.downstream.models import models_of
-from leftout.downstream.others import OtherCost, beside, check_also
-from leftout.downstream.predictions import Predicted, Task, across, predictions
+from leftout.downstream.other_groups import OtherCost, beside, check_also
+from leftout.downstream.outcomes import (
+    ALL,
+    GROUP,
+    MINIMAX,
+    MITIGATIONS,
+    REST,
+    SHARED,
+    VARIANTS,
+    GroupSides,
+    aim_of,
+    check_sides,
+    numbered,
+    sides_of,
+)
+from leftout.downstream.predictions import Predicted, PredictionTask, across, models_of, predictions
 from leftout.downstream.predictions import taken as rows_taken
-from leftout.downstream.result import COMPARED, AtDimension, Cost, Figure, Harm
+from leftout.downstream.result import COMPARED, AtDimension, Cost, Difference, Figure, Harm
+from leftout.errors import InputError
+from leftout.groups.known import measure
+from leftout.linalg.effects import Interval
+from leftout.linalg.losses import WIDE, Array
+from leftout.parameter_label import parameter_label
 from leftout.representation.base import as_representation
-from leftout.running import Report, Steps, note, one_thread
-from leftout.search.known import measure
-from leftout.tables.columns import Column
-from leftout.tables.frames import as_frame
-from leftout.tables.matrix import check_matrix
+from leftout.running import Report, Steps, one_thread, warn
 
 # Rows up to this many are all used, if nobody says how many.
 _ROWS = 10_000
@@ -73,11 +77,15 @@ def harm(
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
 ) -> Harm:
-    """Predict a target from all columns, from a shared PCA and from Fair PCA, and compare sides.
+    """Predict a target from all columns and from the components of three PCAs, and compare sides.
 
-    Every row is predicted by models that have not seen it: whatever learns, learns on the other
-    folds. What the shared PCA costs a side is its error there minus the error from all columns;
-    what Fair PCA gives back is the shared PCA's error minus its own. Harm is a cost that is larger
+    These are a shared PCA, Fair PCA for the groups, and MinimaxPCA, which protects every group of
+    as many rows as the smallest of them and is told of none. Every row is predicted by models that
+    have not seen it: whatever learns, learns on the other folds. What the shared PCA costs a side
+    is its error there minus the error from all columns; what Fair PCA or MinimaxPCA gives back is
+    the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays six rounds, is
+    fitted when folds are dealt for the first time only, and not to tables that have more than 200
+    rows and columns. Harm is a cost that is larger
     for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does
     better than always guessing the same. A different rate of the target alone is none.
 
@@ -111,10 +119,11 @@ def harm(
     folds, repeats : int, default=5 and 3
         Folds have their share of each class and group; each repeat has others.
     by_dimension : bool, default=False
-        Also errors with up to 12 numbers of components, of the leading model, once.
+        Also errors with up to 12 numbers of components, of the leading model, once; from the
+        shared PCA and Fair PCA.
     also : mapping of names to masks of shape (m,), optional
-        More groups, each beside all other rows: what the shared PCA costs them follows from the
-        same predictions of the leading model. (Fair PCA is that of ``groups``.)
+        More groups, each beside all other rows: their errors, and what the shared PCA costs them,
+        follow from the same predictions of the leading model. (Fair PCA is that of ``groups``.)
     rest : 0 or None, default=None
         With 0, ``groups`` are a search's labels: every left-out group from 1 is compared with the
         rest, not with all other rows. :meth:`Harm.of` tells of each.
@@ -131,8 +140,8 @@ def harm(
     -------
     Harm
         ``table``, ``extra_cost``, ``fair_return``, ``rest_return``, ``costs_more``,
-        ``gives_back``, ``costs``, ``gain``, ``by_dimension``, ``others``, ``summary()``,
-        ``to_dict()``.
+        ``gives_back``, ``costs``, ``gain``, ``everybody``, ``by_dimension``, ``others``,
+        ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -159,7 +168,7 @@ def harm(
         for place in found.place if search is not None else ():
             check_sides(task.aim, sides.names, place)
         told = _drawn(task, sides, found, bootstrap, rng)
-        gain = _gain(task, sides, found, bootstrap, rng)
+        gain, everybody = _overall(task, sides, found, bootstrap, rng)
         dimensions = _by_dimension(task, sides, folds, rng, n_jobs, steps) if by_dimension else []
         others = _others(task, found, more, bootstrap, rng)
     names, aim = [model.name for model in task.models], task.aim
@@ -181,6 +190,7 @@ def harm(
         figures=told.figures(names, sides),
         costs=told.costs(names, sides),
         gain=gain,
+        everybody=everybody,
         by_dimension=dimensions,
         others=others,
         shared="PCA" if representation is None else as_representation(representation).name,
@@ -191,20 +201,23 @@ def _check(
     folds: Any, repeats: Any, bootstrap: Any, max_rows: Any, groups: Any, search: Any, rest: Any
 ) -> None:
     if rest is not None and (rest != 0 or groups is None):
-        raise Refusal(
-            f"{asking('rest', rest)} is not available; give 0, with a search's labels as "
-            f"{asking('groups')}, or None."
+        raise InputError(
+            f"{parameter_label('rest', rest)} is not available; give 0, with a search's labels as "
+            f"{parameter_label('groups')}, or None."
         )
     if not (is_int(folds) and folds >= 2):
-        raise Refusal(f"{asking('folds', folds)} is not a number of folds; give an int from 2.")
+        raise InputError(
+            f"{parameter_label('folds', folds)} is not a number of folds; give an int from 2."
+        )
     check_count("repeats", repeats)
     check_whole("bootstrap", bootstrap)
     if max_rows is not None:
         check_count("max_rows", max_rows)
     if (groups is None) == (search is None):
         found = "neither" if groups is None else "both"
-        raise Refusal(
-            f"Found {found} of {asking('groups')} and {asking('search')}; one of them says who is "
+        raise InputError(
+            f"Found {found} of {parameter_label('groups')} and {parameter_label('search')}; one "
+            "of them says who is "
             "compared with whom. Give labels of the rows, or a search that finds them."
         )
 
@@ -213,7 +226,7 @@ def _posed(
     X: Any, y: Any, groups: Any, n_components: Any, representation: Any, search: Any, encoder: Any,
     positive: Any, models: Any, folds: int, max_rows: int | None, rest: int | None,
     rng: np.random.Generator,
-) -> tuple[Task, Sides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
+) -> tuple[PredictionTask, GroupSides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
     """Everything checked, rows chosen, and the number of components and the group settled."""
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
@@ -223,7 +236,7 @@ def _posed(
         names, place, marked = (sides_of if rest is None else numbered)(groups, n)
     aim, known = aim_of(y, positive, folds)
     if len(known) != n:
-        raise Refusal(
+        raise InputError(
             f"Found a target of {len(known):,} values for {n:,} rows; one for each row is needed."
         )
     chosen = np.flatnonzero(known)
@@ -231,9 +244,9 @@ def _posed(
     if max_rows is not None and len(chosen) > max_rows:
         kept = np.sort(rng.choice(len(chosen), max_rows, replace=False))
         set_aside, chosen, aim = len(chosen) - max_rows, chosen[kept], aim.take(kept)
-        note(
+        warn(
             f"Predictions are for {max_rows:,} of {set_aside + max_rows:,} rows, drawn at random. "
-            f"Raise {asking('max_rows')} for more.",
+            f"Raise {parameter_label('max_rows')} for more.",
             stacklevel=3,
         )
     table, place = rows_taken(table, chosen), place[chosen]
@@ -249,7 +262,8 @@ def _posed(
     if rest is not None:
         losses[rest] = -np.inf
     first = 0 if marked else int(losses.argmax())
-    task = Task(
+    slow = min(whole.shape) > WIDE
+    task = PredictionTask(
         table,
         given,
         aim,
@@ -259,9 +273,10 @@ def _posed(
         encoder,
         search,
         representation,
+        tuple(variant for variant in VARIANTS if not (slow and variant == MINIMAX)),
     )
     counts = len(chosen), missing, set_aside
-    return task, Sides(names, place, first, rest), chosen, counts
+    return task, GroupSides(names, place, first, rest), chosen, counts
 
 
 def _encoded(encoder: Any, table: Any, y: Any) -> Array:
@@ -278,8 +293,9 @@ class _Drawn:
 
     measures: dict[str, Array]
     rows: Array
+    variants: tuple[str, ...]
 
-    def figures(self, models: list[str], sides: Sides) -> list[Figure]:
+    def figures(self, models: list[str], sides: GroupSides) -> list[Figure]:
         """Measures of every group, and of the rest of the first one."""
         k = len(sides.names)
         told = list(enumerate(sides.names))
@@ -292,49 +308,54 @@ class _Drawn:
             })
             for m, model in enumerate(models)
             for side, name in told
-            for v, variant in enumerate(VARIANTS)
+            for v, variant in enumerate(self.variants)
         ]  # fmt: skip
 
-    def costs(self, models: list[str], sides: Sides) -> list[Cost]:
+    def costs(self, models: list[str], sides: GroupSides) -> list[Cost]:
         """Differences between kinds of features, for the first group, or for each of several."""
         k = len(sides.names)
         groups = sorted(set(range(k)) - {sides.beside}, key=lambda group: group != sides.first)
         return [
-            Cost(
-                model, sides.names[group], name,
-                *self._differences(self.measures[name], m, group, sides.beside),
-            )
+            self._cost(model, sides.names[group], name, m, group, sides.beside)
             for m, model in enumerate(models)
             for group in (groups if k > 2 else groups[:1])
             for name in COMPARED
             if name in self.measures
         ]  # fmt: skip
 
-    def _differences(
-        self, drawn: Array, model: int, group: int, beside: int | None
-    ) -> list[Interval]:
+    def _cost(
+        self, model: str, side: str, measure: str, m: int, group: int, beside: int | None
+    ) -> Cost:
+        """How far each kind of features is below the shared PCA."""
+        drawn = self.measures[measure][:, m]
         rest = 1 - group if drawn.shape[-1] == 2 else drawn.shape[-1] // 2 + group
         rest = rest if beside is None else beside
         few = min(self.rows[group], self.rows[rest])
-        found = []
-        for less in (0, 2):  # all columns, and Fair PCA, below the shared PCA
-            by_side = drawn[:, model, 1] - drawn[:, model, less]
-            found += [
+        shared = drawn[:, self.variants.index(SHARED)]
+        below = {}
+        for v, variant in enumerate(self.variants):
+            by_side = shared - drawn[:, v]
+            below[variant] = Difference(
                 interval(by_side[:, group], self.rows[group]),
                 interval(by_side[:, rest], self.rows[rest]),
                 interval(by_side[:, group] - by_side[:, rest], few),
-            ]
-        return found
+            )
+        returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}
+        return Cost(model, side, measure, *below[ALL], returns)
 
 
 def _drawn(
-    task: Task, sides: Sides, found: Predicted, bootstrap: int, rng: np.random.Generator
+    task: PredictionTask,
+    sides: GroupSides,
+    found: Predicted,
+    bootstrap: int,
+    rng: np.random.Generator,
 ) -> _Drawn:
     """Lines of rows averaged over repeats, then summed up for all rows and for draws of them."""
     masks = [members(place, len(sides.names)) for place in found.place]
     averaged: dict[str, list[Array]] = {}
     for m, sure in enumerate(found.sure):
-        for v in range(len(VARIANTS)):
+        for v in range(len(task.variants)):
             repeats = [
                 lines(
                     task.aim, guesses, None if found.chances is None else found.chances[m, v, r],
@@ -346,40 +367,62 @@ def _drawn(
                 mean = np.mean([each[name] for each in repeats], axis=0)
                 averaged.setdefault(name, []).append(mean)
     strata = _strata(task, sides)
-    shape = (len(strata), len(found.sure), len(VARIANTS), -1)
+    shape = (len(strata), len(found.sure), len(task.variants), -1)
     columns = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
     measures, rows = drawn(task.aim, columns, strata, bootstrap, rng)
-    return _Drawn(measures, rows[0, 0])
+    return _Drawn(measures, rows[0, 0], task.variants)
 
 
-def _strata(task: Task, sides: Sides) -> NDArray[np.intp]:
+def _strata(task: PredictionTask, sides: GroupSides) -> NDArray[np.intp]:
     """Rows are drawn within groups, where these do not change with the fold."""
     return sides.place if task.search is None else np.zeros_like(sides.place)
 
 
-def _gain(
-    task: Task, sides: Sides, found: Predicted, bootstrap: int, rng: np.random.Generator
-) -> dict[str, Interval]:
-    """How far the leading model's errors, over all rows, are below those of one guess for all."""
+def _overall(
+    task: PredictionTask,
+    sides: GroupSides,
+    found: Predicted,
+    bootstrap: int,
+    rng: np.random.Generator,
+) -> list[dict[str, Interval]]:
+    """The leading model's errors over all rows: how far below one guess for all, and themselves."""
     wrong = errors(task.aim, found.guesses[0]).mean(axis=1)
-    below = (errors(task.aim, task.aim.guess) - wrong).T
-    n, strata = len(below), _strata(task, sides)
-    means = summed(below, strata, bootstrap, rng) / n
-    return {variant: interval(means[:, v], n) for v, variant in enumerate(VARIANTS)}
+    n, strata = wrong.shape[1], _strata(task, sides)
+    each = np.vstack([errors(task.aim, task.aim.guess) - wrong, wrong])
+    means = (summed(each.T, strata, bootstrap, rng) / n).reshape(1 + bootstrap, 2, -1)
+    return [
+        {variant: interval(means[:, what, v], n) for v, variant in enumerate(task.variants)}
+        for what in (0, 1)
+    ]
 
 
 def _others(
-    task: Task, found: Predicted, masks: dict[str, Mask], bootstrap: int, rng: np.random.Generator
+    task: PredictionTask,
+    found: Predicted,
+    masks: dict[str, Mask],
+    bootstrap: int,
+    rng: np.random.Generator,
 ) -> list[OtherCost]:
-    """What the shared PCA costs more groups in errors of the leading model."""
+    """What the shared PCA costs more groups in errors of the leading model, and all its errors."""
     if not masks:
         return []
-    wrong = errors(task.aim, found.guesses[0]).mean(axis=1)
-    return beside(OtherCost, task.aim, wrong[1] - wrong[0], masks, bootstrap, rng, varied=True)
+    wrong = dict(zip(task.variants, errors(task.aim, found.guesses[0]).mean(axis=1), strict=True))
+    paid = wrong[SHARED] - wrong[ALL]
+    told = beside(OtherCost, task.aim, paid, masks, bootstrap, rng, varied=True)
+    return [
+        line if line.why
+        else replace(line, errors={seen: float(of[mask].mean()) for seen, of in wrong.items()})
+        for line, mask in zip(told, masks.values(), strict=True)
+    ]  # fmt: skip
 
 
 def _by_dimension(
-    task: Task, sides: Sides, folds: int, rng: np.random.Generator, n_jobs: int | None, steps: Steps
+    task: PredictionTask,
+    sides: GroupSides,
+    folds: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    steps: Steps,
 ) -> list[AtDimension]:
     n = task.X.shape[1] if task.encoder is None else _encoded(task.encoder, task.X, task.y).shape[1]
     most = max(n - 1, 1)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.core.interval import LEVEL, Interval
-from leftout.core.losses import Array
-from leftout.downstream.aims import Aim
+from leftout.downstream.outcomes import Aim
+from leftout.linalg.effects import CONFIDENCE, Interval
+from leftout.linalg.losses import Array
 
 # Probabilities nearer to 0 or 1 than this count as this: no single row costs more than 16.
 _SURE = 1e-7
@@ -197,7 +197,7 @@ def interval(values: Array, n_rows: float) -> Interval:
     value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value) or len(drawn) < 2 or n_rows < 2:
         return Interval(value, np.nan, np.nan)
-    far = np.sqrt(n_rows / (n_rows - 1.0)) * stats.t.ppf(0.5 + LEVEL / 2, n_rows - 1.0)
+    far = np.sqrt(n_rows / (n_rows - 1.0)) * stats.t.ppf(0.5 + CONFIDENCE / 2, n_rows - 1.0)
     tail = float(stats.norm.sf(far))
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
     return Interval(value, float(low), float(high))

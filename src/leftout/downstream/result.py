@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from leftout.core.interval import Interval
-from leftout.downstream.aims import VARIANTS, side_called
-from leftout.downstream.others import OtherCost
-from leftout.files import Told, plain
-from leftout.wording import counted, listed, number, unambiguous
+from leftout.downstream.other_groups import OtherCost
+from leftout.downstream.outcomes import ALL, FAIR, MITIGATIONS, SHARED, side_called
+from leftout.files import Serializable
+from leftout.linalg.effects import Interval
+from leftout.text import counted, listed, number, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
-LEAST = 0.01
+LEAST_COST = 0.01
 TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
 
 
 @dataclass(frozen=True)
-class Figure(Told):
-    """Measures of one model, from one kind of features, on one side."""
+class Figure(Serializable):
+    """Measures of one model, from one kind of features, on one side, on held-out rows.
+
+    Attributes
+    ----------
+    measures : dict of Interval
+        By name: error, guess_error, log_loss, auc, false_negative, false_positive, base_rate,
+        mean_prediction; of numbers error, guess_error, r2, mean, mean_prediction.
+    """
 
     model: str
     side: str
@@ -35,14 +42,25 @@ class Figure(Told):
     measures: dict[str, Interval]
 
 
+class Difference(NamedTuple):
+    """A measure from the shared PCA minus that from other features: in a group, in the rest."""
+
+    group: Interval
+    rest: Interval
+    extra: Interval  # the group's minus the rest's
+
+
 @dataclass(frozen=True)
-class Cost(Told):
-    """Differences of one measure, of one model: what PCA costs, and what Fair PCA gives back.
+class Cost(Serializable):
+    """Differences of one measure, of one model: what PCA costs, and what mitigations give back.
 
     A cost is the measure on the shared PCA minus the one on all columns; a return is the one on the
-    shared PCA minus the one on Fair PCA. Of errors both are good to know as they are; AUC and R2
-    fall where errors rise. ``extra`` is the group's minus the rest's.
+    shared PCA minus the one on Fair PCA or MinimaxPCA (``returns``, by name). Of errors both are
+    good to know as they are; AUC and R2 fall where errors rise. ``extra`` is the group's minus the
+    rest's. ``fair_return``, ``rest_return`` and ``extra_return`` are those of Fair PCA.
     """
+
+    also = ("fair_return", "rest_return", "extra_return")
 
     model: str
     side: str
@@ -50,13 +68,23 @@ class Cost(Told):
     cost: Interval
     rest_cost: Interval
     extra_cost: Interval
-    fair_return: Interval
-    rest_return: Interval
-    extra_return: Interval
+    returns: dict[str, Difference]
+
+    @property
+    def fair_return(self) -> Interval:
+        return self.returns[FAIR].group
+
+    @property
+    def rest_return(self) -> Interval:
+        return self.returns[FAIR].rest
+
+    @property
+    def extra_return(self) -> Interval:
+        return self.returns[FAIR].extra
 
 
 @dataclass(frozen=True)
-class AtDimension(Told):
+class AtDimension(Serializable):
     """Errors of the leading model on both sides, with one number of components."""
 
     n_components: int
@@ -66,7 +94,7 @@ class AtDimension(Told):
     fair_rest: float
 
 
-class Shown:
+class ShownErrors:
     """Errors as text: of classes in per cent, of numbers as numbers."""
 
     kind: str
@@ -87,8 +115,8 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Harm(Shown, Told):
-    """What a shared PCA costs a group when somebody predicts from it, and what Fair PCA gives back.
+class Harm(ShownErrors, Serializable):
+    """What a shared PCA costs a group when somebody predicts from it, and what mends give back.
 
     Attributes
     ----------
@@ -115,9 +143,11 @@ class Harm(Shown, Told):
         For each kind of features: how far the leading model's error over all rows is below that of
         one guess for everybody, the most frequent class (of numbers, the median). Each side's
         error of that guess is the measure ``guess_error``.
+    everybody : dict
+        For each kind of features: the leading model's error over all rows.
     by_dimension : list of AtDimension
     others : list of OtherCost
-        What the shared PCA costs more groups, where some were named.
+        Errors of more groups, and what the shared PCA costs them, where some were named.
     leaks : list of str
         Columns that models did not see, since they alone tell the target. An audit knows them
         (finding T002); :func:`leftout.harm` alone uses all that it is given.
@@ -125,7 +155,10 @@ class Harm(Shown, Told):
         What takes the place of the shared PCA, where a representation was given.
     """
 
-    also = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
+    also = (
+        "extra_cost", "fair_return", "rest_return", "costs_more", "gives_back", "told",
+        "told_short", "told_brief", "told_measured", "told_base",
+    )  # fmt: skip
 
     target: str
     kind: str
@@ -144,6 +177,7 @@ class Harm(Shown, Told):
     figures: list[Figure]
     costs: list[Cost]
     gain: dict[str, Interval]
+    everybody: dict[str, Interval]
     by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
@@ -168,6 +202,16 @@ class Harm(Shown, Told):
         asked = (model or self.models[0], side, variant)
         each = next(f for f in self.figures if (f.model, f.side, f.variant) == asked)
         return each.measures[measure]
+
+    @property
+    def variants(self) -> list[str]:
+        """The kinds of features that were seen, all columns first."""
+        return list(dict.fromkeys(each.variant for each in self.figures))
+
+    @property
+    def mitigations(self) -> list[str]:
+        """Those that are to give something back."""
+        return [variant for variant in self.variants if variant in MITIGATIONS]
 
     @property
     def extra_cost(self) -> Interval:
@@ -201,7 +245,7 @@ class Harm(Shown, Told):
         the model does clearly better from components than one guess for everybody. Not on each
         side: a group whose predictions become no better than a guess is harmed most.
         """
-        return self._enough(self.extra_cost) and not self._doubt(VARIANTS[1])
+        return self._enough(self.extra_cost) and not self._doubt(SHARED)
 
     @property
     def gives_back(self) -> bool:
@@ -210,33 +254,37 @@ class Harm(Shown, Told):
         As in :attr:`costs_more`, in errors and in AUC (R2), from a model that is better than one
         guess for everybody.
         """
-        enough = self._enough(self.fair_return) and self.rest_return.clear >= 0
-        return enough and not self._doubt(VARIANTS[2])
+        return self._gives_back(FAIR)
+
+    def _gives_back(self, variant: str) -> bool:
+        back = self.cost().returns[variant]
+        return self._enough(back.group) and back.rest.clear >= 0 and not self._doubt(variant)
 
     def _enough(self, each: Interval) -> bool:
-        return each.clear > 0 and each.value >= LEAST * self.scale
+        return each.clear > 0 and each.value >= LEAST_COST * self.scale
 
     def _doubt(self, variant: str) -> str:
         """Why a difference in errors is no claim yet; nothing if it is one."""
         what = "spread" if self.kind == "number" else "rates"
         if self.gain[variant].clear <= 0:
-            seen = "components" if variant == VARIANTS[1] else variant
+            seen = "components" if variant == SHARED else variant
             return (
                 f"From {seen} the model does no better than {self._guess}, so that its errors "
                 f"follow the target's {what}"
             )
         each = self.within
-        if variant == VARIANTS[1]:
+        if variant == SHARED:
             shown = _falls(each.extra_cost)
             told = (
                 f"it costs {self._group} {_down(each.cost.value)} and {self._rest} "
                 f"{_down(each.rest_cost.value)}, a difference of {_fallen(each.extra_cost)}"
             )
         else:
-            shown = _falls(each.fair_return) and each.rest_return.clear <= 0
+            back = each.returns[variant]
+            shown = _falls(back.group) and back.rest.clear <= 0
             told = (
-                f"it returns {self._group} {_fallen(each.fair_return)} and {self._rest} "
-                f"{_fallen(each.rest_return)}"
+                f"it returns {self._group} {_fallen(back.group)} and {self._rest} "
+                f"{_fallen(back.rest)}"
             )
         if shown:
             return ""
@@ -257,45 +305,40 @@ class Harm(Shown, Told):
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {
-            **super().to_dict(),
-            "told": plain([self.told_cost, self.told_return]),
-            "told_short": self.told_short,
-            "told_brief": self.told_brief,
-            "told_measured": self.told_measured,
-            "told_base": self.told_base,
-        }
-
     @property
     def told_short(self) -> str:
-        """The errors of both sides from all three kinds of features, in one sentence."""
-        first, second, third = (" and ".join(self._both(variant)) for variant in VARIANTS)
+        """The errors of both sides from all kinds of features, in one sentence."""
+        seen = {
+            ALL: ALL,
+            SHARED: f"{counted(self.n_components, 'component')} of the shared {self.shared}",
+        }
+        *each, last = (
+            f"{' and '.join(self._both(variant))} from {seen.get(variant, f'as many of {variant}')}"
+            for variant in self.variants
+        )
         what = "the average error" if self.kind == "number" else "the share of wrong predictions"
         return (
             f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
-            f"{first} from all columns, {second} from {counted(self.n_components, 'component')} of "
-            f"the shared {self.shared}, and {third} from as many of Fair PCA."
+            f"{', '.join(each)}, and {last}."
         )
 
     @property
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
         unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
-        (a, b), (c, d), (e, f) = (
-            [text.removesuffix(unit) for text in self._both(variant)] for variant in VARIANTS
-        )
-        return (
-            f"{counted(self.n_components, 'component')} {err} {c}{unit} (rest {d}), all columns "
-            f"{a} ({b}), Fair PCA {e} ({f})."
-        )
+        both = {
+            variant: [text.removesuffix(unit) for text in self._both(variant)]
+            for variant in self.variants
+        }
+        a, b = both.pop(SHARED)
+        others = ", ".join(f"{variant} {c} ({d})" for variant, (c, d) in both.items())
+        return f"{counted(self.n_components, 'component')} {err} {a}{unit} (rest {b}), {others}."
 
     @property
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
-        (a, b), (c, d) = (self._both(variant) for variant in VARIANTS[:2])
-        e, f = self._both(VARIANTS[0], "guess_error")
+        (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
+        e, f = self._both(ALL, "guess_error")
         return (
             f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
@@ -333,7 +376,7 @@ class Harm(Shown, Told):
         if self.costs_more:
             return f"The components cost {self._group} more than {self._rest}, in {self._name} too."
         if self._enough(self.extra_cost):
-            return f"{self._doubt(VARIANTS[1])}: that shows no harm."
+            return f"{self._doubt(SHARED)}: that shows no harm."
         if self.extra_cost.clear < 0:
             return f"They cost {self._rest} more than {self._group}."
         if self.extra_cost.clear > 0:
@@ -341,29 +384,37 @@ class Harm(Shown, Told):
         return "The interval holds zero: that they cost one side more is not shown."
 
     @property
+    def told(self) -> list[str]:
+        """What the shared PCA costs, then what each mitigation gives back."""
+        return [self.told_cost, *map(self._told_return, self.mitigations)]
+
+    @property
     def told_return(self) -> str:
         """What Fair PCA gives back, and whom it costs something."""
-        cost, (a, b) = self.cost(), self._both(VARIANTS[2])
+        return self._told_return(FAIR)
+
+    def _told_return(self, variant: str) -> str:
+        back, (a, b) = self.cost().returns[variant], self._both(variant)
         text = (
-            f"Fair PCA with as many components has {a} and {b}: it "
-            f"{self._moved(cost.fair_return, f'the error of {self._group}')} and "
-            f"{self._moved(cost.rest_return, f'that of {self._rest}')}."
+            f"{variant} with as many components has {a} and {b}: it "
+            f"{self._moved(back.group, f'the error of {self._group}')} and "
+            f"{self._moved(back.rest, f'that of {self._rest}')}."
         )
-        if self.gives_back:
+        if self._gives_back(variant):
             return (
                 f"{text} It gives {self._group} something back, in {self._name} too, at no clear "
                 f"expense of {self._rest}."
             )
-        if self.fair_return.clear < 0:
+        if back.group.clear < 0:
             return text + f" With it {self._group} is worse off."
-        if self.fair_return.clear > 0:
-            if self.rest_return.clear < 0:
+        if back.group.clear > 0:
+            if back.rest.clear < 0:
                 return f"{text} That is at the expense of {self._rest}."
-            if self._enough(self.fair_return):
-                return f"{text} {self._doubt(VARIANTS[2])}: that shows no return."
+            if self._enough(back.group):
+                return f"{text} {self._doubt(variant)}: that shows no return."
             return f"{text} {TOO_LITTLE}"
         shown = f" That it gives {self._group} something back is not shown"
-        pays = f", and is at the expense of {self._rest}" if self.rest_return.clear < 0 else ""
+        pays = f", and is at the expense of {self._rest}" if back.rest.clear < 0 else ""
         return f"{text}{shown}{pays}."
 
     def _moved(self, each: Interval, what: str) -> str:
@@ -379,7 +430,7 @@ class Harm(Shown, Told):
         )
         if self.new_rows:
             text += "Groups, too, are those of rows that the search had not seen. "
-        text += f"{self.told_cost} {self.told_return}{self._others()} {self.told_base}"
+        text += f"{' '.join(self.told)}{self._others()} {self.told_base}"
         if self.missing:
             is_or_are = "is" if self.missing == 1 else "are"
             text += f" {counted(self.missing, 'row')} without a target {is_or_are} left out."
@@ -397,7 +448,7 @@ class Harm(Shown, Told):
     def told_base(self) -> str:
         """The rate or mean of the target on both sides, which alone is no harm."""
         name = "mean" if self.kind == "number" else "base_rate"
-        a, b = (self.at(side, VARIANTS[0], name).value for side in (self.group, self.rest))
+        a, b = (self.at(side, ALL, name).value for side in (self.group, self.rest))
         return (
             f"The target itself is at {self.figure(a)} in {self._group} and {self.figure(b)} in "
             f"{self._rest}: a different rate or mean alone is not harm."
@@ -433,7 +484,7 @@ class Harm(Shown, Told):
 
 def _falls(each: Interval) -> bool:
     """Whether AUC or R2 gets clearly worse, and enough to matter."""
-    return each.clear < 0 and each.value <= -LEAST
+    return each.clear < 0 and each.value <= -LEAST_COST
 
 
 def _fallen(each: Interval) -> str:

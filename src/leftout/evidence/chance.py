@@ -24,20 +24,21 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from sklearn.base import clone
 
-from leftout.checks import Refusal, check_choice, check_whole, generator
-from leftout.core.distinct import distinct_rows
-from leftout.core.losses import Array
-from leftout.core.problem import Problem
-from leftout.core.ranks import overall_p_value, p_value
+from leftout.checks import check_choice, check_whole, generator
+from leftout.errors import InputError
+from leftout.evidence.duplicate_rows import Repeats, find_repeats
 from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.repeats import Repeats, find_repeats
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations, law_of
-from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.fitted import prepare
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.pose import Posed, pose
-from leftout.search.sizes import check_sizes, default_smallest, group_sizes
-from leftout.solvers import Means, SearchResult, Solver, takes_sizes
+from leftout.groups.fitted import prepare
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SearchProblem, build_problem
+from leftout.groups.sizes import check_sizes, default_smallest, group_sizes
+from leftout.linalg.distinct import distinct_rows
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import overall_p_value, p_value
+from leftout.linalg.problem import Problem
+from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.solvers import SearchResult, Solver, SolverContext, takes_sizes
 
 KINDS = tuple(SURROGATES)
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
@@ -50,7 +51,7 @@ def profile(
     X: Any,
     *,
     sizes: int | Sequence[int] = 15,
-    chance: int = 99,
+    n_surrogates: int = 99,
     kinds: str | Sequence[str] = KINDS,
     progress: Report | bool | None = None,
 ) -> Profile:
@@ -64,7 +65,7 @@ def profile(
     X : table of shape (m, n)
     sizes : int or list of int, default=15
         How many sizes, log-spaced from the smallest allowed to half of the rows; or the sizes.
-    chance : int, default=99
+    n_surrogates : int, default=99
         Surrogate tables of each kind.
     kinds : {"copula", "gaussian"} or a list of them
         The first is the one that the evidence size rests on.
@@ -79,15 +80,17 @@ def profile(
     --------
     >>> from leftout import MaxDisparityPartition, chance, datasets
     >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> found = chance.profile(MaxDisparityPartition(2, random_state=0), X, sizes=4, chance=9)
+    >>> found = chance.profile(MaxDisparityPartition(2, random_state=0), X, sizes=4, n_surrogates=9)
     >>> found.sizes.tolist(), found.chance["copula"].p_value
     ([40, 62, 97, 150], 0.1)
     """
-    check_whole("chance", chance)
+    check_whole("n_surrogates", n_surrogates)
     kinds = check_kinds(kinds)
-    task = Task.of(estimator, X)
+    task = NullTask.of(estimator, X)
     grid = task.grid(sizes)
-    return task.profile(grid, chance, kinds, Steps(profile_steps(chance, kinds), progress))
+    return task.profile(
+        grid, n_surrogates, kinds, Steps(profile_steps(n_surrogates, kinds), progress)
+    )
 
 
 def check_kinds(kinds: str | Sequence[str]) -> list[str]:
@@ -104,18 +107,18 @@ def profile_steps(chance: int, kinds: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class NullTask:
     """A table and how to search it, at any size, on it or on a surrogate."""
 
     X: Array
     estimator: MaxDisparityPartition
     solver: Solver
-    posed: Posed  # the table's problem, settled once
+    posed: SearchProblem  # the table's problem, settled once
     rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
     repeats: Repeats | None = None  # None: nobody has looked
 
     @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> Task:
+    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> NullTask:
         """``sized``: for groups of a given size, of which a default minimum says nothing."""
         solver, matrix = prepare(estimator, X)
         _check_takes_sizes(solver)
@@ -155,13 +158,13 @@ class Task:
     def smallest(self) -> int:
         return self.posed.problem.min_size
 
-    def pose(self, X: Array) -> Posed:
+    def pose(self, X: Array) -> SearchProblem:
         """Another table's problem, with as many components."""
         e = self.estimator
         d, smallest = self.n_components, self.smallest
-        return pose(X, d, e.loss, e.centering, smallest, None, e.representation)
+        return build_problem(X, d, e.loss, e.centering, smallest, None, e.representation)
 
-    def at_size(self, size: int) -> Posed:
+    def at_size(self, size: int) -> SearchProblem:
         """The table's problem for a group of a given size."""
         smallest = min(self.smallest, size, len(self.X) - size)
         return self.posed.resized(smallest, size)
@@ -213,7 +216,7 @@ class Task:
         tasks = ((law, sizes, rng) for rng in rngs)
         what = f"{kind} comparison tables"
         n_jobs = self.estimator.n_jobs
-        for curve, residual, R in in_turn(self._surrogate, tasks, n_jobs, steps, what):
+        for curve, residual, R in imap_ordered(self._surrogate, tasks, n_jobs, steps, what):
             curves.append(curve)
             residuals.append(residual)
             mean += R / len(rngs)
@@ -247,45 +250,33 @@ class Task:
         """
         if found.main is None:
             return None
-        curves = found.main.curves
-        return size_with_evidence(self.solver, problem, found.sizes, found.disparities, curves, rng)
+        sizes, curves, solver = found.sizes, found.main.curves, self.solver
+        mean = curves.mean(axis=0)
+        if len(sizes) == 1:
+            return int(sizes[0])
+        again = disparities_at(solver, problem, sizes, rng)
+        beyond = sizes * (np.maximum(found.disparities, again) - mean)
+        peak = int(np.argmax(beyond))
+        enough = beyond[peak] - float(sizes[peak] * curves[:, peak].std())
+        if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
+            return int(sizes[peak])
+        first = int(np.argmax(beyond >= enough))
+        below, above = sizes[[max(first - 1, 0), first]]
+        finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
+        at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
+        refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
+        near = finer[refined >= enough]
+        return int(near[0]) if len(near) else int(sizes[first])
 
 
-def size_with_evidence(
-    solver: Solver,
-    problem: Problem,
-    sizes: NDArray[np.intp],
-    disparities: Array,
-    curves: Array,
-    rng: np.random.Generator,
-) -> int:
-    """The smallest size with about as much evidence as any, from curves of comparison tables."""
-    mean = curves.mean(axis=0)
-    if len(sizes) == 1:
-        return int(sizes[0])
-    again = disparities_at(solver, problem, sizes, rng)
-    beyond = sizes * (np.maximum(disparities, again) - mean)
-    peak = int(np.argmax(beyond))
-    enough = beyond[peak] - float(sizes[peak] * curves[:, peak].std())
-    if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
-        return int(sizes[peak])
-    first = int(np.argmax(beyond >= enough))
-    below, above = sizes[[max(first - 1, 0), first]]
-    finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
-    at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
-    refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
-    near = finer[refined >= enough]
-    return int(near[0]) if len(near) else int(sizes[first])
-
-
-def residual_share(posed: Posed) -> float:
+def residual_share(posed: SearchProblem) -> float:
     """Share of a table's variance that its shared components leave."""
     return 1.0 - float(posed.explained[: posed.problem.d].sum())
 
 
 def _check_takes_sizes(solver: Solver) -> None:
     if not takes_sizes(solver):
-        raise Refusal(
+        raise InputError(
             f"Comparison tables are searched size by size, but {solver!r} chooses the size itself. "
             "Use solver='alternating' or Sorting(split='matched'). (The agreement of its runs "
             "alone: leftout.stability.agreement.)"
@@ -296,7 +287,7 @@ def disparities_at(
     solver: Solver, problem: Problem, sizes: NDArray[np.intp], rng: np.random.Generator
 ) -> Array:
     """Best disparity that the solver finds at each size."""
-    means = Means(rng=rng)
+    means = SolverContext(rng=rng)
     values = [
         problem.losses(result.labels, result.own)[0]
         for result in search_sizes(solver, problem, [int(k) for k in sizes], means)
@@ -305,7 +296,7 @@ def disparities_at(
 
 
 def search_sizes(
-    solver: Solver, problem: Problem, sizes: list[int], means: Means
+    solver: Solver, problem: Problem, sizes: list[int], means: SolverContext
 ) -> Iterator[SearchResult]:
     """The solver's group of each size."""
     if hasattr(solver, "profile"):

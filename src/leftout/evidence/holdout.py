@@ -21,26 +21,29 @@ also searched for a core of half the size, and the larger overlap counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.checks import Refusal, check_count
-from leftout.core.distinct import IntArray
-from leftout.core.interval import LEVEL as CONFIDENCE
-from leftout.core.interval import Interval
-from leftout.core.losses import Array
-from leftout.evidence.chance import Task
-from leftout.evidence.learned import Learned, learn, searching
-from leftout.evidence.repeats import split
-from leftout.files import Told
-from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.partition import MaxDisparityPartition
-from leftout.search.sizes import group_sizes
-from leftout.wording import counted, number
+from leftout.checks import check_count
+from leftout.errors import InputError
+from leftout.evidence.chance import NullTask
+from leftout.evidence.duplicate_rows import split
+from leftout.evidence.refit import fit_group_rule, in_proportion, jaccard, with_effort
+from leftout.files import Serializable
+from leftout.groups.group_rule import GroupRule
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.sizes import group_sizes
+from leftout.linalg.distinct import IntArray
+from leftout.linalg.effects import CONFIDENCE as CONFIDENCE
+from leftout.linalg.effects import Interval
+from leftout.linalg.losses import Array
+from leftout.linalg.problem import Labels
+from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.text import counted, number
 
 # Halves that agree on this much of the rows that either leaves out found the same group.
 SAME_GROUP = 0.5
@@ -50,7 +53,7 @@ _TOGETHER = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldOut(Told):
+class HeldOut(Serializable):
     """What halves of the rows, searched apart, say of each other.
 
     Attributes
@@ -153,34 +156,51 @@ def held_out(
     (True, True)
     """
     check_count("splits", splits)
-    task = Task.of(estimator, X, sized=True)
-    _, size = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
-    assert size is not None
-    return judge(task, size, splits, Steps(splits, progress))
+    task = NullTask.of(estimator, X, sized=True)
+    _, sizes = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
+    assert sizes is not None
+    return cross_fit(task, sizes, splits, Steps(splits, progress))[0]
 
 
-def judge(task: Task, group_size: int, splits: int, steps: Steps) -> HeldOut:
-    """:func:`held_out` on a task that is set up already."""
+def cross_fit(
+    task: NullTask,
+    sizes: Sequence[int],
+    splits: int,
+    steps: Steps,
+    reference: NDArray[np.integer] | None = None,
+) -> list[HeldOut]:
+    """:func:`held_out` of each of several groups, on a task that is set up already.
+
+    ``reference``: the groups of the task's rows, that those of the halves are called after.
+    """
     half = len(task.X) // 2
-    size = min(max(1, round(group_size * half / len(task.X))), half - 1)
-    smallest = min(task.smallest, max(1, size // 2), half - size)
-    task = replace(searching(task), posed=task.posed.resized(smallest, None))
-    tasks = [(task, group_size, rng) for rng in task.rngs[1].spawn(splits)]
+    part = in_proportion(sizes, half, len(task.X))
+    task = with_effort(task, min(max(1, min(part) // 2), half - sum(part)))
+    tasks = [(task, list(sizes), reference, rng) for rng in task.rngs[1].spawn(splits)]
     with one_thread():
-        found = list(in_turn(_one_split, tasks, task.estimator.n_jobs, steps, "halves"))
+        found = list(imap_ordered(_one_split, tasks, task.estimator.n_jobs, steps, "halves"))
     # rare values may all be in one half, and their dimensions with them
     judged = [each for each in found if each is not None]
     if not judged:
-        raise Refusal(
+        raise InputError(
             f"Half of the rows, {half}, have too few dimensions for {task.n_components} "
             "components. Use fewer components, or more rows."
         )
-    return summed_up(task, size, judged)
+    return [
+        _summed_up(task, size, [each[group] for each in judged]) for group, size in enumerate(part)
+    ]
 
 
-def summed_up(task: Task, size: int, judged: Sequence[Split]) -> HeldOut:
+class Split(NamedTuple):
+    """What the halves of one split say of a group."""
+
+    gaps: list[float]
+    influence: Array  # (m,): what each row adds to their mean
+    overlaps: tuple[float, float]
+
+
+def _summed_up(task: NullTask, size: int, judged: Sequence[Split]) -> HeldOut:
     """What all splits say together."""
-    gaps = np.array([each.gaps for each in judged])
     rows = _witnesses(task)
     influence = np.mean([each.influence for each in judged], axis=0)
     by_row = np.bincount(rows, weights=influence) if rows is not None else influence
@@ -188,7 +208,7 @@ def summed_up(task: Task, size: int, judged: Sequence[Split]) -> HeldOut:
     total = _TOGETHER * float(squares.sum())
     return HeldOut(
         group_size=size,
-        gaps=gaps,
+        gaps=np.array([each.gaps for each in judged]),
         overlaps=np.array([each.overlaps for each in judged]),
         error=float(np.sqrt(total)),
         # Satterthwaite's, for a sum of squares of unequal size
@@ -196,59 +216,57 @@ def summed_up(task: Task, size: int, judged: Sequence[Split]) -> HeldOut:
     )
 
 
-class Split(NamedTuple):
-    """What the halves of one split say."""
-
-    gaps: tuple[float, float]
-    influence: Array  # (m,): what each row adds to their mean
-    overlaps: tuple[float, float]
-
-
-def _one_split(task: Task, group_size: int, rng: np.random.Generator) -> Split | None:
+def _one_split(
+    task: NullTask,
+    sizes: list[int],
+    reference: NDArray[np.integer] | None,
+    rng: np.random.Generator,
+) -> list[Split] | None:
     """Both halves, searched apart, each judged on the other; None if one has too few dimensions."""
     X, m = task.X, len(task.X)
     halves = halves_of(task, rng)
-    core = min(group_size, max(group_size // 2, 2 * (task.n_components + 1)))
-    gaps: list[float] = []
-    named: dict[int, list[NDArray[np.bool_]]] = {group_size: [], core: []}
-    influence = np.zeros(m)
+    sought = [sizes]
+    core = max(sizes[0] // 2, 2 * (task.n_components + 1))
+    if len(sizes) == 1 and core < sizes[0]:
+        sought.append([core])
+    named: list[list[Labels]] = [[] for _ in sought]
+    found = [Split([], np.zeros(m), (0.0, 0.0)) for _ in sizes]
     for searched, judged in (halves, halves[::-1]):
-        for size, masks in named.items():
-            # Rows that occur very often may make halves unequal: the group keeps its share.
-            part = min(max(1, round(size * len(searched) / m)), len(searched) - 1)
+        known = None if reference is None else reference[searched]
+        for each, labels in zip(sought, named, strict=True):
+            # Rows that occur very often may make halves unequal: groups keep their shares.
+            part = in_proportion(each, len(searched), m)
             try:
-                learned = learn(task, X[searched], part, rng)
-            except Refusal:
+                rule = fit_group_rule(task, X[searched], part, rng, known)
+            except InputError:
                 return None
-            losses = learned.row_losses(X)
-            masks.append(learned.highest(losses, size))
-            if size == group_size:
-                gap, each = gap_of(learned, losses[:, judged])
-                gaps.append(gap)
-                influence[judged] += each / 2.0
-    overlaps = [float(np.sum(a & b) / np.sum(a | b)) for a, b in named.values()]
-    return Split((gaps[0], gaps[1]), influence, (overlaps[0], overlaps[-1]))
+            losses = rule.row_losses(X)
+            labels.append(rule.highest(losses, each))
+            if each is sizes:
+                for group, one in enumerate(found, start=1):
+                    gap, added = gap_of(rule, losses[:, judged], group)
+                    one.gaps.append(gap)
+                    one.influence[judged] += added / 2.0
+    told = []
+    for group, split_of in enumerate(found, start=1):
+        overlaps = [jaccard(one == group, other == group) for one, other in named]
+        told.append(split_of._replace(overlaps=(overlaps[0], overlaps[-1])))
+    return told
 
 
-def gap_of(learned: Learned, losses: Array) -> tuple[float, Array]:
-    """The gap on some rows, and what each row adds to it beyond the mean of its side."""
-    group = learned.left_out(losses)
-    return gap_between((losses[1], group), (losses[0], ~group))
+def gap_of(rule: GroupRule, losses: Array, group: int = 1) -> tuple[float, Array]:
+    """The gap of a group on some rows, and what each row adds to it beyond the mean of its side.
 
-
-def gap_between(
-    group: tuple[Array, NDArray[np.bool_]], rest: tuple[Array, NDArray[np.bool_]]
-) -> tuple[float, Array]:
-    """The mean of what rows lose on one side less that on the other, and what each adds to it.
-
-    Of either side, what all rows would lose there, and which rows are on it.
+    ``losses`` are what the rows would lose on each side.
     """
-    influence = np.zeros(len(group[1]))
-    if not group[1].any() or not rest[1].any():  # nobody of the group, or nobody else: no gap
+    side = rule.predict(losses)
+    influence = np.zeros(len(side))
+    if not (side == group).any() or not (side == 0).any():  # nobody on a side: no gap
         return 0.0, influence
     means = []
-    for (losses, rows), sign in ((group, 1.0), (rest, -1.0)):
-        values, n = losses[rows], int(rows.sum())
+    for label, sign in ((group, 1.0), (0, -1.0)):
+        rows = side == label
+        values, n = losses[label, rows], int(rows.sum())
         means.append(float(values.mean()))
         # one degree of freedom goes into the mean
         spread = np.sqrt(n / (n - 1)) if n > 1 else 1.0
@@ -256,7 +274,7 @@ def gap_between(
     return means[0] - means[1], influence
 
 
-def halves_of(task: Task, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def halves_of(task: NullTask, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Two halves of the rows; those of a table whose rows are copies keep equal rows together."""
     m, rows = len(task.X), None if task.repeats is None else task.repeats.copies
     if rows is not None:
@@ -265,7 +283,7 @@ def halves_of(task: Task, rng: np.random.Generator) -> tuple[IntArray, IntArray]
     return order[: m // 2], order[m // 2 :]
 
 
-def _witnesses(task: Task) -> IntArray | None:
+def _witnesses(task: NullTask) -> IntArray | None:
     """Which distinct row each row is, where rows are copies of each other: these say it once."""
     copies = None if task.repeats is None else task.repeats.copies
     return None if copies is None else copies.place

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.bounds import certified_bound
-from leftout.core.losses import Array
-from leftout.core.problem import Problem
-from leftout.files import Told
+from leftout.files import Serializable
+from leftout.linalg.bounds import certified_bound
+from leftout.linalg.losses import Array
+from leftout.linalg.problem import Problem
 
 # Sizes have nearly as much evidence as the best when they lack less than this share of it.
 _NEARLY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chance(Told):
+class Chance(Serializable):
     """What the same search finds on chance tables of one kind.
 
     Attributes
@@ -46,6 +46,9 @@ class Chance(Told):
     by_feature : array of shape (n,) or None
         The mean disparity at the size that counts, split over features.
     """
+
+    also = ("surrogates",)
+    hidden = ("kind", "sizes", "curves", "p_values", "by_feature")  # size by size
 
     kind: str
     sizes: NDArray[np.intp]
@@ -80,11 +83,6 @@ class Chance(Told):
     def mean_at(self, size: int) -> float:
         """The mean at a size; between sizes that were looked for, in proportion."""
         return float(np.interp(size, self.sizes, self.mean))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, without what is given size by size."""
-        names = ("surrogates", "p_value", "miss", "residual", "ranks_miss")
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Does the group come back when the search is run again?"""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,18 +10,19 @@ from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
-from leftout.asking import asking
-from leftout.checks import Refusal, check_whole, generator
-from leftout.core.losses import Array
-from leftout.core.problem import Problem
-from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.fitted import prepare
-from leftout.search.partition import MaxDisparityPartition
-from leftout.solvers import Means, SearchResult, Solver
-from leftout.wording import counted
+from leftout.checks import check_whole, generator
+from leftout.errors import InputError
+from leftout.groups.fitted import prepare
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.losses import Array
+from leftout.linalg.problem import Problem
+from leftout.parameter_label import parameter_label
+from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.solvers import SearchResult, Solver, SolverContext
+from leftout.text import counted
 
 # Searches whose groups share this much of their rows (Jaccard) found the same group.
-SAME = 0.5
+SAME_GROUP = 0.5
 # Fewer runs cannot tell.
 FEWEST_RUNS = 5
 # Distinct groups count as nearly equal when their disparity is this close to the best.
@@ -70,6 +73,16 @@ class Stability:
     epochs: list[Array] | None = None
     epoch_labels: list[NDArray[np.int8]] | None = None
 
+    @classmethod
+    def of(cls, labels: NDArray[np.int8], disparities: Array, *, either: bool = True) -> Stability:
+        """From what each run found; ``either`` as in :func:`pairwise_jaccard`."""
+        return cls(
+            labels=labels,
+            disparities=disparities,
+            jaccard=pairwise_jaccard(labels, either=either),
+            groups=distinct(labels, disparities),
+        )
+
     @property
     def _pairs(self) -> Array:
         return self.jaccard[np.triu_indices(len(self.jaccard), 1)]
@@ -117,13 +130,13 @@ class Stability:
     @property
     def agrees(self) -> bool | None:
         """Whether the runs found one group; None if they are too few to tell."""
-        return self.mean >= SAME if len(self.labels) >= FEWEST_RUNS else None
+        return self.mean >= SAME_GROUP if len(self.labels) >= FEWEST_RUNS else None
 
     @property
     def told(self) -> str:
         return (
             f"{len(self.labels)} runs agree with Jaccard {self.mean:.2f} on average "
-            f"({self.low:.2f} to {self.high:.2f}); from {SAME} on they count as one group."
+            f"({self.low:.2f} to {self.high:.2f}); from {SAME_GROUP} on they count as one group."
         )
 
     @property
@@ -161,7 +174,7 @@ def agreement(
     estimator: MaxDisparityPartition,
     X: Any,
     *,
-    runs: int = 30,
+    n_restarts: int = 30,
     progress: Report | bool | None = None,
 ) -> Stability:
     """Run a search with different seeds and compare the groups.
@@ -171,7 +184,7 @@ def agreement(
     estimator : MaxDisparityPartition
         Its ``random_state`` gives the seeds, and ``n_jobs`` says how many runs go at a time.
     X : table of shape (m, n)
-    runs : int, default=30
+    n_restarts : int, default=30
     progress : callable, bool or None
 
     Returns
@@ -182,17 +195,20 @@ def agreement(
     --------
     >>> from leftout import MaxDisparityPartition, datasets
     >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> agreement(MaxDisparityPartition(2, group_size=60, random_state=0), X, runs=4).mean
+    >>> agreement(MaxDisparityPartition(2, group_size=60, random_state=0), X, n_restarts=4).mean
     1.0
     """
-    check_whole("runs", runs)
-    if runs < 2:
-        raise Refusal(f"{asking('runs', runs)} leaves nothing to compare; give at least 2.")
+    check_whole("n_restarts", n_restarts)
+    if n_restarts < 2:
+        raise InputError(
+            f"{parameter_label('n_restarts', n_restarts)} leaves nothing to compare; give at "
+            "least 2."
+        )
     solver, matrix = prepare(estimator, X)
-    rngs = generator(estimator.random_state).spawn(runs)
+    rngs = generator(estimator.random_state).spawn(n_restarts)
     with one_thread():
         problem = estimator._pose(matrix).problem
-    return compare(solver, problem, rngs, estimator.n_jobs, Steps(runs, progress))
+    return compare(solver, problem, rngs, estimator.n_jobs, Steps(n_restarts, progress))
 
 
 def compare(
@@ -205,15 +221,10 @@ def compare(
     """:func:`agreement` on a posed problem, with the runs' randomness given."""
     tasks = ((solver, problem, rng) for rng in rngs)
     with one_thread():
-        found, losses = zip(*in_turn(_run, tasks, n_jobs, steps, "runs"), strict=True)
-    labels = np.array([run.labels for run in found])
-    disparities = np.array([group - rest for rest, group in losses])
-    J = pairwise_jaccard(labels)
-    result = Stability(
-        labels=labels,
-        disparities=disparities,
-        jaccard=J,
-        groups=distinct(labels, disparities),
+        found, losses = zip(*imap_ordered(_run, tasks, n_jobs, steps, "runs"), strict=True)
+    result = Stability.of(
+        np.array([run.labels for run in found]),
+        np.array([group - rest for rest, group in losses]),
     )
     if found[0].sweeps is None:
         return result
@@ -226,7 +237,7 @@ def compare(
 
 def _run(solver: Solver, problem: Problem, rng: np.random.Generator) -> tuple[SearchResult, Array]:
     """A search, and the losses of rest and group that it ends with."""
-    found = solver.maximise(problem, Means(rng=rng, n_jobs=1))
+    found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))
     return found, problem.losses_of(problem.split(found.labels), found.own)[0]
 
 
@@ -260,7 +271,7 @@ def distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup
     distance = np.clip(1.0 - pairwise_jaccard(labels, either=False), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
     tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
-    cluster = hierarchy.fcluster(tree, 1.0 - SAME, criterion="distance")
+    cluster = hierarchy.fcluster(tree, 1.0 - SAME_GROUP, criterion="distance")
     groups = []
     for name in np.unique(cluster):
         runs = np.flatnonzero(cluster == name)

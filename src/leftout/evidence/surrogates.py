@@ -16,21 +16,23 @@ Some tables have correlations that no gaussian ``R`` gives, since all ``R_ij`` t
 correlation matrix, and a single draw has accidents of its own. So a draw has three steps:
 
 - the levels of a category, which exclude each other, are drawn in one piece
-  (:mod:`leftout.evidence.units`);
+  (:mod:`leftout.evidence.dummy_blocks`);
 - where the gaussian misses, columns are redrawn in turn, each ordered like a linear function of the
-  others plus noise (:mod:`leftout.evidence.redrawing`), with coefficients that are learned once;
-- what is still missed, rows that exchange values make up for (:mod:`leftout.evidence.swaps`).
+  others plus noise (:mod:`leftout.evidence.correlation_matching`), with coefficients that are
+  learned once;
+- what is still missed, rows that exchange values make up for
+  (:mod:`leftout.evidence.swap_refinement`).
 
 What is left is a few hundredths of a correlation's standard error on average (0.2 on a census table
 of 99 columns, some of which one person alone has). (Misses of 0.2 standard errors,
 and rows in two levels or none, made the table stand out by a quarter of the standard deviation of
 comparison tables.) Tables with as many columns as rows end after the first step.
 
-Where rows of the table repeat (:mod:`leftout.evidence.repeats`), rows drawn one by one would be too
-many witnesses. So tables are drawn like its distinct rows, and how often a row occurs is one more
-column of these: ``Repeated``. (What PCA sees is the table with its repetitions, but to keep its
-correlations would take for granted what a few frequent rows have made of them by accident: tables
-of 400 rows drawn from 150 raised false alarms in 7 % of 600 cases.)
+Where rows of the table repeat (:mod:`leftout.evidence.duplicate_rows`), rows drawn one by one would
+be too many witnesses. So tables are drawn like its distinct rows, and how often a row occurs is one
+more column of these: ``Repeated``. (What PCA sees is the table with its repetitions, but to keep
+its correlations would take for granted what a few frequent rows have made of them by accident:
+tables of 400 rows drawn from 150 raised false alarms in 7 % of 600 cases.)
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg, special
 
-from leftout.core.distinct import Distinct, IntArray
-from leftout.core.losses import Array
-from leftout.evidence.redrawing import Redrawing, placed
-from leftout.evidence.swaps import Together, exchange
-from leftout.evidence.units import Unit, units_of
+from leftout.evidence.correlation_matching import Redrawing, placed
+from leftout.evidence.dummy_blocks import DummyBlock, find_dummy_blocks
+from leftout.evidence.swap_refinement import SwapState, exchange
+from leftout.linalg.distinct import Distinct, IntArray
+from leftout.linalg.losses import Array
 
 # Hermite polynomials; what is beyond them is put into the next two, so that the series is right at
 # correlations -1 and 1.
@@ -119,7 +121,7 @@ class Gaussian:
 class Copula:
     """Tables with the same values in every column and the same correlations."""
 
-    units: list[Unit]
+    units: list[DummyBlock]
     values: Array  # (n, m): each column's values, in its unit's order
     scaled: Array  # the same, standardised
     target: Array  # (n, n): the table's correlations
@@ -129,7 +131,7 @@ class Copula:
 
     @classmethod
     def of(cls, X: Array) -> Copula:
-        Z, target, units = _standardised(X), correlations(X), units_of(X)
+        Z, target, units = _standardised(X), correlations(X), find_dummy_blocks(X)
         series = _Series.of(np.sort(Z.T, axis=1))
         # With as many columns as rows, only the table's own correlations have as low a rank.
         wide = len(target) >= len(X)
@@ -156,7 +158,7 @@ class Copula:
             Z = placed(self.units, self.scaled, orders)
             misses = self.target - (Z * (1.0 / m)) @ Z.T
             np.fill_diagonal(misses, 0.0)
-            together = Together.of([unit.columns for unit in self.units])
+            together = SwapState.of([unit.columns for unit in self.units])
             exchange(np.ascontiguousarray(Z.T, dtype=np.float32), misses, together, drawn, rng)
         return drawn
 
@@ -172,7 +174,7 @@ class Copula:
         return redrawing.redrawn(self.units, self.scaled, orders, rng, _LEARNING)[1]
 
 
-def _arranged(X: Array, units: list[Unit]) -> Array:
+def _arranged(X: Array, units: list[DummyBlock]) -> Array:
     """Columns, as rows, in the order of their units."""
     result = np.empty(X.T.shape)
     for unit in units:

@@ -5,11 +5,10 @@ matrix ``X`` that was searched, parts that speak of people take the raw table, w
 categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 """
 
-from leftout.core.interval import Interval
+from leftout.data.conditions import Condition
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.explanation import Explanation, group
-from leftout.explain.mining import Rule, Rules
-from leftout.explain.rules import Frequency, find_rules, rule_frequency
+from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
 from leftout.explain.scores import (
     FeatureScores,
     disparity_by_feature,
@@ -20,8 +19,8 @@ from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
 from leftout.explain.typical import Typical, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, what_if
-from leftout.search.outcome import Outcome, compare_outcome
-from leftout.tables.conditions import Condition
+from leftout.groups.outcome import Outcome, compare_outcome
+from leftout.linalg.effects import Interval
 
 __all__ = [
     "Alignment",

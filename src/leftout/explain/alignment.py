@@ -1,4 +1,7 @@
-"""Which known attribute does the left-out group look like?"""
+"""Which known attribute does the left-out group look like?
+
+Did the target reach the search? The outcome's gap under encodings that know less of it.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -7,15 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from sklearn.base import clone
 
-from leftout.checks import check_left_out
-from leftout.core.effects import matters, of_shares, over_spread, told_small
-from leftout.core.ranks import LEVEL, told_p
-from leftout.files import Told
-from leftout.tables.columns import Column, columns_of, found
-from leftout.tables.conditions import Mask
-from leftout.tables.cuts import cut
-from leftout.wording import as_name, date, lapse, leading, number
+from leftout.checks import check_left_out, generator
+from leftout.data.binning import bin_column
+from leftout.data.columns import Column, columns_of, found
+from leftout.data.conditions import Mask
+from leftout.data.encoding import LEVELS, CategoricalEncoding, coded
+from leftout.data.roles import as_numbers
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.stability import pairwise_jaccard
+from leftout.files import Serializable
+from leftout.groups.fitted import for_same_size
+from leftout.groups.outcome import Outcome, outcomes
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.effects import describe_small, matters, of_shares, over_spread
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import LEVEL, describe_p
+from leftout.running import Steps
+from leftout.text import as_name, date, lapse, leading, number
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -28,7 +41,7 @@ _SMALL = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alignment(Told):
+class Alignment(Serializable):
     """How far one column agrees with the left-out group.
 
     A column's known values have one line, and whether it has a value at all has another, so that
@@ -149,7 +162,7 @@ class Alignment(Told):
     @property
     def tested(self) -> str:
         """The same, with what tells whether it is more than accident."""
-        return f"{self} (strength {self.strength:.2f}, {told_p(self.corrected)} corrected)"
+        return f"{self} (strength {self.strength:.2f}, {describe_p(self.corrected)} corrected)"
 
 
 def claims(lines: list[Alignment]) -> list[Alignment]:
@@ -157,13 +170,13 @@ def claims(lines: list[Alignment]) -> list[Alignment]:
     return [line for line in lines if line.corrected <= LEVEL and line.matters]
 
 
-def told_claims(lines: list[Alignment]) -> str:
+def describe_claims(lines: list[Alignment]) -> str:
     """What columns differ in; or, where they hardly do, that."""
     if claims(lines):
         return f"{leading([line.tested for line in claims(lines)], '; ')}."
     clear = [line for line in lines if line.corrected <= LEVEL]
     if clear:
-        return told_small(max(clear, key=lambda line: abs(line.standardised)).tested)
+        return describe_small(max(clear, key=lambda line: abs(line.standardised)).tested)
     named = leading([line.tested for line in lines], "; ")
     return f"At p <= {LEVEL}, corrected: none. {named}."
 
@@ -310,7 +323,7 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
     scale = max(float(np.abs(side / 2 - middle / 2).max()) for side in (a, b))
     a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
     spreads = (float(2.0 * scale * a.std()), float(2.0 * scale * b.std()))
-    bins = cut(column, _BINS)
+    bins = bin_column(column, _BINS)
     # infinite values are in bins of their own, or not
     counts = _counts(bins.codes[known], group[known], bins.n_known)
     counts = counts[:, counts.any(axis=0)]
@@ -379,3 +392,78 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     corrected = np.empty(len(p_values))
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return corrected
+
+
+TARGET_ENCODINGS = ("cross-fitted", "target-free")
+# Folds of cross-fitting, and rows with the overall mean that every category gets on top.
+_FOLDS, _PRIOR = 5, 1.0
+
+
+def other_encodings(
+    partition: MaxDisparityPartition,
+    X: Array,
+    places: dict[int, Column],
+    target: Column,
+    positive: Any,
+    steps: Steps,
+) -> list[Outcome]:
+    """Search again with the target kept further away, and compare the outcome again.
+
+    ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
+    made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:
+    categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
+    of a number; with more columns, as many components as keep as much of the variance.
+    """
+    group = partition.left_out_.mask
+    search = for_same_size(partition)
+    share = float(partition.explained_variance_ratio_.sum())
+    found = []
+    for encoding in TARGET_ENCODINGS:
+        steps.tell(f"searching again, {encoding} encoding")
+        if encoding == "target-free":
+            encoded = _target_free(X, places)
+            search.set_params(n_components=share)
+        else:
+            encoded = _cross_fitted(X, places, target, positive, partition.random_state)
+        other = clone(search).fit(encoded).left_out_.mask
+        overlap = float(pairwise_jaccard(np.stack([other, group]), either=False)[0, 1])
+        found += [
+            replace(outcome, encoding=encoding, overlap=overlap)
+            for outcome in outcomes(target, other, positive)
+        ]
+        steps.tell(f"searching again, {encoding} encoding", 1)
+    return found
+
+
+def _cross_fitted(
+    X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
+) -> Array:
+    """A row's encoding never saw its own target: means, prior and scale are of the other folds.
+
+    Nor that of a copy of the row: equal rows of a table whose rows repeat share a fold.
+    """
+    y = as_numbers(target, positive)
+    copies, rng = find_repeats(X).copies, generator(random_state)
+    if copies is None:
+        fold = rng.permutation(len(y)) % _FOLDS
+    else:
+        fold = rng.permutation(copies.n_distinct)[copies.place] % _FOLDS
+    result = X.copy()
+    for place, column in places.items():
+        codes = coded(column)[1]
+        for held in range(_FOLDS):
+            own = fold == held
+            others = np.where(own, np.nan, y)
+            scaled = np.full(len(codes), 0.5)  # where the others' target does not vary
+            if len(np.unique(others[np.isfinite(others)])) > 1:
+                scaled = CategoricalEncoding.by_target(column, others, _PRIOR).vectors[codes, 0]
+            result[own, place] = scaled[own]
+    return result
+
+
+def _target_free(X: Array, places: dict[int, Column]) -> Array:
+    parts = [np.delete(X, list(places), axis=1)]
+    for column in places.values():
+        # by place: encode reads text as cleaned, and a raw column's may not be
+        parts.append(CategoricalEncoding.of(column, LEVELS).vectors[coded(column)[1]])
+    return np.column_stack(parts)

@@ -7,27 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import Refusal, check_whole
-from leftout.core.losses import Array
-from leftout.explain.alignment import Alignment, align, claims, told_claims
-from leftout.explain.items import most_telling
-from leftout.explain.leakage import ENCODINGS, other_encodings
-from leftout.explain.mining import Rules
-from leftout.explain.raw import Raw, encoded_places
-from leftout.explain.rules import Frequency, find_rules, rule_frequency
+from leftout.checks import check_whole
+from leftout.data.binning import most_telling
+from leftout.data.columns import Column, names_of
+from leftout.errors import InputError
+from leftout.explain.alignment import (
+    TARGET_ENCODINGS,
+    Alignment,
+    align,
+    claims,
+    describe_claims,
+    other_encodings,
+)
+from leftout.explain.rules import Frequency, Rules, find_rules, rule_frequency
 from leftout.explain.scores import FeatureScores, feature_scores, split_losses
 from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
-from leftout.explain.typical import Typical, example_rows, typical_values
+from leftout.explain.typical import Raw, Typical, encoded_places, example_rows, typical_values
 from leftout.explain.what_if import WhatIf, by_source, search_without
-from leftout.files import Told, plain
+from leftout.files import Serializable, plain
+from leftout.groups.fitted import NEITHER, fitted_on
+from leftout.groups.known import measure
+from leftout.groups.outcome import Outcome, outcomes, without_outcome
+from leftout.linalg.losses import Array
 from leftout.running import Report, Steps, clean_interrupts
-from leftout.search.fitted import fitted_on
-from leftout.search.known import measure
-from leftout.search.one_of import NEITHER
-from leftout.search.outcome import Outcome, outcomes, without_outcome
-from leftout.tables.columns import Column, names_of
-from leftout.wording import as_name, listed, number
+from leftout.text import as_name, listed, number
 
 # Below this strength a column is not alike.
 _WEAK = 0.05
@@ -38,7 +42,7 @@ _RULES, _RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Explanation(Told):
+class Explanation(Serializable):
     """Who is left out.
 
     Attributes
@@ -152,7 +156,7 @@ class Explanation(Told):
         hidden = [line for line in self.alignment if not line.searched]
         if not hidden:
             return []
-        text = told_claims(hidden)
+        text = describe_claims(hidden)
         if not claims(hidden):  # a sentence, not names
             text = f"{text[0].lower()}{text[1:]}"
         return [f"Kept out of the search: {text}"]
@@ -166,7 +170,7 @@ class Explanation(Told):
 
     def _about_encodings(self) -> list[str]:
         lines = []
-        for encoding in ENCODINGS:
+        for encoding in TARGET_ENCODINGS:
             found = [outcome for outcome in self.other_outcomes if outcome.encoding == encoding]
             if found:
                 lines.append(
@@ -311,7 +315,7 @@ def group(
     encoded = encoded_places(X, raw, target_encoded, positive) if alone else {}
     features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
-    steps = Steps(4 + len(ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
+    steps = Steps(4 + len(TARGET_ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
 
     steps.tell("features")
     # where eigenvalues tie, the components are those of the finding
@@ -325,7 +329,7 @@ def group(
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
     if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-3, atol=rounding):
-        raise Refusal(
+        raise InputError(
             f"The group's disparity in this X is {number(parts.sum(), digits=4)}, but where it was "
             f"found it was {number(partition.disparity_, digits=4)}. Pass the table that it was "
             "found in."

@@ -1,20 +1,222 @@
-"""Rules: conditions on one or two raw columns under which rows are left out, or not."""
+"""Rules: conditions on one or two raw columns under which rows are left out, or not.
+
+A rule's conditions are bins of columns, and its counts those of two bins that meet
+(:mod:`leftout.data.indicators`): two matrix products have them all.
+"""
+
+from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import Refusal, check_count, check_floor, check_left_out, check_runs
-from leftout.explain.items import Items
-from leftout.explain.mining import GROUPS, LEFT_OUT, REST, Floors, Rules, mine
-from leftout.tables.columns import columns_of
+from leftout.checks import check_count, check_floor, check_left_out, check_runs
+from leftout.data.binning import BinnedColumn, bin_column
+from leftout.data.columns import columns_of
+from leftout.data.conditions import Condition, Mask
+from leftout.data.indicators import BLOCK, Array, Indicators, Places, starts_of
+from leftout.errors import InputError
+from leftout.files import Serializable
 
+Counts = NDArray[np.int64]
+
+REST_SIDE, LEFT_OUT_SIDE = 0, 1
+SIDES = ("rest", "left-out group")
 # Intervals that a column of numbers is cut into at most.
 _BINS = 5
+_LINES = 20
+# Rules that are listed; a pair must be this much surer than the surer of its halves.
+LISTED, _SURER = 8, 0.1
+_ARRAYS = ("first", "second", "group", "count", "covered")
+# Where rules are limited, this many of a block's pairs are kept at most.
+_MANY = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Serializable):
+    """If the antecedents hold, a row is in the group.
+
+    ``covered`` rows satisfy the antecedents and ``count`` of them are in the group; ``support`` is
+    count over all rows, ``confidence`` count over covered, ``lift`` confidence over the group's
+    share of all rows.
+    """
+
+    also = ("text",)
+
+    antecedents: tuple[Condition, ...]
+    group: int
+    count: int
+    covered: int
+    support: float
+    confidence: float
+    lift: float
+
+    @property
+    def text(self) -> str:
+        return " and ".join(condition.text for condition in self.antecedents)
+
+    def to_dict(self) -> dict[str, Any]:
+        data = super().to_dict()
+        return {"if": data.pop("antecedents"), "then": SIDES[data.pop("group")]} | data
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Rules:
+    """Rules by falling lift, as arrays; a rule is made when it is asked for.
+
+    ``first`` and ``second`` number the bins of all columns (``second`` is -1 where a rule has one
+    condition).
+    """
+
+    columns: Sequence[BinnedColumn]
+    first: Places
+    second: Places
+    group: Places
+    count: Counts
+    covered: Counts
+    sizes: tuple[int, int]  # rows of the rest and of the left-out group
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def support(self) -> NDArray[np.float64]:
+        return self.count / sum(self.sizes)
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        return self.count / self.covered
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """The group's share of all rows."""
+        return np.array(self.sizes)[self.group] / sum(self.sizes)
+
+    @property
+    def lift(self) -> NDArray[np.float64]:
+        return self.confidence / self.share
+
+    @overload
+    def __getitem__(self, place: int) -> Rule: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Rules: ...
+
+    def __getitem__(self, place: int | slice) -> Rule | Rules:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"There are {len(self)} rules; {place} is not one of them.")
+        one = self.take(np.array([place]))
+        numbers = ("group", "count", "covered", "support", "confidence", "lift")
+        return Rule(
+            antecedents=tuple(binned.condition(code) for binned, code in self._conditions(place)),
+            **{name: getattr(one, name).item() for name in numbers},
+        )
+
+    def __str__(self) -> str:
+        """The rules as a table, one line per rule."""
+        lines = [f"{'rows':>9} {'share':>6} {'lift':>6}  then, if"]
+        for rule in self[:_LINES]:
+            lines.append(
+                f"{rule.covered:>9,} {100 * rule.confidence:>4.0f} % {rule.lift:>6.2f}  "
+                f"{SIDES[rule.group]}, {rule.text}"
+            )
+        return "\n".join(lines + [f"and {len(self) - _LINES:,} more"] * (len(self) > _LINES))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} rules>"
+
+    def __iter__(self) -> Iterator[Rule]:
+        return (self[place] for place in range(len(self)))
+
+    def take(self, places: NDArray[Any]) -> Rules:
+        """Some of the rules."""
+        return replace(self, **{name: getattr(self, name)[places] for name in _ARRAYS})
+
+    def of(self, group: int) -> Rules:
+        """The rules of one group: 1 is the left-out group, 0 the rest."""
+        return self.take(self.group == group)
+
+    def leading(self, limit: int) -> Rules:
+        """The ``limit`` rules of highest lift of each group."""
+        first = [
+            np.flatnonzero(self.group == group)[:limit] for group in (REST_SIDE, LEFT_OUT_SIDE)
+        ]
+        return self.take(np.sort(np.concatenate(first)))
+
+    def best(self, limit: int) -> Rules:
+        """The ``limit`` rules of highest confidence; of equal ones, those of highest count."""
+        if len(self) <= limit:
+            return self
+        key = self.confidence - 1e-9 / self.count
+        return self.take(np.sort(np.argpartition(-key, limit)[:limit]))
+
+    def that_add(self, labels: ArrayLike, limit: int = LISTED) -> Rules:
+        """The rules of the left-out group that add most to those before: the ones to list.
+
+        By falling lift, the next is the first of which at least half of the group's rows that it
+        covers are new. A rule of two conditions must be surer than both of them, by 10 points of
+        confidence: else the shorter one says it.
+
+        Parameters
+        ----------
+        labels : array of shape (m,)
+            Those that the rules were found for.
+        limit : int, default=8
+
+        Returns
+        -------
+        Rules
+        """
+        check_count("limit", limit)
+        group = check_left_out(labels, sum(self.sizes))
+        found, table = self.of(LEFT_OUT_SIDE), Indicators.of(self.columns)
+        with np.errstate(invalid="ignore"):
+            alone = table.counts(group) / table.counts()
+        second = np.where(found.second < 0, found.first, found.second)
+        halves = np.maximum(alone[found.first], alone[second])
+        surer = (found.second < 0) | (found.confidence >= halves + _SURER - 1e-9)
+        found, second = found.take(surer), second[surer]
+        used, places = np.unique(np.concatenate([found.first, second]), return_inverse=True)
+        table = table.only(used)
+        at, beside = np.split(places.ravel(), 2)
+        new, chosen = group.copy(), list[int]()
+        while len(chosen) < limit:
+            adds = 2 * table.of_pairs(at, beside, new) >= found.count
+            adds[: chosen[-1] + 1 if chosen else 0] = False  # what was new to them only falls
+            if not adds.any():
+                break
+            chosen.append(int(adds.argmax()))
+            new &= ~found.mask(chosen[-1])
+        return found.take(np.array(chosen, dtype=np.intp))
+
+    def mask(self, place: int) -> Mask:
+        """The rows that satisfy a rule's antecedents."""
+        conditions = self._conditions(place)
+        return np.logical_and.reduce([binned.codes == code for binned, code in conditions])
+
+    def variables(self, place: int) -> tuple[str, ...]:
+        """Names of the columns that a rule speaks of, in the order of the table."""
+        chosen = {binned.column.name: None for binned, _ in self._conditions(place)}
+        return tuple(c.column.name for c in self.columns if c.column.name in chosen)
+
+    @cached_property
+    def _starts(self) -> Places:
+        return starts_of(self.columns)
+
+    def _conditions(self, place: int) -> list[tuple[BinnedColumn, int]]:
+        """The columns of a rule, and the bin of each."""
+        starts = self._starts
+        items = [item for item in (self.first[place], self.second[place]) if item >= 0]
+        at = np.searchsorted(starts, items, side="right") - 1
+        return [(self.columns[c], int(item - starts[c])) for c, item in zip(at, items, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +238,19 @@ class Frequency:
     pairs: list[dict[str, Any]]
     runs: int
     top: int
+
+
+class Floors(NamedTuple):
+    """The least support and confidence of a rule; None is the group's share of the rows."""
+
+    support: float
+    confidence: float | None
+
+    def met(self, rules: Rules) -> Mask:
+        floor = rules.share if self.confidence is None else self.confidence
+        with np.errstate(invalid="ignore", divide="ignore"):
+            enough = (rules.support >= self.support) & (rules.confidence >= floor)
+        return (rules.count > 0) & enough
 
 
 def find_rules(
@@ -89,8 +304,8 @@ def find_rules(
 
     Notes
     -----
-    The rows of an item are bits, so with I items (a few per column) all pairs cost O(m I^2 / 64)
-    operations on words, and m I / 8 bytes.
+    With I items (a few per column) all pairs cost O(m I^2) multiplications, at the speed of BLAS,
+    and memory for a block of rows.
 
     References
     ----------
@@ -106,21 +321,24 @@ def find_rules(
     """
     check_count("bins", bins)
     if bins < 2:
-        raise Refusal("bins=1 cuts nothing; give at least 2.")
+        raise InputError("bins=1 cuts nothing; give at least 2.")
     check_floor("min_support", min_support)
     if min_confidence is not None:
         check_floor("min_confidence", min_confidence)
     if limit is not None:
         check_count("limit", limit)
     if antecedents not in (1, 2):
-        raise Refusal(f"antecedents={antecedents!r} is not available; give 1 or 2.")
-    if group not in (None, REST, LEFT_OUT):
-        raise Refusal(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
-    items = Items(columns_of(table, categorical=categorical, drop=drop), bins)
-    mask = check_left_out(labels, items.n_rows)
+        raise InputError(f"antecedents={antecedents!r} is not available; give 1 or 2.")
+    if group not in (None, REST_SIDE, LEFT_OUT_SIDE):
+        raise InputError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    mask = check_left_out(labels, len(columns[0]))
+    binned = [bin_column(column, bins) for column in columns]
     floors = Floors(min_support, min_confidence)
-    groups = (REST, LEFT_OUT) if group is None else (group,)
-    (found,) = mine(items, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit)
+    groups = (REST_SIDE, LEFT_OUT_SIDE) if group is None else (group,)
+    (found,) = mine(
+        binned, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit
+    )
     return found if limit is None else found.leading(limit)
 
 
@@ -153,13 +371,15 @@ def rule_frequency(
     """
     check_count("top", top)
     check_floor("min_support", min_support)
-    items = Items(columns_of(table, categorical=categorical, drop=drop), _BINS)
-    found = mine(items, check_runs(runs, items.n_rows), Floors(min_support, None), limit=top)
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    masks = check_runs(runs, len(columns[0]))
+    binned = [bin_column(column, _BINS) for column in columns]
+    found = mine(binned, masks, Floors(min_support, None), limit=top)
     # by group and columns, one or two: in how many runs they lead, and with which lifts
     times: Counter[tuple[int, tuple[str, ...]]] = Counter()
     lifts = defaultdict(list)
     for run in found:
-        for group in (REST, LEFT_OUT):
+        for group in (REST_SIDE, LEFT_OUT_SIDE):
             of_group = run.of(group)
             lift, alone = of_group.lift, of_group.second < 0
             leading = [np.flatnonzero(kind)[:top] for kind in (alone, ~alone)]
@@ -171,12 +391,18 @@ def rule_frequency(
     pairs = [key for key in times if len(key[1]) == 2]
     return Frequency(
         variables=[
-            {"variable": n[0], "left_out_runs": times[LEFT_OUT, n], "rest_runs": times[REST, n]}
-            for n in sorted(names, key=lambda n: (-times[LEFT_OUT, n], -times[REST, n], n))
+            {
+                "variable": n[0],
+                "left_out_runs": times[LEFT_OUT_SIDE, n],
+                "rest_runs": times[REST_SIDE, n],
+            }
+            for n in sorted(
+                names, key=lambda n: (-times[LEFT_OUT_SIDE, n], -times[REST_SIDE, n], n)
+            )
         ],
         pairs=[
             {
-                "group": GROUPS[key[0]],
+                "group": SIDES[key[0]],
                 "pair": list(key[1]),
                 "runs": times[key],
                 "lift": [min(lifts[key]), max(lifts[key])],
@@ -186,3 +412,103 @@ def rule_frequency(
         runs=len(found),
         top=top,
     )
+
+
+def mine(
+    columns: Sequence[BinnedColumn],
+    masks: Mask,
+    floors: Floors,
+    antecedents: int = 2,
+    *,
+    groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
+    prune: bool = True,
+    limit: int | None = None,
+) -> list[Rules]:
+    """The rules of the groups asked for, for every run's labels in ``masks`` (n_runs, m).
+
+    What does not depend on the labels is counted once for all runs. With a ``limit``, of very many
+    pairs only the best are kept.
+    """
+    table, m = Indicators.of(columns), masks.shape[1]
+    covered, sizes = table.counts(), [int(mask.sum()) for mask in masks]
+    counts = [table.counts(mask) for mask in masks]
+    # A rule's support is at most that of each of its items.
+    most = np.max(
+        [c if g == LEFT_OUT_SIDE else covered - c for c in counts for g in groups], axis=0
+    )
+    items = np.flatnonzero((most / m >= floors.support) & (not prune or covered < m))
+    items = items[covered[items] > 0]
+
+    def select(run: int, *found: NDArray[Any]) -> list[Rules]:
+        """The rules of a run that meet the floors, for each group."""
+        first, second, both, inside = found
+        parts = []
+        for group in groups:
+            every = Rules(
+                columns=columns,
+                first=first,
+                second=second,
+                group=np.full(len(first), group),
+                count=(inside if group == LEFT_OUT_SIDE else both - inside).astype(np.int64),
+                covered=both.astype(np.int64),
+                sizes=(m - sizes[run], sizes[run]),
+            )
+            parts.append(every.take(np.flatnonzero(floors.met(every))))
+        return parts
+
+    parts = [
+        select(run, items, np.full(len(items), -1), covered[items], count[items])
+        for run, count in enumerate(counts)
+    ]
+    starts = range(0, len(items), BLOCK) if antecedents == 2 else ()
+    for a, b in combinations_with_replacement(starts, 2):
+        left, right = table.only(items[a : a + BLOCK]), table.only(items[b : b + BLOCK])
+        other = None if a == b else right
+        both = left.pairs(other=other)
+        i, j = np.nonzero((both / m >= floors.support) & (both > 0))
+        if a == b:
+            i, j = i[i < j], j[i < j]
+        for run, (mask, count) in enumerate(zip(masks, counts, strict=True)):
+            inside = left.pairs(mask, other)[i, j]
+            found = select(run, items[i + a], items[j + b], both[i, j], inside)
+            if prune:
+                found = [_better_than_halves(part, covered, count) for part in found]
+            if limit is not None:
+                found = [part.best(max(_MANY, limit)) for part in found]
+            parts[run] += found
+    results = [_sorted(part) for part in parts]
+    return [_distinct(made) for made in results] if prune else results
+
+
+def _better_than_halves(found: Rules, covered: Array, inside: Array) -> Rules:
+    """Pairs whose confidence exceeds that of both of their items; compared in whole numbers."""
+    alone = np.stack([covered - inside, inside])
+    better = [
+        found.count * covered[half] > alone[found.group, half] * found.covered
+        for half in (found.first, found.second)
+    ]
+    return found.take(better[0] & better[1])
+
+
+def _sorted(parts: list[Rules]) -> Rules:
+    """By falling lift, then count, then number of antecedents and place, in which they come."""
+    joined: dict[str, Any]
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+    found = replace(parts[0], **joined)
+    return found.take(np.lexsort((-found.count, -found.lift)))
+
+
+def _distinct(found: Rules) -> Rules:
+    """The rules that cover other rows than every rule of their group before them.
+
+    Of rules that cover the same rows, those with one antecedent come first. Only rules with the
+    same numbers can.
+    """
+    kin = (found.covered * (1 + int(found.count.max(initial=0))) + found.count) * 2 + found.group
+    _, place, times = np.unique(kin, return_inverse=True, return_counts=True)
+    new, seen = np.ones(len(found), dtype=bool), set[tuple[int, bytes]]()
+    for rule in np.flatnonzero(times[place] > 1).tolist():
+        key = int(kin[rule]), np.packbits(found.mask(rule)).tobytes()
+        new[rule] = key not in seen
+        seen.add(key)
+    return found.take(new)

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_runs
-from leftout.core.losses import (
+from leftout.data.matrix import check_matrix
+from leftout.groups.known import measured
+from leftout.linalg.losses import (
     Array,
     Loss,
     basis_loss_by_feature,
     own_components,
     top_components_of_rows,
 )
-from leftout.core.moments import Moments
-from leftout.search.known import measured
-from leftout.tables.matrix import check_matrix
+from leftout.linalg.moments import Moments
 
 
 def feature_losses(

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leftout.checks import Refusal
+from leftout.data.columns import columns_of
+from leftout.data.conditions import Condition, Mask
+from leftout.errors import InputError
 from leftout.explain.alignment import Alignment
-from leftout.files import Told
-from leftout.tables.columns import columns_of
-from leftout.tables.conditions import Condition, Mask
-from leftout.wording import as_name, listed, number
+from leftout.files import Serializable
+from leftout.text import as_name, listed, number
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -21,7 +21,7 @@ _TAKES = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence(Told):
+class Sentence(Serializable):
     """A short description of the left-out group, and how well it fits.
 
     Attributes
@@ -80,7 +80,7 @@ class Sentence(Told):
         by_name = {column.name: column for column in columns_of(table, categorical=categorical)}
         for name in self.columns:
             if name not in by_name:
-                raise Refusal(
+                raise InputError(
                     f"The table has no column {name!r}, of which the sentence speaks; it has "
                     f"{', '.join(map(repr, list(by_name)[:5]))}. Pass a table that has it."
                 )

@@ -4,17 +4,16 @@ A description joins up to three conditions on raw columns by "and" or "or". It i
 harmonic mean of precision (the share of the rows it covers that are in the group) and recall (the
 share of the group that it covers); every further condition must earn its place.
 
-All single conditions and all pairs of them are looked at: with ``C`` the counts of rows in which
-two items meet and ``A`` the 0-1 matrix of the conditions that a column's items make up, the counts
-for all pairs of conditions are ``A C A'``; :mod:`leftout.explain.pairing` has them without the
-product. Three conditions are looked for in two ways: a third is added to the best pairs, and all
-pairs are put beside the best single ones. At last every threshold is moved to where the distinct
-values of its column put it best.
+All single conditions and all pairs of them are looked at, joined by either word: the counts of two
+conditions come from those of bins by matrix products (:mod:`leftout.data.indicators`). Three
+conditions are looked for in two ways: a third is added to the best pairs, and all pairs are put
+beside the best single ones. At last every threshold is moved to where the distinct values of its
+column put it best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
@@ -22,16 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import Refusal, check_count, check_left_out
-from leftout.explain.bits import Bits, meet, meet_each_other, of_mask
-from leftout.explain.items import Items, largest
-from leftout.explain.pairing import Stretches, best_pairs
+from leftout.checks import check_count, check_left_out
+from leftout.data.binning import FINE, BinnedColumn, Span, bin_column, largest
+from leftout.data.columns import Column, columns_of
+from leftout.data.conditions import Mask
+from leftout.data.indicators import Array, Indicators, starts_of
+from leftout.errors import InputError
 from leftout.explain.sentence import Sentence, joined
-from leftout.tables.columns import Column, columns_of
-from leftout.tables.conditions import Mask
-from leftout.tables.cuts import FINE, Cut, Span, cut
-
-Array = NDArray[np.float64]
 
 # What a further condition must add to F1: this much, or this many rows' worth.
 _GAIN, _GAIN_ROWS = 0.01, 4
@@ -88,7 +84,7 @@ def describe(
     check_count("conditions", conditions)
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
-    search = _Search(columns, group)
+    search = _SentenceSearch(columns, group)
     # with one condition, with two, and so on
     found = [
         max((search.refined(plan) for plan in leading[:_REFINED]), key=lambda scored: scored[0])
@@ -98,74 +94,59 @@ def describe(
     return replace(found[best][1], shorter=tuple(sentence for _, sentence in found[:best]))
 
 
-class _Plan(NamedTuple):
-    """A description under construction: places of columns, spans of their bins, words between."""
+class _SentencePlan(NamedTuple):
+    """A description under construction: columns, which condition of each, words between."""
 
     columns: tuple[int, ...]
-    spans: tuple[Span, ...]
+    places: tuple[int, ...]
     words: tuple[str, ...] = ()
 
-    def then(self, word: str, column: int, span: Span) -> _Plan:
-        return _Plan((*self.columns, column), (*self.spans, span), (*self.words, word))
+    def then(self, word: str, column: int, place: int) -> _SentencePlan:
+        return _SentencePlan((*self.columns, column), (*self.places, place), (*self.words, word))
 
 
-_Scored = tuple[float, _Plan]
+_Scored = tuple[float, _SentencePlan]
 
 
-class _Pool(NamedTuple):
-    """A column's candidate conditions.
+class _Counted(NamedTuple):
+    """Rows of a column's conditions and bins among some, and how bins make up conditions."""
 
-    ``A`` has one row per span and says which counts make up the span's: those of all rows (first),
-    and of the column's items, which are at the places ``items`` among all items. ``ends`` says the
-    same by stretches of these items.
-    """
-
-    cut: Cut
-    spans: list[Span]
-    A: Array
-    ends: NDArray[np.intp]
-    items: NDArray[np.intp]
-    cost: Array
+    bins: slice  # of this column, among all bins
+    members: Array
+    held: Array  # rows of each condition, of all and of the group: (2, conditions)
 
 
-class _Search:
+class _SentenceSearch:
     """What the search for one group shares."""
 
     def __init__(self, columns: list[Column], group: Mask) -> None:
         self.group, self.size = group, int(group.sum())
         self.gain = max(_GAIN, 0.5 * _GAIN_ROWS / self.size)
-        items = Items(columns, FINE, group)
-        varying = np.array([place for place, c in enumerate(items.cuts) if c.n_bins > 1])
-        if not len(varying):
-            raise Refusal(
+        every = [bin_column(column, FINE, group) for column in columns]
+        varying = [binned for binned in every if binned.n_bins > 1]
+        if not varying:
+            raise InputError(
                 "No column takes more than one value, so none can tell the left-out group from the "
                 "rest. Pass columns that vary."
             )
-        told = np.array([items.cuts[place].tells(group) for place in varying])
+        told = np.array([binned.tells(group) for binned in varying])
         kept = largest(told, _COLUMNS)
         self.telling = largest(told[kept], _TELLING).tolist()
-        self.pools: list[_Pool] = []
-        chosen: list[int] = []
-        for place in varying[kept]:
-            c = items.cuts[place]
-            bins = _kept(c, group)
-            spans = list(_spans(c, bins))
-            places = np.concatenate([[0], 1 + len(chosen) + np.arange(len(bins))])
-            cost = self.gain * np.array([_cost(*span, c) for span in spans])
-            which = _membership(spans, bins), _ends(spans, bins)
-            self.pools.append(_Pool(c, spans, *which, places, cost))
-            chosen += (items.starts[place] + bins).tolist()
-        everything = of_mask(np.ones(len(group), dtype=bool))
-        self.bits, self.members = np.concatenate([everything, items.bits(chosen)]), of_mask(group)
-        self.alone = [meet(self.bits, rows)[:, 0] for rows in (everything, self.members)]
-        self.fine: dict[int, Cut] = {}
+        self.columns = [
+            binned.offering(_spans(binned, _kept(binned, group)))
+            for binned in (varying[place] for place in kept)
+        ]
+        self.costs = [
+            self.gain * np.array([_cost(c, *span) for span in c.spans]) for c in self.columns
+        ]
+        self.fine: dict[int, BinnedColumn] = {}
 
-    def by_length(self, conditions: int) -> Iterator[list[_Plan]]:
+    def by_length(self, conditions: int) -> Iterator[list[_SentencePlan]]:
         """The leading descriptions with one condition, with two, and so on."""
         singles = beam = _leading(self._singles())
         yield beam
         if conditions > 1:
-            beam = _leading(self._pairs(range(len(self.pools)), self.bits[:1]))
+            beam = _leading(self._pairs(range(len(self.columns))))
             yield beam
         for length in range(3, conditions + 1):
             found = self._longer(beam)
@@ -178,124 +159,150 @@ class _Search:
     def _f1(self, covered: Array, count: Array) -> Array:
         return 2.0 * count / (covered + self.size)
 
+    def _counted(self, places: Sequence[int], counts: Array) -> list[_Counted]:
+        """Conditions of some columns, given how many rows their bins have: (2, bins)."""
+        columns = [self.columns[place] for place in places]
+        starts = starts_of(columns)
+        found = []
+        for binned, start in zip(columns, starts.tolist(), strict=False):
+            bins, members = slice(start, start + binned.n_bins), binned.members.astype(float)
+            found.append(_Counted(bins, members, counts[:, bins] @ members.T))
+        return found
+
+    def _everywhere(self) -> tuple[Indicators, list[_Counted]]:
+        """All columns, and their conditions among all rows."""
+        table = Indicators.of(self.columns)
+        counts = np.stack([table.counts(), table.counts(self.group)])
+        return table, self._counted(range(len(self.columns)), counts)
+
     def _singles(self) -> list[_Scored]:
         found = []
-        for place, pool in enumerate(self.pools):
-            covered, count = (pool.A @ counts[pool.items] for counts in self.alone)
-            score = self._f1(covered, count) - pool.cost
+        for column, (each, cost) in enumerate(zip(self._everywhere()[1], self.costs, strict=True)):
+            score = self._f1(*each.held) - cost
             best = int(np.argmax(score))
-            found.append((float(score[best]), _Plan((place,), (pool.spans[best],))))
+            found.append((float(score[best]), _SentencePlan((column,), (best,))))
         return found
 
     def _pairs(
-        self, places: Iterable[int], rows: Bits, outer: _Plan | None = None, word: str = ""
+        self,
+        places: Sequence[int],
+        rows: Mask | None = None,
+        outer: _SentencePlan | None = None,
+        word: str = "",
     ) -> list[_Scored]:
         """The best pair of conditions on every two columns, joined by either word.
 
         With an ``outer`` condition that joins them by ``word``, only the ``rows`` count that it
         leaves undecided.
         """
-        places = list(places)
-        pools = [self.pools[place] for place in places]
-        all_bits = self.bits[np.concatenate([[0], *(pool.items[1:] for pool in pools)])]
-        bits = all_bits & rows
-        counted = meet_each_other(bits), meet_each_other(bits & self.members)
-        base, spent = [0, 0], self.gain
+        table = Indicators.of([self.columns[place] for place in places])
+        inside = self.group if rows is None else self.group & rows
+        counts = np.stack([table.pairs(rows), table.pairs(inside)])
+        every = self._counted(places, np.diagonal(counts, axis1=1, axis2=2))
+        rows_of, hits_of = 0.0, 0.0  # of the outer condition, which count in any case
+        spent = self.gain
         if outer is not None:
-            spent = self._spent(outer.spans, self._cuts(outer)) + 2.0 * self.gain
+            spent = self._spent(self._spans_of(outer), self._columns_of(outer)) + 2.0 * self.gain
             if word == "or":
-                of_outer = self._bits(outer)
-                base = [int(meet(of_outer, b)[0, 0]) for b in (self.bits[:1], self.members)]
-        conditions = _stretches(pools)
-        best = best_pairs(*counted, conditions, self.size, spent, np.array(base, dtype=float))
-        spans = [span for pool in pools for span in pool.spans]
+                mask = self._mask(outer)
+                rows_of, hits_of = float(mask.sum()), float((mask & self.group).sum())
         found = []
-        for columns, scores, which in zip(
-            combinations_with_replacement(places, 2), *(each.tolist() for each in best), strict=True
-        ):
-            for inner, score, (first, second) in zip(("and", "or"), scores, which, strict=True):
-                plan = _Plan(columns, (spans[first], spans[second]), (inner,))
+        for a, b in combinations_with_replacement(range(len(places)), 2):
+            one, other = every[a], every[b]
+            both, hits = one.members @ counts[:, one.bins, other.bins] @ other.members.T
+            cost = (spent + self.costs[places[a]])[:, None] + self.costs[places[b]]
+            either = (one.held[0] + rows_of)[:, None] + other.held[0] - both
+            of_either = (one.held[1] + hits_of)[:, None] + other.held[1] - hits
+            for inner, score in (
+                ("and", self._f1(both + rows_of, hits + hits_of)),
+                ("or", self._f1(either, of_either)),
+            ):
+                score -= cost
+                best = int(score.argmax())
+                plan = _SentencePlan((places[a], places[b]), divmod(best, score.shape[1]), (inner,))
                 if outer is not None:
-                    plan = plan.then(word, outer.columns[0], outer.spans[0])
-                found.append((score, plan))
+                    plan = plan.then(word, outer.columns[0], outer.places[0])
+                found.append((float(score.flat[best]), plan))
         return found
 
-    def _around(self, outer: _Plan) -> list[_Scored]:
+    def _around(self, outer: _SentencePlan) -> list[_Scored]:
         """The best pairs to put beside one condition: those that it does not decide already."""
-        bits = self._bits(outer)
+        mask = self._mask(outer)
         return [
             scored
-            for word, rows in (("and", bits), ("or", self.bits[:1] & ~bits))
+            for word, rows in (("and", mask), ("or", ~mask))
             for scored in self._pairs(self.telling, rows, outer, word)
         ]
 
-    def _longer(self, beam: list[_Plan]) -> list[_Scored]:
+    def _longer(self, beam: list[_SentencePlan]) -> list[_Scored]:
         """The best condition to add to every description of the beam, from every column."""
-        D = np.concatenate([self._bits(plan) for plan in beam])
-        counted = meet(D, self.bits), meet(D & self.members, self.bits)
-        spent = np.array([self._spent(p.spans, self._cuts(p)) for p in beam])[:, None] + self.gain
+        masks = np.stack([self._mask(plan) for plan in beam])
+        table, every = self._everywhere()
+        meeting = np.stack([table.meet(masks), table.meet(masks & self.group)])
+        sizes = np.stack([masks.sum(axis=1), (masks & self.group).sum(axis=1)])[:, :, None]
+        costs = [self._spent(self._spans_of(plan), self._columns_of(plan)) for plan in beam]
+        spent = np.array(costs)[:, None] + self.gain
         found = []
-        for place, pool in enumerate(self.pools):
-            both, either = [], []
-            for C, alone in zip(counted, self.alone, strict=True):
-                meeting = C[:, pool.items] @ pool.A.T
-                both.append(meeting)
-                either.append(C[:, :1] + pool.A @ alone[pool.items] - meeting)
-            for word, (covered, count) in (("and", both), ("or", either)):
-                score = self._f1(covered, count) - pool.cost - spent
+        for column, (each, cost) in enumerate(zip(every, self.costs, strict=True)):
+            both = meeting[:, :, each.bins] @ each.members.T
+            for word, covered in (("and", both), ("or", sizes + each.held[:, None] - both)):
+                score = self._f1(*covered) - cost - spent
                 for row, (plan, best) in enumerate(zip(beam, score.argmax(axis=1), strict=True)):
-                    longer = plan.then(word, place, pool.spans[best])
+                    longer = plan.then(word, column, int(best))
                     found.append((float(score[row, best]), longer))
         return found
 
-    def _spent(self, spans: Collection[Span], cuts: Collection[Cut]) -> float:
+    def _spent(self, spans: Collection[Span], columns: Collection[BinnedColumn]) -> float:
         """What the conditions of a description cost."""
-        each = (_cost(s.start, s.stop, s.all_but, c) for s, c in zip(spans, cuts, strict=True))
+        each = (_cost(c, *span) for span, c in zip(spans, columns, strict=True))
         return self.gain * (len(spans) - 1 + sum(each))
 
-    def _cuts(self, plan: _Plan) -> list[Cut]:
-        return [self.pools[place].cut for place in plan.columns]
+    def _columns_of(self, plan: _SentencePlan) -> list[BinnedColumn]:
+        return [self.columns[column] for column in plan.columns]
 
-    def _bits(self, plan: _Plan) -> Bits:
-        rows = [_rows(c, span) for c, span in zip(self._cuts(plan), plan.spans, strict=True)]
-        return of_mask(joined(rows, plan.words))
+    def _spans_of(self, plan: _SentencePlan) -> list[Span]:
+        every = zip(self._columns_of(plan), plan.places, strict=True)
+        return [binned.spans[place] for binned, place in every]
 
-    def refined(self, plan: _Plan) -> tuple[float, Sentence]:
+    def _mask(self, plan: _SentencePlan) -> Mask:
+        every = zip(self._columns_of(plan), plan.places, strict=True)
+        return joined([binned.mask(place) for binned, place in every], plan.words)
+
+    def refined(self, plan: _SentencePlan) -> tuple[float, Sentence]:
         """Move each threshold to its best place among the distinct values, the others held."""
-        cuts, spans = [], []
-        for place, span in zip(plan.columns, plan.spans, strict=True):
-            coarse = self.pools[place].cut
-            if span.is_range(coarse):
-                if place not in self.fine:
-                    self.fine[place] = cut(coarse.column, len(coarse.codes))
-                fine = self.fine[place]
+        columns, spans = self._columns_of(plan), self._spans_of(plan)
+        masks = [c.mask(place) for c, place in zip(columns, plan.places, strict=True)]
+        for place, (column, coarse, span) in enumerate(
+            zip(plan.columns, list(columns), list(spans), strict=True)
+        ):
+            if _is_range(span, coarse):
+                if column not in self.fine:
+                    self.fine[column] = bin_column(coarse.column, len(coarse.codes))
+                columns[place] = fine = self.fine[column]
                 ends = coarse.firsts[span.start], coarse.lasts[span.stop - 1]
                 start, last = np.searchsorted(fine.firsts, ends)
-                coarse, span = fine, Span(int(start), int(last) + 1)
-            cuts.append(coarse)
-            spans.append(span)
-        masks = [_rows(c, span) for c, span in zip(cuts, spans, strict=True)]
+                spans[place] = Span(int(start), int(last) + 1)
         for _ in range(_ROUNDS):
             before = list(spans)
-            for place, (c, span) in enumerate(zip(cuts, spans, strict=True)):
-                if span.is_range(c):
+            for place, (c, span) in enumerate(zip(columns, spans, strict=True)):
+                if _is_range(span, c):
                     spans[place] = self._best_range(c, span, place, masks, plan.words)
-                    masks[place] = _rows(c, spans[place])
+                    masks[place] = spans[place].holds(c.n_bins)[c.codes]
             if spans == before:
                 break
         covered = joined(masks, plan.words)
         sentence = Sentence(
-            conditions=tuple(span.condition(c) for span, c in zip(spans, cuts, strict=True)),
+            conditions=tuple(c.condition(*s) for s, c in zip(spans, columns, strict=True)),
             joined=plan.words,
             covered=int(covered.sum()),
             count=int((covered & self.group).sum()),
             size=self.size,
             n_rows=len(self.group),
         )
-        return sentence.f1 - self._spent(spans, cuts), sentence
+        return sentence.f1 - self._spent(spans, columns), sentence
 
     def _best_range(
-        self, c: Cut, span: Span, place: int, masks: list[Mask], words: tuple[str, ...]
+        self, c: BinnedColumn, span: Span, place: int, masks: list[Mask], words: tuple[str, ...]
     ) -> Span:
         """One bound at a time; only rows that the condition decides matter."""
         with_it, without = (
@@ -312,7 +319,7 @@ class _Search:
         def score(start: Any, stop: Any) -> Array:
             covered, count = (b + u[stop] - u[start] for b, u in zip(base, upto, strict=True))
             everything = (start == 0) & (stop == c.n_known) & (not c.has_missing)
-            penalty = self.gain * _cost(start, stop, False, c) + 2.0 * everything
+            penalty = self.gain * _cost(c, start, stop) + 2.0 * everything
             return self._f1(covered, count) - penalty
 
         start, stop = span.start, span.stop
@@ -323,34 +330,35 @@ class _Search:
         return max(span, Span(start, stop), key=lambda s: float(score(s.start, s.stop)))
 
 
-def _cost(start: Any, stop: Any, all_but: bool, c: Cut) -> Any:
+def _cost(c: BinnedColumn, start: Any, stop: Any, all_but: bool = False) -> Any:
     """What makes a condition harder to read than ``age >= 40``, in conditions."""
-    if c.column.categories is not None or all_but:
+    if c.is_category or all_but:
         return _NEGATION * all_but
     return _SECOND_BOUND * ((start > 0) & (stop < c.n_known) & (stop - start > 1))
 
 
-def _leading(found: list[_Scored]) -> list[_Plan]:
+def _is_range(span: Span, c: BinnedColumn) -> bool:
+    """Whether a condition has thresholds that may be moved."""
+    return not c.is_category and not span.all_but and span.stop <= c.n_known
+
+
+def _leading(found: list[_Scored]) -> list[_SentencePlan]:
     order = np.argsort([-score for score, _ in found], kind="stable")[:_BEAM]
     return [found[place][1] for place in order]
 
 
-def _rows(c: Cut, span: Span) -> Mask:
-    return span.holds(c.n_bins)[c.codes]
-
-
-def _kept(c: Cut, group: Mask) -> NDArray[np.intp]:
+def _kept(c: BinnedColumn, group: Mask) -> NDArray[np.intp]:
     """The bins that conditions are made of: all, or of many categories the group's commonest."""
-    if c.column.categories is None or c.n_bins <= _CATEGORIES:
+    if not c.is_category or c.n_bins <= _CATEGORIES:
         return np.arange(c.n_bins)
     inside = np.bincount(c.codes[group], minlength=c.n_bins)
     missing = np.arange(c.n_known, c.n_bins)
     return np.union1d(largest(inside, _CATEGORIES), missing)
 
 
-def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[Span]:
+def _spans(c: BinnedColumn, kept: NDArray[np.intp]) -> Iterator[Span]:
     """Simple ones first: of equals, the first is taken."""
-    if c.column.categories is None:
+    if not c.is_category:
         n = c.n_known
         ranges = [(i, j) for i in range(n) for j in range(i + 1, n + 1) if j - i < n]
         yield from (Span(*r) for r in sorted(ranges, key=lambda r: 0 < r[0] and r[1] < n))
@@ -362,28 +370,3 @@ def _spans(c: Cut, kept: NDArray[np.intp]) -> Iterator[Span]:
     yield from (Span(code, code + 1) for code in kept.tolist())
     if c.n_bins > 2:
         yield from (Span(code, code + 1, all_but=True) for code in kept.tolist())
-
-
-def _stretches(pools: list[_Pool]) -> Stretches:
-    """Conditions of some columns as stretches of their items."""
-    start, stop, all_but = np.concatenate([pool.ends for pool in pools]).T
-    return Stretches(
-        np.ascontiguousarray(start),
-        np.ascontiguousarray(stop),
-        all_but.astype(bool),
-        np.concatenate([pool.cost for pool in pools]),
-        np.cumsum([0, *(len(pool.spans) for pool in pools)]),
-        np.cumsum([0, *(len(pool.items) - 1 for pool in pools)]),
-    )
-
-
-def _ends(spans: list[Span], kept: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Where each span starts and stops among the bins that are kept, and whether it is all but."""
-    start, stop, all_but = np.array(spans, dtype=np.intp).T
-    return np.column_stack([np.searchsorted(kept, start), np.searchsorted(kept, stop), all_but])
-
-
-def _membership(spans: list[Span], kept: NDArray[np.intp]) -> Array:
-    start, stop, all_but = np.array(spans).T
-    inside = (kept >= start[:, None]) & (kept < stop[:, None])
-    return np.column_stack([all_but, inside * np.where(all_but, -1.0, 1.0)[:, None]])

@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count, check_whole, generator
-from leftout.core.distinct import Distinct
-from leftout.core.losses import Array, summarise
-from leftout.evidence.repeats import find_repeats
+from leftout.data.columns import names_of
+from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.scores import feature_losses
-from leftout.files import Told
-from leftout.running import Report, Steps, clean_interrupts, in_turn, one_thread
-from leftout.search.fitted import fitted_on, for_same_size
-from leftout.search.partition import MaxDisparityPartition
-from leftout.tables.columns import names_of
+from leftout.files import Serializable
+from leftout.groups.fitted import fitted_on, for_same_size
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.distinct import Distinct
+from leftout.linalg.losses import Array, summarise
+from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatIf(Told):
+class WhatIf(Serializable):
     """The best disparity that a search finds when one feature is changed.
 
     Attributes
@@ -133,7 +133,7 @@ def search_without(
         seeds = rng.spawn(1 + shuffles)
         tasks += [(search, X, places, place > 0, copies, seed) for place, seed in enumerate(seeds)]
     with one_thread():
-        results = list(in_turn(_again, tasks, found.n_jobs, steps, "what if"))
+        results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
     lines = []
     for number, source in enumerate(leading):
         start = number * (1 + shuffles)

@@ -15,24 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from leftout.checks import Refusal, check_left_out, check_whole, generator
-from leftout.core.distinct import distinct_rows
-from leftout.core.interval import LEVEL, Interval
-from leftout.core.losses import Array
-from leftout.evidence.repeats import split
+from leftout.checks import check_groups, check_left_out, check_whole, generator
+from leftout.data.columns import Column
+from leftout.data.conditions import Mask
+from leftout.data.matrix import check_matrix
+from leftout.errors import InputError
+from leftout.evidence.duplicate_rows import split
 from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
 from leftout.fair.estimator import FairPCA, prefers_one_thread
 from leftout.fair.game import LAST
 from leftout.fair.minimax import MinimaxPCA
-from leftout.fair.worst import Group, Table
-from leftout.files import Told
+from leftout.fair.worst import Table, WorstGroup
+from leftout.files import Serializable
+from leftout.linalg.distinct import distinct_rows
+from leftout.linalg.effects import CONFIDENCE, Interval
+from leftout.linalg.losses import Array
 from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
-from leftout.tables.columns import Column
-from leftout.tables.conditions import Mask
-from leftout.tables.matrix import check_matrix
-from leftout.wording import counted, listed, number
+from leftout.text import counted, listed, number
 
 FAIR, MINIMAX = "Fair PCA", "MinimaxPCA"
 # Another group is as badly off if it loses this share of what the first did.
@@ -55,18 +56,18 @@ _SAME = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Under(Told):
+class Under(Serializable):
     """What becomes of everybody under one projection.
 
     Attributes
     ----------
     called : str
     group_loss : float
-        Average loss of the group that was found first.
+        Average loss of the group that was found first; of several groups, the largest.
     worst_loss : float
         That of the worst-off group of as many rows, whoever that is.
     shared : float
-        The share of the rows in either group that are in both.
+        The share of the rows in either group that are in both; of several, the largest.
     error : float
         Average squared error of all rows, as a share of what the representation audited leaves.
     held_out : Interval or None
@@ -95,7 +96,7 @@ class Under(Told):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Afterwards(Told):
+class Afterwards(Serializable):
     """Whom PCA, Fair PCA for a group and MinimaxPCA leave worst off, and what follows.
 
     Attributes
@@ -103,7 +104,7 @@ class Afterwards(Told):
     lines : list of Under
         Under the representation audited, Fair PCA for the group, and MinimaxPCA.
     size : int
-        Rows of the group and of each worst-off one.
+        Rows of the group, of several the first, and of each worst-off one.
     rows, of_rows : int
         Rows that were looked at, and rows of the table.
     bound : float
@@ -112,6 +113,9 @@ class Afterwards(Told):
         By which share less the worst off lose under MinimaxPCA than under the representation
         audited, on rows not seen.
     splits : int
+    n_components : int
+    n_groups : int
+        Groups that Fair PCA is for, beside the rest.
     """
 
     also = ("moved", "holds", "advice", "told", "told_brief")
@@ -123,6 +127,8 @@ class Afterwards(Told):
     bound: float
     gain: Interval | None
     splits: int
+    n_components: int
+    n_groups: int = 1
 
     @property
     def moved(self) -> bool:
@@ -149,8 +155,11 @@ class Afterwards(Told):
         """In a few sentences."""
         shared, fair, every = self.lines
         sample = "" if self.rows == self.of_rows else f" among {self.rows:,} of the rows"
+        first = f"the group's {self.size:,} rows{sample}"
+        if self.n_groups > 1:
+            first = f"the worst off of {self.n_groups} groups{sample}"
         said = [
-            f"Under {shared.called} the group's {self.size:,} rows{sample} lose "
+            f"Under {shared.called} {first} lose "
             f"{number(shared.group_loss)} on average. Searched again under Fair PCA for them, the "
             f"worst-off {self.size:,} lose {number(fair.worst_loss)}; {100 * fair.shared:.0f} % of "
             "the rows in either group are in both. Under MinimaxPCA, which protects every group of "
@@ -190,9 +199,9 @@ class Afterwards(Told):
     def told_brief(self) -> str:
         """In one short sentence."""
         _, fair, every = self.lines
-        start = f"Under Fair PCA others lose {number(fair.worst_loss)}"
+        start = f"Fair PCA lets others lose {number(fair.worst_loss)}"
         return {
-            MINIMAX: f"{start}, under MinimaxPCA {number(every.worst_loss)}: use it.",
+            MINIMAX: f"{start}, MinimaxPCA {number(every.worst_loss)}: use it.",
             FAIR: f"Under Fair PCA no other group loses more than {number(fair.worst_loss)}.",
             "more components": f"{start}: use more components.",
         }[self.advice]
@@ -220,7 +229,8 @@ def afterwards(
     ----------
     X : table of shape (m, n)
     group : array of shape (m,)
-        1 or True for the rows of the group, such as a search's ``labels_``; else 0.
+        1 or True for the rows of the group, such as a search's ``labels_``; else 0. Of several
+        groups, 1, 2 and so on, the worst off first.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
     representation : fitted projection, array of shape (d, n) or None, default=None
@@ -252,27 +262,28 @@ def afterwards(
     """
     check_whole("splits", splits)
     matrix = check_matrix(X, min_features=1)
-    mask = check_left_out(group, len(matrix))
+    labels = _labels(group, len(matrix))
     given = None if representation is None else as_representation(representation)
     if given is not None and not given.is_projection:
-        raise Refusal(
+        raise InputError(
             f"The representation, {given.name}, is no projection, so Fair PCA and MinimaxPCA "
             "cannot take its place. Give a projection, such as a fitted PCA."
         )
-    size, rng = int(mask.sum()), generator(random_state)
+    groups = [labels == label for label in range(1, labels.max() + 1)]
+    size, rng = int(groups[0].sum()), generator(random_state)
     with one_thread(prefers_one_thread(matrix)):
-        trial = _Trial.of(matrix, mask, n_components, given, LAST, rng, n_jobs)
+        trial = _Trial.of(matrix, labels, n_components, given, LAST, rng, n_jobs)
         measured = [
-            _measured(matrix, V, size, mask, trial.known, LAST, rng, n_jobs) for V in trial.shared
+            _measured(matrix, V, size, groups, trial.known, LAST, rng, n_jobs) for V in trial.shared
         ]
-        halves = [_half(matrix, mask, trial, given, rng, n_jobs) for _ in range(splits)]
+        halves = [_half(matrix, labels, trial, given, rng, n_jobs) for _ in range(splits)]
     found = np.array([losses for losses in halves if losses is not None]).reshape(-1, 3)
     gains = np.array([1.0 - _over(last, first) for first, _, last in found])
     lines = []
     for place, (V, line) in enumerate(zip(trial.shared, measured, strict=True)):
         worst = np.zeros(len(matrix), dtype=bool)
         worst[line.worst] = True
-        shared = float(np.sum(worst & mask) / np.sum(worst | mask))
+        shared = max(float(np.sum(worst & mask) / np.sum(worst | mask)) for mask in groups)
         told = Under(
             called=V.name, group_loss=line.group_loss, worst_loss=line.worst_loss, shared=shared,
             error=_over(line.error, measured[0].error),
@@ -283,7 +294,16 @@ def afterwards(
     return Afterwards(
         lines=lines, size=size, rows=len(matrix), of_rows=of_rows or len(matrix),
         bound=trial.bound, gain=_over_splits(gains), splits=len(found),
+        n_components=trial.n_components, n_groups=len(groups),
     )  # fmt: skip
+
+
+def _labels(group: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """The number of each row's group, 0 for the rest; refused where these are others."""
+    names, place = check_groups(group, n_rows)
+    if len(names) > 2 and names.dtype.kind in "iu" and names.tolist() == list(range(len(names))):
+        return place
+    return check_left_out(group, n_rows).astype(np.intp)
 
 
 class _Trial(NamedTuple):
@@ -292,12 +312,13 @@ class _Trial(NamedTuple):
     shared: list[Representation]
     known: list[NDArray[np.intp]]  # groups to begin searches at
     bound: float
+    n_components: int
 
     @classmethod
     def of(
         cls,
         X: Array,
-        group: Mask,
+        labels: NDArray[np.intp],
         n_components: int | float,
         given: Representation | None,
         effort: tuple[int, int],
@@ -306,18 +327,22 @@ class _Trial(NamedTuple):
     ) -> _Trial:
         d = n_components if given is None else given.rank
         every = MinimaxPCA(
-            d, group_size=int(group.sum()), max_rounds=_ROUNDS, tol=_TOL, random_state=rng,
+            d, group_size=int(np.sum(labels == 1)), max_rounds=_ROUNDS, tol=_TOL, random_state=rng,
             n_jobs=n_jobs,
         )  # fmt: skip
         every._last = effort
         every.fit(X)
-        fair = FairPCA(every.n_asked_).fit(X, groups=group)
+        fair = FairPCA(every.n_asked_).fit(X, groups=labels)
         before = given or _named("PCA", FairPCA(every.n_asked_).fit(X))
         if before.origin is None:
             before = before.at(fair.mean_)
-        known = [group, every.worst_group_, every.baseline_worst_group_]
-        shared = [before, _named(FAIR, fair), _named(MINIMAX, every)]
-        return cls(shared, [np.flatnonzero(mask) for mask in known], every.lower_bound_)
+        groups = [labels == label for label in range(1, labels.max() + 1)]
+        known = [*groups, every.worst_group_, every.baseline_worst_group_]
+        # several groups may take more dimensions than were asked for
+        V = getattr(fair, "rank_d_components_", fair.components_)
+        shared = [before, _named(FAIR, V).at(fair.mean_), _named(MINIMAX, every)]
+        rows = [np.flatnonzero(mask) for mask in known]
+        return cls(shared, rows, every.lower_bound_, every.n_asked_)
 
 
 def _named(name: str, fitted: Any) -> Representation:
@@ -336,24 +361,24 @@ def _measured(
     X: Array,
     shared: Representation,
     size: int,
-    group: Mask | None,
+    groups: list[Mask],
     known: list[NDArray[np.intp]],
     effort: tuple[int, int],
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Measured:
-    """The loss of a group under a projection, and the worst that a search finds."""
+    """The largest loss of some groups under a projection, and the worst that a search finds."""
     V = shared.components
     assert V is not None and shared.origin is not None
     rows = X - shared.origin
     scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
     rows /= np.sqrt(scale) or 1.0  # searches are in single precision
     table, F = Table(rows, len(V), size, n_jobs), V.T @ V
-    seen: list[Group] = [table.group(each) for each in known]
+    seen: list[WorstGroup] = [table.group(each) for each in known]
     found = table.search(F, [one.own for one in seen], *effort, rng, 1)
     of_size = [one for one in seen if len(one.rows) == size]
     worst = max([*found, *of_size], key=lambda one: one.loss(F))
-    own = 0.0 if group is None else table.group(np.flatnonzero(group)).loss(F)
+    own = max((table.group(np.flatnonzero(mask)).loss(F) for mask in groups), default=0.0)
     error = float(np.mean(table.norms - table.kept(F)))
     own, loss, error = (
         scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
@@ -363,7 +388,7 @@ def _measured(
 
 def _half(
     X: Array,
-    group: Mask,
+    labels: NDArray[np.intp],
     whole: _Trial,
     given: Representation | None,
     rng: np.random.Generator,
@@ -371,22 +396,24 @@ def _half(
 ) -> list[float] | None:
     """What the worst off of one half lose with components from the other; None if it is too few.
 
-    Fair PCA there is for the group that a search of that half finds.
+    Fair PCA there is for the group that a search of that half finds, or for the several given.
     """
     d = whole.shared[0].rank
     learning, judging = split(distinct_rows(X), rng)
-    few, size = (max(1, round(group.mean() * len(half))) for half in (learning, judging))
+    share = float(np.mean(labels == 1))
+    few, size = (max(1, round(share * len(half))) for half in (learning, judging))
     if few < 2 or size < 2 or len(learning) <= d + 1:
         return None
     seen = X[learning]
     first = FairPCA(d).fit(seen)
     before = whole.shared[0] if given is not None else _named("PCA", first)
-    worst = _measured(seen, before, few, None, [], _HALF, rng, n_jobs).worst
-    mask = np.isin(np.arange(len(seen)), worst)
-    trial = _Trial.of(seen, mask, d, given, _HALF, rng, n_jobs)
+    own = labels[learning]
+    if labels.max() == 1 or not np.any(own == 1):
+        worst = _measured(seen, before, few, [], [], _HALF, rng, n_jobs).worst
+        own = np.isin(np.arange(len(seen)), worst).astype(np.intp)
+    trial = _Trial.of(seen, own, d, given, _HALF, rng, n_jobs)
     return [
-        _measured(X[judging], V, size, None, [], _HALF, rng, n_jobs).worst_loss
-        for V in trial.shared
+        _measured(X[judging], V, size, [], [], _HALF, rng, n_jobs).worst_loss for V in trial.shared
     ]
 
 
@@ -400,7 +427,7 @@ def _over_splits(values: Array) -> Interval | None:
     if len(values) < 2:
         return None
     value = float(values.mean())
-    wide = float(stats.t.ppf(0.5 + LEVEL / 2.0, len(values) - 1) * stats.sem(values))
+    wide = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, len(values) - 1) * stats.sem(values))
     return Interval(value, value - wide, value + wide)
 
 

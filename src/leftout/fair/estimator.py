@@ -1,23 +1,25 @@
 """The transformer: PCA for the group that fares worst."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leftout.checks import Refusal, check_choice, check_groups, check_tolerance
-from leftout.core.components import check_variance, dimensions
-from leftout.core.losses import CENTERINGS, Array, Loss, Summary, signed, summarise
-from leftout.core.moments import Moments, pooled
-from leftout.fair import Mended, mend
+from leftout.checks import check_choice, check_groups, check_tolerance
+from leftout.data.matrix import check_finite, check_matrix, check_numbers
+from leftout.errors import InputError
+from leftout.fair import FairSolution, solve_fair
 from leftout.fair.objective import Leading, leading
-from leftout.running import note, one_thread
-from leftout.tables.matrix import check_finite, check_matrix, check_numbers
-from leftout.wording import counted, number, points
+from leftout.linalg.components import check_variance, dimensions
+from leftout.linalg.losses import CENTERINGS, Array, Loss, Summary, signed, summarise
+from leftout.linalg.moments import Moments, pooled
+from leftout.running import one_thread, warn
+from leftout.text import counted, number, points
 
 # Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
 _SMALL, _NARROW = 1 << 22, 500
@@ -57,7 +59,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         Z = check_matrix(X, min_features=1)
         if Z.shape[1] != self.n_components_:
-            raise Refusal(
+            raise InputError(
                 f"Found {Z.shape[1]} coordinates per row, but there are {self.n_components_} "
                 "components. Pass what transform returns."
             )
@@ -73,6 +75,21 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _fitting(self, X: Any, fit: Callable[[Array], None]) -> None:
+        """Check a table and fit to it; where that fails, look first whether values are why."""
+        matrix = self._check_table(X, reset=True)
+        if len(matrix) < 2:
+            raise InputError(
+                f"Found {counted(len(matrix), 'sample')}, but PCA needs at least 2 "
+                "rows. Pass the whole table."
+            )
+        with one_thread(prefers_one_thread(matrix)):
+            try:
+                fit(matrix)
+            except (ValueError, np.linalg.LinAlgError):
+                check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
+                raise
 
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
@@ -193,20 +210,7 @@ class FairPCA(Projection):
         """
         check_choice("centering", self.centering, CENTERINGS)
         check_tolerance("tol", self.tol)
-        matrix = self._check_table(X, reset=True)
-        if len(matrix) < 2:
-            raise Refusal(
-                f"Found {counted(len(matrix), 'sample')}, but PCA needs at least 2 "
-                "rows. Pass the whole table."
-            )
-        labels = np.zeros(len(matrix), dtype=int) if groups is None else groups
-        self.groups_, place = check_groups(labels, len(matrix))
-        with one_thread(prefers_one_thread(matrix)):
-            try:
-                self._fit(matrix, place)
-            except (ValueError, np.linalg.LinAlgError):
-                check_finite(matrix, X)  # the likely reason, and not worth a pass of its own before
-                raise
+        self._fitting(X, lambda matrix: self._fit(matrix, groups))
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
 
@@ -225,7 +229,9 @@ class FairPCA(Projection):
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
 
-    def _fit(self, X: Array, place: NDArray[np.intp]) -> None:
+    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
+        labels = np.zeros(len(X), dtype=int) if groups is None else groups
+        self.groups_, place = check_groups(labels, len(X))
         self._solve(summarise(X, self.centering, place, len(self.groups_)))
 
     def _solve(self, table: Summary) -> None:
@@ -233,10 +239,10 @@ class FairPCA(Projection):
         check_variance(float(np.trace(everyone)), self.n_features_in_)
         self.n_asked_, pairs = _dimensions(self.n_components, everyone)
         rule = Loss.named("excess", self.centering)
-        found = mend(rule, table.moments, self.n_asked_, self.tol, pairs)
+        found = solve_fair(rule, table.moments, self.n_asked_, self.tol, pairs)
         self._describe(found, table, everyone)
 
-    def _describe(self, found: Mended, table: Summary, everyone: Array) -> None:
+    def _describe(self, found: FairSolution, table: Summary, everyone: Array) -> None:
         """Set what people ask of a projection."""
         answer, moments, self.mean_ = found.answer, table.moments, table.mean
         V, weights = _by_variance(answer.V, answer.occupation, everyone)
@@ -274,7 +280,7 @@ def warn_if_open(
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
         share = f"{points(gap / abs(value))} % of it" if value else "it is 0"
-        note(
+        warn(
             f"The gap stayed at {number(gap)} ({share}), above the tolerance: the largest loss may "
             "be that far from its optimum. Columns of very different scales, or very many groups, "
             "do that.",

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.core.losses import Array
-from leftout.fair.objective import Answer, Objective, leading
-from leftout.fair.roots import root
+from leftout.fair.objective import FairAnswer, Objective, leading, root
+from leftout.linalg.losses import Array
 
 _STEPS = 6
 # Shares and weights above this stay; a step down to those that vanish is at least this wide.
@@ -32,7 +31,7 @@ _ROUND = 1e-12
 _gap = attrgetter("answer.gap")
 
 
-class State(NamedTuple):
+class BarrierState(NamedTuple):
     """A barrier with parameter ``mu`` at some weights: inside of everything."""
 
     weights: Array
@@ -47,15 +46,15 @@ class State(NamedTuple):
 class Settled(NamedTuple):
     """An answer on a face, not yet at an extreme point of it."""
 
-    answer: Answer
+    answer: FairAnswer
     face: Face
     G: Array
 
-    def at_extreme(self) -> Answer:
+    def at_extreme(self) -> FairAnswer:
         return self.face.answer(self.G, at_extreme=True)
 
 
-def settle(objective: Objective, near: State, tol: float, *, last: bool) -> Settled:
+def settle(objective: Objective, near: BarrierState, tol: float, *, last: bool) -> Settled:
     """The best answer found on a face that a barrier's answer points to.
 
     What vanishes with ``mu`` has to be told from what stays. Numbers that vanish go like ``mu``,
@@ -88,7 +87,7 @@ def _none(numbers: Array, mu: float) -> float:
 
 
 def _settle(
-    objective: Objective, near: State, tol: float, vanishing: Callable[[Array, float], float]
+    objective: Objective, near: BarrierState, tol: float, vanishing: Callable[[Array, float], float]
 ) -> Settled:
     d, mu, filled, free = objective.d, near.mu, near.filled, near.free
     ones = min(int(np.sum(free < vanishing(free, mu))), d)
@@ -127,7 +126,7 @@ class Face(NamedTuple):
     def Q(self) -> Array:
         return self.vectors[:, self.ones : self.reached]
 
-    def answer(self, G: Array, *, at_extreme: bool = False) -> Answer:
+    def answer(self, G: Array, *, at_extreme: bool = False) -> FairAnswer:
         objective, fixed = self.objective, self.vectors[:, : self.ones].T
         if at_extreme:
             shares, turn = extreme(objective.within(self.Q).second, G)
@@ -137,7 +136,7 @@ class Face(NamedTuple):
         occupation = np.concatenate([np.ones(self.ones), shares])
         losses = objective.losses(V, occupation)
         bound = objective.bound(self.weights, self.values)
-        return Answer(V, occupation, self.weights, losses, bound)
+        return FairAnswer(V, occupation, self.weights, losses, bound)
 
     def newton(self, G: Array) -> tuple[Array, Array]:
         """Better weights, and the ``G`` that belongs to them.

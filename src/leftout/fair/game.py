@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.losses import Array
 from leftout.fair.many import centre, look
 from leftout.fair.objective import Objective
-from leftout.fair.worst import Group, Rows, Table
+from leftout.fair.worst import Rows, Table, WorstGroup
+from leftout.linalg.losses import Array
 
 # Groups that one round adds, and known ones that its search begins at.
 _ADDED, _WARM = 16, 12
@@ -46,7 +46,7 @@ _NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
 _WHOLE, _NOTHING = 0.05, 1e-12
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A representation, and the largest value a search finds under it."""
 
     F: Array
@@ -77,12 +77,12 @@ class Game:
     """
 
     def __init__(
-        self, table: Table, trade_off: float, named: list[Group], rng: np.random.Generator
+        self, table: Table, trade_off: float, named: list[WorstGroup], rng: np.random.Generator
     ) -> None:
         self.table, self.t, self.rng = table, trade_off, rng
         everyone = table.group(np.arange(len(table.X)))
         self.everyone, self.pca = everyone, everyone.own
-        self.groups: list[Group] = []
+        self.groups: list[WorstGroup] = []
         self._seen: set[bytes] = set()
         n = table.X.shape[1]
         self.second, self.best = np.empty((0, n * n)), np.empty(0)
@@ -91,7 +91,7 @@ class Game:
         self.bound, self.weights = 0.0, np.empty(0)  # the best bound, and what proves it
         self.history: list[Round] = []
 
-    def add(self, groups: list[Group]) -> None:
+    def add(self, groups: list[WorstGroup]) -> None:
         """Take in groups that are not in the list yet."""
         groups = [group for group in groups if group.rows.tobytes() not in self._seen]
         self._seen |= {group.rows.tobytes() for group in groups}
@@ -125,10 +125,10 @@ class Game:
         best = self.t * self.best[places] + (1.0 - self.t) * self.everyone.best
         return Objective(second, best + rho * rank * (P is not None), rank)
 
-    def play(self, rounds: int, tol: float) -> tuple[Found, str]:
+    def play(self, rounds: int, tol: float) -> tuple[Candidate, str]:
         """The best ``F`` found, and why the game stopped."""
         d = self.table.d
-        best = Found(self.pca.T @ self.pca, np.inf)
+        best = Candidate(self.pca.T @ self.pca, np.inf)
         best = best._replace(value=self.search(best.F, _FIRST))
         if best.value <= _NOTHING:
             return best, "gap"
@@ -153,7 +153,7 @@ class Game:
             value = self.search(F, _ROUND)
             self.history.append(Round(0, value, self.bound, len(places)))
             if value < best.value:
-                best = Found(F, value)
+                best = Candidate(F, value)
             if best.value - self.bound <= tol * best.value:
                 best = best._replace(value=self.search(best.F, _CHECK))
                 judged.append(best)
@@ -181,12 +181,12 @@ class Game:
             weights[new] = share / len(new)
         return weights
 
-    def project(self, P: Array, rounds: int, tol: float) -> tuple[Found, str]:
+    def project(self, P: Array, rounds: int, tol: float) -> tuple[Candidate, str]:
         """A projection near ``P`` onto as many dimensions, made better step by step."""
         rank = round(float(np.trace(P)))
-        best = Found(P, np.inf)
+        best = Candidate(P, np.inf)
         best = best._replace(value=self.search(best.F, _ROUND))
-        judged: list[Found] = []
+        judged: list[Candidate] = []
         stopped = "max_rounds"
         # with more dimensions than the groups' own PCAs have, losses may be below zero
         scale = max(best.value, self.bound, _NOTHING)
@@ -200,7 +200,7 @@ class Game:
             gain = best.value - model
             self.history.append(Round(rank, min(value, best.value), self.bound, len(places)))
             if value < best.value - 0.1 * gain:
-                best = Found(P, value)
+                best = Candidate(P, value)
                 rho *= 0.6 if fractions < _WHOLE else 1.0
             else:
                 rho *= 2.0 if gain <= 0.0 or fractions > 4 * _WHOLE else 1.2
@@ -218,7 +218,7 @@ class Game:
         return min(judged, key=lambda found: found.value), stopped
 
     def _step(
-        self, best: Found, rank: int, rho: float, weights: Array, scale: float
+        self, best: Candidate, rank: int, rho: float, weights: Array, scale: float
     ) -> tuple[Array, Array, float]:
         """A projection near the best, the groups' weights there, and its sum of fractions."""
         places = np.flatnonzero(weights)

@@ -13,10 +13,9 @@ eigenvalues cross on the way; :mod:`leftout.fair.faces` then makes an exact answ
 import numpy as np
 from scipy import linalg
 
-from leftout.core.losses import Array
-from leftout.fair.faces import Settled, State, settle
-from leftout.fair.objective import ROUNDING, Answer, Objective, leading
-from leftout.fair.roots import root
+from leftout.fair.faces import BarrierState, Settled, settle
+from leftout.fair.objective import EIGENVALUE_ROUNDING, FairAnswer, Objective, leading, root
+from leftout.linalg.losses import Array
 
 _FIRST, _LAST, _SHRINK = 0.1, 1e-11, 0.05
 _SETTLE_FROM = 1e-4
@@ -27,7 +26,7 @@ _NOISE = 1e-12
 _TAKEN = 0.01
 
 
-def solve(objective: Objective, start: Array, tol: float) -> Answer:
+def solve(objective: Objective, start: Array, tol: float) -> FairAnswer:
     """The best ``F`` with trace ``d`` for the largest of the losses, at an extreme point."""
     scale = objective.scale
     unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
@@ -38,7 +37,7 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
     while True:
         state = centre(unit, state, _MOST_STEPS, 0.01)
         if state.mu <= _SETTLE_FROM:
-            last = state.mu <= max(_LAST * min(1.0, smallest), ROUNDING)
+            last = state.mu <= max(_LAST * min(1.0, smallest), EIGENVALUE_ROUNDING)
             found = settle(unit, state, tol, last=last)
             best = found if best is None or found.answer.gap < best.answer.gap else best
             smallest = abs(float(best.answer.losses.max()))
@@ -49,13 +48,13 @@ def solve(objective: Objective, start: Array, tol: float) -> Answer:
     return answer._replace(losses=scale * answer.losses, bound=scale * answer.bound)
 
 
-def look(objective: Objective, weights: Array, mu: float) -> State:
+def look(objective: Objective, weights: Array, mu: float) -> BarrierState:
     """Evaluate the barrier: one eigendecomposition."""
     values, vectors = leading(objective.mix(weights), objective.second.shape[1])
     filled, free = occupations(values, objective.d, mu)
     barrier = np.log(filled).sum() + np.log(free).sum() - np.log(weights).sum()
     value = float(values @ filled - objective.best @ weights + mu * barrier)
-    return State(weights, mu, value, values, vectors, filled, free)
+    return BarrierState(weights, mu, value, values, vectors, filled, free)
 
 
 def occupations(values: Array, d: int, mu: float) -> tuple[Array, Array]:
@@ -78,7 +77,7 @@ def _share(x: Array) -> Array:
     return np.where(x < 0.0, small, 1.0 - small)
 
 
-def centre(objective: Objective, state: State, steps: int, share: float) -> State:
+def centre(objective: Objective, state: BarrierState, steps: int, share: float) -> BarrierState:
     """Newton's steps at one ``mu``, until what a step promises is below a share of it."""
     for _ in range(steps):
         state, decrement = _newton(objective, state)
@@ -87,7 +86,7 @@ def centre(objective: Objective, state: State, steps: int, share: float) -> Stat
     return state
 
 
-def _newton(objective: Objective, state: State) -> tuple[State, float]:
+def _newton(objective: Objective, state: BarrierState) -> tuple[BarrierState, float]:
     """One damped Newton step in ``u = step / weights``, and what it promised to gain.
 
     Of the curvature, pairs of eigenvectors that are both next to untaken are left out: their part

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.asking import asking
 from leftout.checks import (
-    Refusal,
     check_choice,
     check_count,
     check_floor,
@@ -20,22 +18,21 @@ from leftout.checks import (
     check_whole,
     generator,
 )
-from leftout.core.components import check_variance, dimensions
-from leftout.core.losses import Array, signed, summarise
-from leftout.fair.estimator import Projection, prefers_one_thread
+from leftout.errors import InputError
+from leftout.fair.estimator import Projection
 from leftout.fair.game import LAST, Game, Round, leading_projection
 from leftout.fair.objective import leading
-from leftout.fair.worst import Group, Table
-from leftout.running import one_thread
-from leftout.search.sizes import check_size
-from leftout.tables.matrix import check_finite
-from leftout.wording import counted
+from leftout.fair.worst import Table, WorstGroup
+from leftout.groups.sizes import check_size
+from leftout.linalg.components import check_variance, dimensions
+from leftout.linalg.losses import Array, signed, summarise
+from leftout.parameter_label import parameter_label
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CENTERINGS = ("global", "none")
-HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
+PROJECTION_CENTERINGS = ("global", "none")
+ROUND_HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
 # Where there are more axes than this, the game is played in the leading ones that hold all but this
 # share of what PCA leaves.
 _FEW, _LEFT = 40, 0.05
@@ -50,12 +47,12 @@ class Played(NamedTuple):
 
     P: Array  # the projection
     relaxed: Array  # the best representation with fractions of dimensions
-    worst: Group
+    worst: WorstGroup
     worst_loss: float
     value: float
     lower: float
     bound: float
-    groups: list[Group]  # that bind
+    groups: list[WorstGroup]  # that bind
     weights: Array
     history: list[Round]
     stopped: str
@@ -87,7 +84,7 @@ def equalise(
     relaxed, stopped = game.play(max_rounds, tol)
     own = [full.group(rows) for rows in named]
     P = leading_projection(relaxed.F, d + extra)
-    best: tuple[float, Array, Group] | None = None
+    best: tuple[float, Array, WorstGroup] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
         found, _ = game.project(P, -(-max_rounds // (2 + turn)), tol)
@@ -127,7 +124,7 @@ def equalise(
     )
 
 
-def _proved(proving: list[tuple[Group, float]], everyone: Group, t: float) -> float:
+def _proved(proving: list[tuple[WorstGroup, float]], everyone: WorstGroup, t: float) -> float:
     """What some groups' weights prove in all axes."""
     weights = np.array([weight for _, weight in proving])
     weights = weights / weights.sum()
@@ -267,37 +264,26 @@ class MinimaxPCA(Projection):
         -------
         self
         """
-        check_choice("centering", self.centering, CENTERINGS)
+        check_choice("centering", self.centering, PROJECTION_CENTERINGS)
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
         check_tolerance("tol", self.tol)
-        matrix = self._check_table(X, reset=True)
-        m = len(matrix)
-        if m < 2:
-            raise Refusal(
-                f"Found {counted(m, 'sample')}, but PCA needs at least 2 rows. "
-                "Pass the whole table."
-            )
+        self._fitting(X, lambda matrix: self._fit(matrix, groups))
+        return self
+
+    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
+        m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
-            raise Refusal(
-                f"{asking('group_size', self.group_size)} asks for more rows than the {m} of the "
+            raise InputError(
+                f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
+                f"{m} of the "
                 "table. Choose a smaller size."
             )
         names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         named = {name: np.flatnonzero(place == i) for i, name in enumerate(names.tolist())}
-        with one_thread(prefers_one_thread(matrix)):
-            try:
-                self._fit(matrix, size, named)
-            except (ValueError, np.linalg.LinAlgError):
-                check_finite(matrix, X)
-                raise
-        return self
-
-    def _fit(self, X: Array, size: int, named: dict[Any, NDArray[np.intp]]) -> None:
         table = summarise(X, self.centering)
-        m = len(X)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
         check_variance(variance, self.n_features_in_)
@@ -314,7 +300,7 @@ class MinimaxPCA(Projection):
         whole = Table(rows, d, size, self.n_jobs)
         own = [whole.group(index) for index in named.values()]
 
-        def worst(F: Array) -> Group:
+        def worst(F: Array) -> WorstGroup:
             found = whole.search(F, [], *self._last, rng, 1)
             return max([*found, *own], key=lambda group: group.loss(F))
 
@@ -357,7 +343,7 @@ class MinimaxPCA(Projection):
         }
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
-            dtype=HISTORY,
+            dtype=ROUND_HISTORY,
         )
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
@@ -448,7 +434,7 @@ def trade_off_curve(
     True
     """
     if not len(trade_offs):
-        raise Refusal("Found no trade_offs. Give at least one number from 0 to 1.")
+        raise InputError("Found no trade_offs. Give at least one number from 0 to 1.")
     for t in trade_offs:
         check_floor("trade_offs", t)
     weights = np.unique(np.asarray(trade_offs, dtype=float))

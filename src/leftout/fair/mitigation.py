@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.asking import asking
-from leftout.checks import Refusal, check_groups, check_whole
-from leftout.core.losses import Array, Loss, Summary, summarise
-from leftout.core.moments import Moments
-from leftout.fair import Mended, mend
+from leftout.checks import check_groups, check_whole
+from leftout.data.matrix import check_matrix
+from leftout.errors import InputError
+from leftout.fair import FairSolution, solve_fair
 from leftout.fair.estimator import (
     FairPCA,
     average_second,
@@ -20,13 +19,15 @@ from leftout.fair.estimator import (
     warn_if_open,
 )
 from leftout.fair.random_groups import RandomGroups, random_groups
-from leftout.files import Told, plain
+from leftout.files import Serializable, plain
+from leftout.groups.known import measured
+from leftout.groups.permutation import permuting_steps
+from leftout.linalg.losses import Array, Loss, Summary, summarise
+from leftout.linalg.moments import Moments
+from leftout.parameter_label import parameter_label
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
-from leftout.search.known import measured
-from leftout.search.permuting import permuting_steps
-from leftout.tables.matrix import check_matrix
-from leftout.wording import counted, listed, number, points, shown
+from leftout.text import counted, listed, number, points, shown
 
 # The most dimensions that are looked at if nobody says which.
 _ACROSS = 12
@@ -52,7 +53,7 @@ _NOTHING = 1e-13
 
 
 @dataclass(frozen=True)
-class Dimension(Told):
+class Dimension(Serializable):
     """Ordinary and fair PCA of one number of components."""
 
     also = ("max_loss_before", "max_loss_after", "price")
@@ -93,7 +94,7 @@ class Dimension(Told):
 
 
 @dataclass(frozen=True)
-class Mitigation(Told):
+class Mitigation(Serializable):
     """Fair PCA for some groups: the fitted transformer, and the same across dimensions."""
 
     fair: FairPCA
@@ -337,7 +338,7 @@ def _across(fair: FairPCA, moments: Moments, numbers: list[int], steps: Steps) -
     lines = []
     for d in numbers:
         steps.tell("Fair PCA across dimensions")
-        found = mend(rule, moments, d, fair.tol)
+        found = solve_fair(rule, moments, d, fair.tol)
         if d != fair.n_asked_:
             value = float(found.losses.max())
             warn_if_open(found.answer.gap, value, fair.tol, fair.variance_)
@@ -354,7 +355,7 @@ def _here(fair: FairPCA) -> Dimension:
     )  # fmt: skip
 
 
-def _dimension(d: int, found: Mended, everyone: Array) -> Dimension:
+def _dimension(d: int, found: FairSolution, everyone: Array) -> Dimension:
     answer = found.answer
     return Dimension(
         d, found.baseline_losses, found.losses, max(answer.gap, 0.0), len(answer.V),
@@ -372,13 +373,14 @@ def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
     if given.size == 0:
         return []
     if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 1 or given.max() > limit:
-        raise Refusal(
-            f"{asking('across')} is not a list of component numbers; give ints from 1 to {limit}."
+        raise InputError(
+            f"{parameter_label('across')} is not a list of component numbers; give ints from 1 "
+            f"to {limit}."
         )
     return sorted(set(given.tolist()))
 
 
-def told_gap(gap: float) -> str:
+def describe_gap(gap: float) -> str:
     """A gap to the best possible in words; one that is only rounding is called so."""
     return "less than a billionth" if gap < 1e-9 else number(gap, digits=1)
 

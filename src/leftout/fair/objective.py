@@ -10,20 +10,27 @@ and for any weights ``w`` of the groups (not negative, sum 1) no ``F`` gets belo
     sum_g w_g b_g - topd(sum_g w_g S_g),
 
 ``topd`` the sum of the ``d`` largest eigenvalues. The best such bound meets the minimum.
+
+A bracketed root, as exact as its function.
+
+SciPy's solvers leave a reference cycle for every call, and collecting these took as long as the
+eigenvalues of a small matrix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from leftout.core.losses import Array
+from leftout.errors import InputError
+from leftout.linalg.losses import Array
 
 # Sums of eigenvalues are not known better than this share of the largest.
-ROUNDING = 1e-14
+EIGENVALUE_ROUNDING = 1e-14
 # Measured on one core: below these, LAPACK's whole decomposition is the fastest; above, LAPACK for
 # a few pairs; Lanczos for very few of a large matrix.
 _SMALL, _FEW = 128, 9
@@ -65,7 +72,7 @@ class Objective(NamedTuple):
         return self._replace(second=np.stack([B.T @ (S @ B) for S in self.second]))
 
 
-class Answer(NamedTuple):
+class FairAnswer(NamedTuple):
     """``F = V' diag(occupation) V``, and the weights that prove how good it is."""
 
     V: Array  # orthonormal rows
@@ -81,12 +88,12 @@ class Answer(NamedTuple):
 
     def enough(self, tol: float, scale: float) -> bool:
         """Whether the gap is below ``tol`` times the loss, or below what rounding hides."""
-        return self.gap <= max(tol * abs(float(self.losses.max())), ROUNDING * scale)
+        return self.gap <= max(tol * abs(float(self.losses.max())), EIGENVALUE_ROUNDING * scale)
 
 
-def projection(objective: Objective, V: Array, weights: Array, bound: float) -> Answer:
+def projection(objective: Objective, V: Array, weights: Array, bound: float) -> FairAnswer:
     """The answer that is a projection onto the rows of ``V``."""
-    return Answer(V, np.ones(len(V)), weights, objective.losses(V), bound)
+    return FairAnswer(V, np.ones(len(V)), weights, objective.losses(V), bound)
 
 
 class Leading(NamedTuple):
@@ -139,3 +146,50 @@ def majorised(matrix: Array, pairs: Leading, floor: float, slack: float) -> bool
     rest = (pairs.vectors * (pairs.values - floor)) @ pairs.vectors.T - matrix
     rest.flat[:: len(matrix) + 1] += floor + slack
     return bool(linalg.lapack.dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
+
+
+_EPS = 2.3e-16
+_MOST_STEPS = 300
+
+
+def root(function: Callable[[float], float], low: float, high: float, noise: float = 0.0) -> float:
+    """Where a function vanishes between two arguments at which its signs are opposite.
+
+    Values up to ``noise`` are rounding, and as good as zero.
+
+    The secant through the bracket's ends, an end that stays again being counted half (the
+    Illinois rule), and the middle whenever three steps have not halved the bracket.
+
+    Examples
+    --------
+    >>> round(root(lambda x: x * x - 2.0, 0.0, 2.0), 10)
+    1.4142135624
+    """
+    at_low, at_high = function(low), function(high)
+    if min(abs(at_low), abs(at_high)) <= noise:
+        return low if abs(at_low) <= abs(at_high) else high
+    if (at_low > 0.0) == (at_high > 0.0):
+        raise InputError(f"The function has one sign at {low} and {high}: {at_low}, {at_high}.")
+    rising = at_high > 0.0
+    widths, last = [high - low], None
+    for _ in range(_MOST_STEPS):
+        least = 2.0 * _EPS * max(abs(low), abs(high))
+        if high - low <= 2.0 * least:
+            break
+        x = low - at_low * (high - low) / (at_high - at_low)
+        if len(widths) > 3 and widths[-1] > 0.5 * widths[-4]:
+            x = low + 0.5 * (high - low)
+        x = min(max(x, low + least), high - least)  # a step beside the root closes the bracket
+        here = function(x)
+        if abs(here) <= noise:
+            return x
+        above = (here > 0.0) == rising
+        if above:
+            high, at_high = x, here
+            at_low *= 0.5 if last is above else 1.0
+        else:
+            low, at_low = x, here
+            at_high *= 0.5 if last is above else 1.0
+        last = above
+        widths.append(high - low)
+    return low + 0.5 * (high - low)

@@ -10,9 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.losses import Array
-from leftout.fair.objective import ROUNDING, Answer, Leading, Objective, leading, projection
-from leftout.fair.roots import root
+from leftout.fair.objective import (
+    EIGENVALUE_ROUNDING,
+    FairAnswer,
+    Leading,
+    Objective,
+    leading,
+    projection,
+    root,
+)
+from leftout.linalg.losses import Array
 
 _MOST_STEPS = 100
 _value, _weight = attrgetter("value"), attrgetter("w")
@@ -58,7 +65,7 @@ def look(objective: Objective, w: float, pairs: Leading | None = None) -> Point:
     return Point(w, value, slope_here, -2.0 * float(coupling.sum()), V.T)
 
 
-def solve(objective: Objective, points: list[Point], tol: float) -> Answer:
+def solve(objective: Objective, points: list[Point], tol: float) -> FairAnswer:
     """The projection of ``d`` dimensions whose larger loss is smallest.
 
     ``points`` hold the answer's weight between them. Keeps a bracket of two, between which the
@@ -88,7 +95,7 @@ def solve(objective: Objective, points: list[Point], tol: float) -> Answer:
     return _mixture(objective, left, right, best)
 
 
-def _mixture(objective: Objective, left: Point, right: Point, best: Point) -> Answer:
+def _mixture(objective: Objective, left: Point, right: Point, best: Point) -> FairAnswer:
     V = between(objective, left.V, right.V)
     return projection(objective, V, best.weights, best.value)
 
@@ -99,7 +106,7 @@ def _promising(left: Point, right: Point, best: Point, tol: float, scale: float)
     rise = left.value + left.slope * (w - left.w) - best.value
     if best.curve < 0.0:
         rise = min(rise, best.slope**2 / -best.curve)
-    return rise <= 10.0 * max(tol * abs(best.value), ROUNDING * scale)
+    return rise <= 10.0 * max(tol * abs(best.value), EIGENVALUE_ROUNDING * scale)
 
 
 def _next(left: Point, right: Point) -> float:

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.asking import asking
-from leftout.checks import Refusal, generator
-from leftout.core.losses import Array
-from leftout.core.ranks import LEVEL, can_tell, told_p
-from leftout.files import Told
+from leftout.checks import generator
+from leftout.data.conditions import Mask
+from leftout.errors import InputError
+from leftout.files import Serializable
+from leftout.groups.permutation import Groups, InAxes, permutation_test
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.parameter_label import parameter_label
 from leftout.running import Steps
-from leftout.search.permuting import Groups, InAxes, permuted
-from leftout.tables.conditions import Mask
-from leftout.wording import counted, number, points
+from leftout.text import counted, number, points
 
 # Groups within chance that have this share of the weights are told of.
 _MUCH = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomGroups(Told):
+class RandomGroups(Serializable):
     """What random groups of the same sizes lose under ordinary PCA.
 
     Attributes
@@ -109,7 +110,7 @@ class RandomGroups(Told):
     def _random(self, group: int) -> str:
         return (
             f"random groups of that size lose {number(self.mean[group])} (95 % of them at most "
-            f"{number(self.high[group])}; {told_p(self.p_values[group])})"
+            f"{number(self.high[group])}; {describe_p(self.p_values[group])})"
         )
 
 
@@ -125,14 +126,14 @@ def random_groups(
 ) -> RandomGroups:
     """Permute which rows are in which group of a partition."""
     if centering == "paper":
-        raise Refusal(
+        raise InputError(
             "Random groups are compared under the definition of a loss, but centering='paper' was "
-            f"asked for. Use centering='global', or {asking('permutations', 0)}."
+            f"asked for. Use centering='global', or {parameter_label('permutations', 0)}."
         )
     order = np.argsort(place, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(place))[:-1])
     groups = Groups.of(*InAxes.of(X, n_components, centering=centering), [members])
-    found = permuted(groups, permutations, generator(random_state), n_jobs, steps)
+    found = permutation_test(groups, permutations, generator(random_state), n_jobs, steps)
     return RandomGroups(
         mean=found.random,
         high=found.high,

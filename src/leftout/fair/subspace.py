@@ -10,9 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.core.losses import Array
 from leftout.fair import many, pair
-from leftout.fair.objective import ROUNDING, Answer, Leading, Objective, leading, majorised
+from leftout.fair.objective import (
+    EIGENVALUE_ROUNDING,
+    FairAnswer,
+    Leading,
+    Objective,
+    leading,
+    majorised,
+)
+from leftout.linalg.losses import Array
 
 _MOST_ROUNDS = 20
 # Measured on one core: for two groups the subspace pays off above this number of features, and up
@@ -24,7 +31,7 @@ _COARSE, _NEAR = 1e-5, 1e-3
 _ROOM = 10.0
 
 
-class Span:
+class Subspace:
     """An orthonormal basis ``B`` of some directions, and the problem inside their span."""
 
     def __init__(self, objective: Objective, directions: Array) -> None:
@@ -43,18 +50,21 @@ class Span:
         ]))  # fmt: skip
         self.B = np.hstack([self.B, directions])
 
-    def in_features(self, found: Answer, columns: int) -> tuple[Answer, Leading]:
+    def in_features(self, found: FairAnswer, columns: int) -> tuple[FairAnswer, Leading]:
         """The answer with what all features prove at its weights, and the eigenpairs there."""
         pairs = leading(self.objective.mix(found.weights), columns)
         bound = self.objective.bound(found.weights, pairs.values)
         return found._replace(V=found.V @ self.B.T, bound=bound), pairs
 
-    def prove(self, found: Answer, tol: float) -> Answer | None:
+    def prove(self, found: FairAnswer, tol: float) -> FairAnswer | None:
         """The answer in features, if the span's own eigenpairs prove it without new ones."""
         objective, d = self.objective, self.objective.d
         values, turn = leading(self.small.mix(found.weights), d)
         ritz = Leading(values[:d], self.B @ turn[:, :d])
-        slack = max(_ROOM * tol * abs(float(found.losses.max())), ROUNDING * objective.scale) / d
+        slack = (
+            max(_ROOM * tol * abs(float(found.losses.max())), EIGENVALUE_ROUNDING * objective.scale)
+            / d
+        )
         if not majorised(objective.mix(found.weights), ritz, values[d - 1], slack):
             return None
         bound = objective.bound(found.weights, values) - d * slack
@@ -73,14 +83,14 @@ def width(d: int, k: int) -> int:
     return d + int(np.floor(np.sqrt(2.0 * k + 0.25) - 1.5)) + 2
 
 
-def solve(objective: Objective, seen: list[Seen], tol: float) -> Answer:
+def solve(objective: Objective, seen: list[Seen], tol: float) -> FairAnswer:
     """The best answer; ``seen`` are the eigenpairs at each group's own and some common weights."""
     k, n = objective.second.shape[:2]
     columns = width(objective.d, k)
     part = _PART_OF_MANY if k > 2 else _PART * (n > _SMALL)
     if columns * len(seen) > part * n:
         return _inside(objective, seen, tol)
-    span = Span(objective, np.hstack([one.pairs.vectors[:, :columns] for one in seen]))
+    span = Subspace(objective, np.hstack([one.pairs.vectors[:, :columns] for one in seen]))
     gap = np.inf
     for round in range(_MOST_ROUNDS):
         found = _inside(span.small, seen, tol if round else max(tol, _COARSE), span.B)
@@ -98,7 +108,9 @@ def solve(objective: Objective, seen: list[Seen], tol: float) -> Answer:
     return _inside(objective, seen, tol)
 
 
-def _inside(objective: Objective, seen: list[Seen], tol: float, B: Array | None = None) -> Answer:
+def _inside(
+    objective: Objective, seen: list[Seen], tol: float, B: Array | None = None
+) -> FairAnswer:
     """The best answer in the coordinates of ``B``, or in the features where there is none."""
     if len(seen[0].weights) > 2:
         best = max(seen, key=lambda one: objective.bound(one.weights, one.pairs.values))

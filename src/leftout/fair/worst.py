@@ -17,9 +17,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from leftout.compiling import kernel
-from leftout.core.losses import Array
 from leftout.fair.objective import leading
-from leftout.solvers.climbing import draw, kth_largest, orthonormalise
+from leftout.linalg.losses import Array
+from leftout.solvers.local_ascent import draw, kth_largest, orthonormalise
 
 Rows = NDArray[np.intp]
 Small = NDArray[np.float32]
@@ -35,7 +35,7 @@ _FRESH, _KICK = 4, 5
 _SAME = 0.9
 
 
-class Group(NamedTuple):
+class WorstGroup(NamedTuple):
     """Some rows, and all that a game needs of them."""
 
     rows: Rows
@@ -47,7 +47,7 @@ class Group(NamedTuple):
         return self.best - float(np.sum(F * self.second))
 
 
-class Slope(NamedTuple):
+class SingleWorkspace(NamedTuple):
     """Rows for climbing, by falling reach: the most that each can add to a group's loss."""
 
     X: Small
@@ -66,13 +66,13 @@ class Table:
         m = len(X)
         self.sample = min(m, max(_SAMPLE, -(-_EACH * d * m // size)))
 
-    def group(self, rows: Rows) -> Group:
+    def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
         members = self.X[rows]
         second = members.T @ members / len(rows)
         pairs = leading(second, self.d)
         own = np.ascontiguousarray(pairs.vectors[:, : self.d].T)
-        return Group(rows, second, own, float(pairs.values[: self.d].sum()))
+        return WorstGroup(rows, second, own, float(pairs.values[: self.d].sum()))
 
     def kept(self, F: Array) -> Array:
         """What a representation keeps of each row."""
@@ -91,7 +91,7 @@ class Table:
         climbs: int,
         rng: np.random.Generator,
         most: int,
-    ) -> list[Group]:
+    ) -> list[WorstGroup]:
         """Groups with large losses under ``F``, worst first: at most so many, and apart.
 
         The first line begins at the given components, the others at random rows.
@@ -119,7 +119,7 @@ class Table:
     def _size(self) -> int:
         return max(1, round(self.size * self.sample / len(self.X)))
 
-    def _slope(self, kept: Array, rng: np.random.Generator | None) -> Slope:
+    def _slope(self, kept: Array, rng: np.random.Generator | None) -> SingleWorkspace:
         index = None if rng is None else rng.choice(len(kept), self.sample, replace=False)
         reach = self.norms - kept if index is None else self.norms[index] - kept[index]
         order = np.argsort(-reach, kind="stable")
@@ -127,7 +127,7 @@ class Table:
         reach = reach[order]
         chance = np.cumsum(np.maximum(reach, 0.0))
         few = kept[rows].astype(np.float32), reach.astype(np.float32)
-        return Slope(self.single[rows], *few, chance)
+        return SingleWorkspace(self.single[rows], *few, chance)
 
     def _rows(self, W: Array, kept: Array) -> Rows:
         """The best rows for a group's components."""
@@ -136,8 +136,8 @@ class Table:
         place = len(scores) - self.size
         return np.sort(np.argpartition(scores, place)[place:]) if place else np.arange(self.size)
 
-    def _apart(self, ends: list[tuple[float, Small]], kept: Array, most: int) -> list[Group]:
-        found: list[Group] = []
+    def _apart(self, ends: list[tuple[float, Small]], kept: Array, most: int) -> list[WorstGroup]:
+        found: list[WorstGroup] = []
         taken = np.zeros((most, len(self.X)), dtype=bool)
         for _, W in ends[: 3 * most]:
             rows = self._rows(W.astype(float), kept)
@@ -148,7 +148,7 @@ class Table:
                     break
         return found
 
-    def _settle(self, group: Group, F: Array, kept: Array) -> Group:
+    def _settle(self, group: WorstGroup, F: Array, kept: Array) -> WorstGroup:
         """Alternate with exact components while the loss rises."""
         for _ in range(_PASSES):
             rows = self._rows(group.own, kept)
@@ -162,7 +162,7 @@ class Table:
 
 
 def _line(
-    slope: Slope,
+    slope: SingleWorkspace,
     size: int,
     d: int,
     starts: Sequence[Array],
@@ -187,7 +187,7 @@ def _line(
     return ends
 
 
-def _directions(slope: Slope, count: int, turn: int, rng: np.random.Generator) -> Small:
+def _directions(slope: SingleWorkspace, count: int, turn: int, rng: np.random.Generator) -> Small:
     """Random rows, the likelier the longer their reach; in every other turn, mixed in pairs."""
     rows = slope.X[draw(slope.chance, rng, count)]
     if turn % 2:
@@ -196,7 +196,7 @@ def _directions(slope: Slope, count: int, turn: int, rng: np.random.Generator) -
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _score(slope: Slope, W: Small, first: int, last: int, scores: Small) -> None:
+def _score(slope: SingleWorkspace, W: Small, first: int, last: int, scores: Small) -> None:
     """Scores of the rows from ``first`` to ``last``."""
     Z = slope.X[first:last] @ W.T
     for i in range(last - first):
@@ -207,15 +207,7 @@ def _score(slope: Slope, W: Small, first: int, last: int, scores: Small) -> None
 
 
 @kernel
-def _improved(W: Small, second: Small) -> Small:
-    """Two steps of orthogonal iteration towards the leading eigenvectors."""
-    after: Small = W @ second @ second  # type: ignore[assignment]  # products of float32 are float32
-    orthonormalise(after)
-    return after
-
-
-@kernel
-def _climb(slope: Slope, W: Small, size: int, floor: float) -> tuple[float, Small]:
+def _climb(slope: SingleWorkspace, W: Small, size: int, floor: float) -> tuple[float, Small]:
     """Climb from components ``W`` to a group of ``size`` rows; its loss, and its components.
 
     Components are improved by orthogonal iteration, moments by the rows that move, and rows are
@@ -254,7 +246,9 @@ def _climb(slope: Slope, W: Small, size: int, floor: float) -> tuple[float, Smal
                 for j in range(n):
                     signs[i, j] = -signs[i, j]
         second += rows.T @ signs
-        W = _improved(W, second)
+        # two steps of orthogonal iteration towards the leading eigenvectors
+        W = W @ second @ second  # type: ignore[assignment]  # products of float32 are float32
+        orthonormalise(W)
         WS, own = W @ second, 0.0
         for i in range(W.shape[0]):
             own += WS[i] @ W[i]

@@ -13,10 +13,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.page.jobs import Jobs
 from leftout.page.limits import Limits
-from leftout.page.processes import noted, told_full
+from leftout.page.processes import describe_full, noted
 from leftout.page.rendering import rendered
 from leftout.page.security import Gate
 from leftout.page.store import Store
@@ -44,7 +44,7 @@ def application(store: Store, limits: Limits, host: str, token: str) -> Starlett
         routes=Views(store, jobs, limits).routes(),
         lifespan=running,
         middleware=[Middleware(Gate, host=host, token=token), Middleware(Mistakes)],
-        exception_handlers={HTTPException: _missing, Refusal: _refused},
+        exception_handlers={HTTPException: _missing, InputError: _refused},
     )
 
 
@@ -68,7 +68,7 @@ class Mistakes:
             return
         except Exception as error:
             where = f"{scope.get('method', '')} {scope.get('path', '')!r}"
-            full = told_full(error)
+            full = describe_full(error)
             sentence = full or noted(where, "".join(format_exception(error)))
             if not begun and scope["type"] == "http":
                 status = 507 if full else 500

@@ -1,16 +1,19 @@
-"""What people chose in the form, as the words of a command line and as a call in Python."""
+"""What people chose in the form, as the words of a command line and as a call in Python.
+
+How long an audit will take, in words: a rough guess from the size of the table.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.page.columns import Columns
 from leftout.page.store import Entry
-from leftout.wording import shortened
+from leftout.settings import ON_PAGE
 
 AUTO, OUTCOME = "auto", "outcome"
 # What a column can be, as people read it; as an option, and as a parameter.
@@ -35,50 +38,7 @@ BECOMES = {
 _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
 }  # fmt: skip
-_COUNT, _SHARE = r"\d{1,9}", r"\d{1,2}(?:\.\d{1,6})?%|0?\.\d{1,9}"
-
-
-class Field(NamedTuple):
-    """A setting besides the columns: how it is called, what it is usually, and what it takes."""
-
-    option: str
-    parameter: str
-    label: str
-    usual: str
-    takes: str
-    hint: str
-    value: Callable[[str], Any] = int
-
-
-def _size(text: str) -> Any:
-    if text == "evidence":
-        return text
-    return int(text) if text.isdigit() else _share(text)
-
-
-def _share(text: str) -> float:
-    return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
-
-
-FIELDS = {
-    "size": Field("--size", "group_size", "Size of the left-out group", "10%",
-                  f"{_COUNT}|{_SHARE}|evidence", "10%, 200 or evidence", _size),
-    "dims": Field("--dims", "n_components", "Components of the PCA", "0.8",
-                  rf"{_COUNT}|0?\.\d{{1,9}}", "a share of variance (0.8), or a number (9)", _size),
-    "min_size": Field("--min-size", "min_group_size", "Fewest rows of a group", "",
-                      f"{_COUNT}|{_SHARE}", "200 or 5%; by default 5 per feature", _size),
-    "sample": Field("--sample", "sample", "Audit a sample of so many rows", "", _COUNT,
-                    "by default all rows"),
-    "missing": Field("--missing", "missing", "Values that stand for nothing", "", r"[^\0]{1,1000}",
-                     "999, or COLUMN=-1", str),
-    "chance": Field("--chance", "chance", "Comparison tables, at most", "99", r"\d{1,4}",
-                    "0 to 9999"),
-    "runs": Field("--runs", "runs", "Searches from other starts", "30", r"\d{1,3}", "0 to 999"),
-    "rows": Field("--rows", "rows", "Actual rows to show of either side", "0", r"\d{1,3}",
-                  "a row may be a person"),
-    "seed": Field("--seed", "random_state", "Seed", "0", r"\d{1,9}", "of samples and tables"),
-}  # fmt: skip
-_DEMO = {"runs": "10"}
+_DEMO = {"n_restarts": "10"}
 QUICK, FULL = "quick", "full"
 _DEMO_TARGET = ("approve", "1")
 
@@ -99,7 +59,8 @@ def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[s
 
 def usual(entry: Entry, name: str) -> str:
     """What a setting is if nobody asks for anything else."""
-    return _DEMO.get(name, FIELDS[name].usual) if entry.file is None else FIELDS[name].usual
+    demo = _DEMO.get(name) if entry.file is None else None
+    return demo or ON_PAGE[name].text
 
 
 def changed(
@@ -111,13 +72,13 @@ def changed(
     for name in ("positive", "effort"):
         if name in form:
             new[name] = form[name]
-    for name, field in FIELDS.items():
+    for name, setting in ON_PAGE.items():
         if name in form:
             text = form[name].strip()
-            if text and not re.fullmatch(field.takes, text):
-                wrong.append(f"{field.label} cannot be {shortened(text)!r}: {field.hint}.")
-            else:
-                new[name] = text
+            try:
+                new[name] = text if not text or setting.read(text) else text
+            except InputError as error:
+                wrong.append(f"{setting.page} {error}")
     outcome = of_role(new, OUTCOME)
     values = [] if not outcome else columns.columns[outcome[0]]["levels"]
     if new.get("positive") not in values:
@@ -171,10 +132,10 @@ def words(entry: Entry, columns: Columns, called: bool = True) -> list[str]:
     for option, role in _LISTS.items():
         for place in of_role(chosen, role):
             said += [f"--{option}", columns.name(place)]
-    for name, field in FIELDS.items():
+    for name, setting in ON_PAGE.items():
         value = chosen.get(name) or usual(entry, name)
         if value != usual(entry, name):
-            said += [field.option, value]
+            said += [setting.option, value]
     return [*said, "--quick"] if chosen.get("effort") == QUICK else said
 
 
@@ -186,7 +147,7 @@ def _target(entry: Entry, columns: Columns) -> tuple[str, str] | None:
 def check(entry: Entry, columns: Columns) -> None:
     """Refuse choices that say nothing to search."""
     if entry.file is None and _target(entry, columns) is None:
-        raise Refusal("The demo compares an outcome. Choose one: approved is what was decided.")
+        raise InputError("The demo compares an outcome. Choose one: approved is what was decided.")
 
 
 def command(entry: Entry, columns: Columns) -> str:
@@ -197,13 +158,12 @@ def command(entry: Entry, columns: Columns) -> str:
 def call(entry: Entry, columns: Columns) -> str:
     """The Python that does the same."""
     chosen, given = entry.choices, []
-    head, table = ["import leftout", ""], repr(entry.name)
+    table = repr(entry.name)
     if entry.file is None:
         table = "leftout.datasets.load_demo()"
         given.append(("dictionary", "leftout.datasets.demo_dictionary()"))
     elif entry.sheet is not None:
-        head.insert(1, "from leftout.tables.reading import read_table")
-        table = f"read_table({entry.name!r}, sheet={entry.sheet!r})"
+        given.append(("sheet", repr(entry.sheet)))
     target = _target(entry, columns)
     if target is not None:
         given += [("target", repr(target[0]))]
@@ -213,11 +173,39 @@ def call(entry: Entry, columns: Columns) -> str:
     for parameter, role in _LISTS.items():
         names = [columns.name(place) for place in of_role(chosen, role)]
         given += [(parameter, repr(names))] if names else []
-    for name, field in FIELDS.items():
+    for name, setting in ON_PAGE.items():
         value = chosen.get(name) or usual(entry, name)
-        if value != field.usual:
-            given.append((field.parameter, repr(field.value(value))))
+        if value != setting.text:
+            given.append((name, repr(setting.read(value))))
     if chosen.get("effort") == QUICK:
         given.append(("quick", "True"))
     lines = [f"    {table},", *(f"    {name}={value}," for name, value in given)]
-    return "\n".join([*head, "found = leftout.audit(", *lines, ")", 'found.to_html("report.html")'])
+    lines = ["import leftout", "", "found = leftout.audit(", *lines, ")"]
+    return "\n".join([*lines, 'found.to_html("report.html")'])
+
+
+# Seconds on two cores until anything is there: libraries, and reading the table.
+_START = 6.0
+# Evidence is gathered on a part of the rows: about so many millions of cells cost time.
+_MOST = 5.0
+
+
+def estimated_seconds(rows: int, features: int) -> tuple[float, float]:
+    """Of a quick look, and of a full audit: about 40 s for the demo, minutes for large tables."""
+    cells, wide = rows * max(features, 1) / 1e6, 1.0 + features / 200.0
+    quick = _START + 4.0 * cells * wide
+    return quick, quick + 10.0 + 20.0 * min(1.0, 10.0 * cells) + 40.0 * min(cells, _MOST) * wide
+
+
+def describe_seconds(time: float) -> str:
+    """A time as people say it, with as many digits as it deserves.
+
+    >>> told(7.0), told(34.0), told(95.0), told(700.0), told(9000.0)
+    ('about 10 s', 'about 30 s', 'about 2 minutes', 'about 12 minutes', 'about 2.5 hours')
+    """
+    if time < 55.0:
+        return f"about {max(10, 10 * round(time / 10))} s"
+    if time < 5400.0:
+        minutes = max(1, round(time / 60))
+        return f"about {minutes} minute" + "s" * (minutes != 1)
+    return f"about {round(time / 1800) / 2:g} hours"

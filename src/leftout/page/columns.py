@@ -11,7 +11,7 @@ ON_A_PAGE = 50
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownColumns:
     """Some columns, each with its place in the table, and where these are among those found."""
 
     columns: list[tuple[int, dict[str, Any]]]
@@ -41,7 +41,7 @@ class Columns:
     def name(self, place: int) -> str:
         return str(self.columns[place]["name"])
 
-    def shown(self, wanted: str, page: int) -> Shown:
+    def shown(self, wanted: str, page: int) -> ShownColumns:
         """The columns whose name, label or kind holds what is wanted; ``page`` counts from 1."""
         text = wanted.casefold().strip()
         found = [
@@ -52,4 +52,4 @@ class Columns:
         pages = max(1, -(-len(found) // ON_A_PAGE))
         page = min(max(1, page), pages)
         begin = (page - 1) * ON_A_PAGE
-        return Shown(found[begin : begin + ON_A_PAGE], len(found), page, pages)
+        return ShownColumns(found[begin : begin + ON_A_PAGE], len(found), page, pages)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from leftout.tables.judging.kinds import Kind
-from leftout.tables.judging.naming import words_of
+from leftout.data.profiling.column_names import words_of
+from leftout.data.profiling.column_types import ColumnType
 
 # Roles that people choose from; "auto" is whatever the column looks like.
 AUTO, OUTCOME, SENSITIVE, DROP = "auto", "outcome", "sensitive", "drop"
@@ -21,25 +21,25 @@ _SENSITIVE = frozenset(
 )
 
 
-class Guess(NamedTuple):
+class OutcomeGuess(NamedTuple):
     """A role, and why."""
 
     role: str
     why: str
 
 
-def guess(kind: Kind, called: str, outcome_taken: bool) -> Guess:
+def guess(kind: ColumnType, called: str, outcome_taken: bool) -> OutcomeGuess:
     """The role to begin with; of several that are called like an outcome, the first."""
     if kind.read_as == "nothing":
         what = {"constant": "says nothing", "free text": "looks like free text"}.get(
             kind.kind, f"looks like an {kind.kind}" if kind.kind == "identifier" else "has too many"
         )
-        return Guess(AUTO, f"{what}: {kind.why}")
+        return OutcomeGuess(AUTO, f"{what}: {kind.why}")
     words = set(words_of(called))
     if kind.kind == "yes/no" and words & _OUTCOMES and not outcome_taken:
-        return Guess(OUTCOME, "called like an outcome, with two values")
+        return OutcomeGuess(OUTCOME, "called like an outcome, with two values")
     if words & _SENSITIVE:
-        return Guess(SENSITIVE, "called like something the law protects")
+        return OutcomeGuess(SENSITIVE, "called like something the law protects")
     if not kind.sure:
-        return Guess(AUTO, f"looks like a {kind.kind}: {kind.why}")
-    return Guess(AUTO, "")
+        return OutcomeGuess(AUTO, f"looks like a {kind.kind}: {kind.why}")
+    return OutcomeGuess(AUTO, "")

@@ -1,4 +1,7 @@
-"""What is under way: tables being looked at and audits, each in a process, one at a time."""
+"""What is under way: tables being looked at and audits, each in a process, one at a time.
+
+Where something under way is: told to all who watch, as often as it moves.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,17 @@ import asyncio
 import json
 import shutil
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
 from traceback import format_exception
 from typing import Any
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.page.asked import presets, words
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
-from leftout.page.live import Live
-from leftout.page.processes import Ended, last_said, noted, started, told_full
+from leftout.page.processes import Ended, describe_full, last_said, noted, started
 from leftout.page.store import (
     CANCELLED,
     DONE,
@@ -31,6 +33,59 @@ from leftout.page.store import (
     Store,
     now,
 )
+
+# Seconds between two messages to a browser, and the longest silence.
+_APART, _SILENCE = 0.2, 15.0
+
+
+class Live:
+    """The state of an entry, as one text that everybody gets: made once each time it moves."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.what, self.share, self.ahead, self.moves = "", 0.0, 0, 0
+        self._moved = asyncio.Event()
+        self._text: str | None = None
+
+    def tell(self, **now: Any) -> None:
+        """It has moved, to where ``now`` says."""
+        for name, value in now.items():
+            setattr(self, name, value)
+        self.moves += 1
+        self._text = None
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    async def changed(self) -> None:
+        await self._moved.wait()
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            entry = self.entry
+            self._text = json.dumps({
+                "state": entry.state, "what": self.what, "share": round(self.share, 4),
+                "ahead": self.ahead, "moves": self.moves, "headline": entry.headline,
+                "lines": entry.lines,
+            })  # fmt: skip
+        return self._text
+
+    async def messages(self) -> AsyncIterator[str]:
+        """Server-sent events: the state now, and each time it moves, until it is at an end."""
+        seen = -1
+        while True:
+            if seen != self.moves:
+                seen = self.moves
+                yield f"data: {self.text}\n\n"
+                if not self.entry.under_way:
+                    return
+                await asyncio.sleep(_APART)
+                continue
+            try:
+                await asyncio.wait_for(self.changed(), _SILENCE)
+            except TimeoutError:
+                yield ": still here\n\n"
+
 
 # What an audit tells that an entry keeps.
 _TOLD = {"headline", "lines", "mind", "verdict", "files"}
@@ -95,7 +150,7 @@ class Jobs:
     def audit(self, entry: Entry) -> None:
         """Have a table audited; refuses more than may wait."""
         if len(self.audits.waiting) >= self.limits.waiting:
-            raise Refusal(
+            raise InputError(
                 f"{len(self.audits.waiting)} audits are waiting already, which is the most this "
                 "page takes. Wait for one to end, or cancel one."
             )
@@ -145,7 +200,7 @@ class Jobs:
         try:
             self.store.end(entry, state, message)
         except OSError as error:
-            unkept = told_full(error) or f"It cannot be kept: {error.strerror}."
+            unkept = describe_full(error) or f"It cannot be kept: {error.strerror}."
             entry.message = f"{message} {unkept} Until then this is known to the server alone."
             entry.message = entry.message.strip()
         self.live.pop(entry.id, Live(entry)).tell()
@@ -157,7 +212,7 @@ class Jobs:
             try:
                 await work(entry)
             except Exception as error:
-                told = told_full(error) or noted(
+                told = describe_full(error) or noted(
                     f"entry {entry.id}", "".join(format_exception(error))
                 )
                 self._end(entry, FAILED, f"This could not be done. {told}")
@@ -183,7 +238,7 @@ class Jobs:
         self._places()
         asked = words(entry, Columns.of(self.store.columns(entry)))
         asked += ["--out", "result", "--events"]
-        ended = await self._process(entry, "leftout.page.worker", asked, self.limits.auditing)
+        ended = await self._process(entry, "leftout.page.processes", asked, self.limits.auditing)
         if ended.code == 0 and self.store.result(entry, REPORT).exists():
             self._end(entry, DONE)
         else:
@@ -198,7 +253,7 @@ class Jobs:
         try:
             process = await started(module, asked, folder)
         except (OSError, ValueError) as error:
-            if told_full(error):
+            if describe_full(error):
                 raise
             return Ended(1, f"cannot be started: {error}")
         self.processes[entry.id] = process

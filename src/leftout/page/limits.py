@@ -1,10 +1,17 @@
-"""How much the page takes, from whom it may come: more is refused, in a sentence."""
+"""How much the page takes, from whom it may come: more is refused, in a sentence.
+
+Forms without a file: small, and read whole.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
-from leftout.tables.files.guards import Most
+from starlette.requests import Request
+
+from leftout.data.files.guards import Most
+from leftout.errors import InputError
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
@@ -58,3 +65,29 @@ def size_of(text: str) -> int | None:
     except ValueError:
         return None
     return int(size) if 1 <= size < 1e15 else None
+
+
+_FIELDS = 1_000
+
+
+async def sent(request: Request, limits: Limits) -> dict[str, str]:
+    """What a form sent, each field once; refuses more than a form of ours sends."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > limits.form:
+            raise InputError(
+                "The form sent more than a form of this page does. Nothing was changed."
+            )
+    try:
+        pairs = parse_qsl(
+            data.decode("utf-8"), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
+        )
+    except ValueError as error:
+        raise InputError("The form could not be read. Nothing was changed.") from error
+    return dict(pairs)
+
+
+def number(text: str | None) -> int:
+    """A page's number from an address; the first if it is none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1

@@ -13,14 +13,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leftout.asking import asked_by, in_python
-from leftout.checks import Refusal
+from leftout.data.files.guards import check_size, sheets_of
+from leftout.errors import InputError
 from leftout.files import plain, write_whole
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
-from leftout.page.worker import bound_to_server
-from leftout.tables.files.guards import check_size, sheets_of
-from leftout.wording import shortened, shown
+from leftout.page.processes import bound_to_server
+from leftout.parameter_label import asked_by, in_python
+from leftout.text import shortened, shown
 
 _REFUSED, _FOUND = 2, "columns.json"
 # Parameters as the page calls them.
@@ -45,8 +45,8 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
                 return only
             write_whole(_FOUND, json.dumps(only))
     _tell("reading the table", 0.1)
+    from leftout.data.reading import Source
     from leftout.page.profile import profiled
-    from leftout.tables.reading import Source
 
     dictionary: Any = None
     if file is None:
@@ -55,7 +55,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
         try:
             source, dictionary = Source(load_demo()), demo_dictionary()
         except ImportError as error:
-            raise Refusal(str(error)) from error
+            raise InputError(str(error)) from error
     else:
         source = Source.of(file, sheet, name, limits)
         rows, columns = source.table.shape
@@ -68,7 +68,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
 def _check_names(table: Any) -> None:
     for name in table.columns:
         if "\0" in str(name) or not str(name).isascii() and _broken(str(name)):
-            raise Refusal(
+            raise InputError(
                 f"The column {str(name)!r} has a name that cannot be written on a command line. "
                 "Rename it."
             )
@@ -91,7 +91,7 @@ def main(asked: dict[str, Any]) -> None:
     try:
         with asked_by(_in_page):
             found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
-    except Refusal as error:
+    except InputError as error:
         sys.exit(_refused(" ".join(str(error).split())))
     except (MemoryError, RecursionError):
         sys.exit(_refused("The table is too large for this machine's memory. Keep a part of it."))

@@ -1,4 +1,12 @@
-"""Processes of ours: how they are started, and what to say of how they ended."""
+"""Processes of ours: how they are started, and what to say of how they ended.
+
+A process of the page's: the command line itself, which ends when the server does.
+
+``python -m leftout.page.processes`` is the command whose words come as a line of JSON on its
+standard input (others on the machine see what a process was started with), and so is its report.
+Whoever starts it holds that input: when it ends, so does the process, without waiting for anything;
+files appear whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +15,10 @@ import errno
 import json
 import logging
 import os
+import runpy
 import secrets
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,7 +89,7 @@ def last_said(folder: Path) -> str:
     return last if last.startswith(_ERROR) else said
 
 
-def told_full(error: BaseException) -> str | None:
+def describe_full(error: BaseException) -> str | None:
     """A sentence on a disk that takes no more; None for any other error."""
     if not isinstance(error, OSError) or error.errno not in _FULL:
         return None
@@ -91,3 +101,36 @@ def noted(what: str, details: str) -> str:
     reference = secrets.token_hex(4)
     LOG.error("reference %s: %s: %s", reference, what, details)
     return f"It is a mistake of ours: the log has the details under the reference {reference}."
+
+
+_LEFT_ALONE = 3
+# Of the memory there is: two such processes may run beside the server.
+_SHARE = 0.45
+
+
+def bound_to_server() -> Any:
+    """What the server asks for; end with it, leave it memory, and go first if there is no more."""
+    from leftout.running import limit_memory  # the server itself does without what that loads
+
+    limit_memory(_SHARE)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
+    line = b""
+    while not line.endswith(b"\n"):
+        line += _read()
+    threading.Thread(target=_until_alone, daemon=True).start()
+    return json.loads(line)
+
+
+def _read() -> bytes:
+    return os.read(sys.stdin.fileno(), 1 << 16) or os._exit(_LEFT_ALONE)
+
+
+def _until_alone() -> None:
+    while True:
+        _read()
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = bound_to_server()
+    runpy.run_module("leftout", run_name="__main__", alter_sys=True)

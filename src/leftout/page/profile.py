@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from leftout.checks import Refusal
+from leftout.data.cleaning import clean
+from leftout.data.columns import Column, names_of
+from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.encoding import LEVELS, ColumnEncoder
+from leftout.data.frames import rows_of
+from leftout.data.preparation import check_length
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.relations import copies
+from leftout.data.reading import Source
+from leftout.data.roles import value_of
+from leftout.errors import InputError
 from leftout.page.guessing import AUTO, OUTCOME, guess
-from leftout.running import collected_notes
-from leftout.tables.cleaning import clean
-from leftout.tables.columns import Column, names_of
-from leftout.tables.encoding import LEVELS, Plan
-from leftout.tables.frames import rows_of
-from leftout.tables.intake import check_length
-from leftout.tables.judging.kinds import Kind
-from leftout.tables.judging.relations import copies
-from leftout.tables.reading import Source
-from leftout.tables.said.declared import Declared
-from leftout.tables.targets import value_of
-from leftout.wording import as_name, shortened
+from leftout.running import collected_warnings
+from leftout.text import as_name, shortened
 
 # Columns are judged on so many rows, fewer where there are many columns.
 _ROWS, _CELLS, _LEAST = 20_000, 4_000_000, 500
@@ -37,11 +37,11 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     if n_rows > most:
         places = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
         table = rows_of(table, places)
-    with collected_notes() as notes:
-        declared = Declared.of(names, dictionary=dictionary)
+    with collected_warnings() as notes:
+        declared = ColumnDeclarations.of(names, dictionary=dictionary)
         try:
             raw = declared.columns(table)
-        except Refusal as error:
+        except InputError as error:
             notes.append(str(error))
             raw = declared.columns(table, unread=names)
         columns, kinds = declared.judged(raw)
@@ -62,7 +62,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
 
 
 def _line(
-    raw: Column, column: Column, kind: Kind, copy_of: str | None, taken: bool, demo: bool
+    raw: Column, column: Column, kind: ColumnType, copy_of: str | None, taken: bool, demo: bool
 ) -> dict[str, Any]:
     how, features = _becomes(column, kind)
     if copy_of is not None:
@@ -88,11 +88,11 @@ def _line(
     }
 
 
-def _becomes(column: Column, kind: Kind) -> tuple[str, int]:
+def _becomes(column: Column, kind: ColumnType) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = Plan.of(column, kind, levels=LEVELS).told
-    except Refusal as error:
+        told = ColumnEncoder.of(column, kind, levels=LEVELS).told
+    except InputError as error:
         return f"cannot be searched: {error}", 0
     if not told.features:
         return f"left out: {told.how}", 0

@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.tables.files.guards import told_size
-from leftout.wording import counted, shortened, shown
+from leftout.data.files.guards import describe_size
+from leftout.text import counted, shortened, shown
 
 _HERE = Path(__file__).parent
 # The report's look is the page's; what only the page has comes after it.
@@ -48,7 +48,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "size": told_size, "counted": counted, "short": shortened, "when": _when,
+        "size": describe_size, "counted": counted, "short": shortened, "when": _when,
         "percent": _percent, "bars": _bars,
     }  # fmt: skip
     return environment

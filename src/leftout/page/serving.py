@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.files import write_whole
 from leftout.page.app import application
 from leftout.page.limits import Limits
@@ -42,7 +42,7 @@ def serve(
         try:
             store = Store(folder)
         except OSError as error:
-            raise Refusal(
+            raise InputError(
                 f"Audits cannot be kept in {str(folder)!r}: {error.strerror or error}. Choose "
                 "another folder with --data."
             ) from error
@@ -100,7 +100,7 @@ def _bound(port: int) -> socket.socket:
         listening.bind((_HOST, port))
     except OSError as error:
         listening.close()
-        raise Refusal(
+        raise InputError(
             f"Port {port} cannot be used: {error.strerror or error}. Choose another with --port, "
             "or 0 for any that is free."
         ) from error

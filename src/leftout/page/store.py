@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
-from leftout.wording import counted, listed
+from leftout.text import counted, listed
 
 # What an audit goes through, and what is at an end; all others are under way.
 ARRIVING, READING, READY, QUEUED, RUNNING = "arriving", "reading", "ready", "queued", "running"
@@ -93,7 +93,7 @@ class Store:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not (folder / _LOCK).exists() and any(folder.iterdir()):
-            raise Refusal(
+            raise InputError(
                 f"{str(folder)!r} holds files, and no audits of this page; they are left as they "
                 "are. Choose a folder that is empty or not there yet with --data."
             )
@@ -222,7 +222,7 @@ def _locked(path: Path) -> int | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
-        raise Refusal(
+        raise InputError(
             f"Another server keeps its audits in {str(path.parent)!r}. Stop that one, or choose "
             "another folder with --data."
         ) from error

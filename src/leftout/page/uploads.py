@@ -12,11 +12,11 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from leftout.checks import Refusal
+from leftout.data.files.guards import describe_size
+from leftout.errors import InputError
 from leftout.page.limits import Limits
 from leftout.page.store import Entry, Store
-from leftout.tables.files.guards import told_size
-from leftout.wording import shortened
+from leftout.text import shortened
 
 # What a file may be, by the end of its name: the longest that fits.
 SUFFIXES = (
@@ -29,11 +29,11 @@ _SPARE, _LISTEN = 64 * 10**6, 2 * 10**9
 _AROUND = 10_000
 
 
-class TooLarge(Refusal):
+class TooLarge(InputError):
     """A file of more bytes than the page takes."""
 
 
-class _Part:
+class _UploadPart:
     """The one file of a form; whatever else is in it is passed over."""
 
     def __init__(self, store: Store) -> None:
@@ -72,7 +72,7 @@ class _Part:
             return
         given = options[b"filename"].decode("utf-8", "replace")
         if not given:
-            raise Refusal("No file was chosen. Choose one, or try the demo table.")
+            raise InputError("No file was chosen. Choose one, or try the demo table.")
         name = called(given)
         self.entry = self.store.new(name, suffix_of(name))
         assert self.entry.file is not None
@@ -108,11 +108,11 @@ async def receive(request: Request, store: Store, limits: Limits) -> Entry:
     """The table of a form, in a folder of its own; nothing stays of one that is refused."""
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or b"boundary" not in options:
-        raise Refusal("A form with a file was expected. Choose one on the first page.")
+        raise InputError("A form with a file was expected. Choose one on the first page.")
     expected = int(request.headers.get("content-length") or 0)
     fits = expected <= limits.upload + _AROUND
-    refusal: Refusal | None = _no_room(store, expected) if fits else _too_large(limits)
-    part = _Part(store)
+    refusal: InputError | None = _no_room(store, expected) if fits else _too_large(limits)
+    part = _UploadPart(store)
     parser = MultipartParser(options[b"boundary"], part.callbacks())  # type: ignore[arg-type]
     came, entry = 0, None
     try:
@@ -127,14 +127,14 @@ async def receive(request: Request, store: Store, limits: Limits) -> Entry:
             try:
                 parser.write(chunk)
                 await asyncio.to_thread(part.flush)
-            except Refusal as error:
+            except InputError as error:
                 refusal = error
             except FormParserError:
-                refusal = Refusal("The upload was cut off or garbled. Try again.")
+                refusal = InputError("The upload was cut off or garbled. Try again.")
             except OSError as error:
                 refusal = _unwritable(error)
         if refusal is None and (part.entry is None or not part.ended):
-            refusal = Refusal("The upload was cut off, or had no file. Try again.")
+            refusal = InputError("The upload was cut off, or had no file. Try again.")
         if refusal is not None:
             raise refusal
         entry = part.entry
@@ -158,7 +158,7 @@ def suffix_of(name: str) -> str:
     """The known suffix of a file's name; refuses one of another kind."""
     found = next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), None)
     if found is None:
-        raise Refusal(
+        raise InputError(
             f"{shortened(repr(name))} is of a kind that is not known here. Tables may be CSV or "
             "TSV (also with .gz), Parquet, Feather or Excel (.xlsx)."
         )
@@ -167,21 +167,24 @@ def suffix_of(name: str) -> str:
 
 def _too_large(limits: Limits) -> TooLarge:
     return TooLarge(
-        f"The file is larger than {told_size(limits.upload)}, which is the most this page takes. "
+        f"The file is larger than {describe_size(limits.upload)}, which is the most this page "
+        "takes. "
         "Save it as Parquet or .csv.gz, or start with 'leftout serve --max-upload 2GB'."
     )
 
 
-def _no_room(store: Store, expected: int) -> Refusal | None:
+def _no_room(store: Store, expected: int) -> InputError | None:
     if shutil.disk_usage(store.folder).free > expected + _SPARE:
         return None
-    return Refusal(
+    return InputError(
         "There is not enough room on the disk for this file. Delete past audits, or make room."
     )
 
 
-def _unwritable(error: OSError) -> Refusal:
-    return Refusal(f"The file cannot be stored: {error.strerror or error}. Make room, try again.")
+def _unwritable(error: OSError) -> InputError:
+    return InputError(
+        f"The file cannot be stored: {error.strerror or error}. Make room, try again."
+    )
 
 
 def copied(store: Store, old: Entry) -> Entry:

@@ -17,17 +17,16 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from leftout.checks import Refusal
-from leftout.page import asked, effort
+from leftout.errors import InputError
+from leftout.page import asked
 from leftout.page.columns import Columns
-from leftout.page.forms import number, sent
-from leftout.page.jobs import Jobs
-from leftout.page.limits import Limits
-from leftout.page.live import Live
+from leftout.page.jobs import Jobs, Live
+from leftout.page.limits import Limits, number, sent
 from leftout.page.rendering import rendered, static
 from leftout.page.security import policy_of_report
 from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
 from leftout.page.uploads import SUFFIXES, copied, receive
+from leftout.settings import ON_PAGE
 
 _SEE_OTHER = 303
 _DEMO = "1,989 mortgage applications (demo)"
@@ -83,7 +82,7 @@ class Views:
     async def upload(self, request: Request) -> Response:
         try:
             entry = await receive(request, self.store, self.limits)
-        except Refusal as refusal:
+        except InputError as refusal:
             return self._start(str(refusal), 422)
         self.jobs.look(entry)
         return _to(entry)
@@ -134,7 +133,7 @@ class Views:
             return HTMLResponse(rendered("sheets.html", entry=entry, sheets=columns.sheets))
         wanted = request.query_params.get("q", "")[:200]
         outcome = asked.of_role(entry.choices, asked.OUTCOME)
-        quick, full = effort.seconds(columns.rows, columns.features)
+        quick, full = asked.estimated_seconds(columns.rows, columns.features)
         page = rendered(
             "columns.html",
             entry=entry,
@@ -143,11 +142,11 @@ class Views:
             wanted=wanted,
             roles=asked.ROLES,
             becomes=asked.BECOMES,
-            fields=asked.FIELDS,
-            usual={name: asked.usual(entry, name) for name in asked.FIELDS},
+            fields=ON_PAGE,
+            usual={name: asked.usual(entry, name) for name in ON_PAGE},
             outcome=columns.columns[outcome[0]] if outcome else None,
-            quick=effort.told(quick),
-            full=effort.told(full),
+            quick=asked.describe_seconds(quick),
+            full=asked.describe_seconds(full),
             problems=problems or [],
             chosen={role: asked.of_role(entry.choices, role) for role in asked.ROLES},
         )
@@ -172,11 +171,11 @@ class Views:
         self.store.save(entry)
         try:
             if wrong:
-                raise Refusal(" ".join(wrong))
+                raise InputError(" ".join(wrong))
             if go == "start":
                 asked.check(entry, columns)
                 if outcome and outcome != before and columns.columns[outcome[0]]["levels"]:
-                    raise Refusal(
+                    raise InputError(
                         f"The outcome is {columns.name(outcome[0])!r} now. Say which of its values "
                         "counts, and start."
                     )
@@ -184,7 +183,7 @@ class Views:
                 entry.call = asked.call(entry, columns)
                 self.jobs.audit(entry)
                 return _to(entry)
-        except Refusal as refusal:
+        except InputError as refusal:
             return self._columns(entry, request, [str(refusal)])
         wanted, page = form.get("q", ""), "1" if go == "search" else form.get("page", "1")
         if go.startswith("page-"):

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.checks import Refusal
+from leftout.errors import InputError
 from leftout.evidence.profiles import Profile
 from leftout.evidence.stability import Stability
+from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import FAIR as FAIR
 from leftout.plots.axes import GREY as GREY
 from leftout.plots.axes import LEFT_OUT as LEFT_OUT
@@ -21,16 +22,18 @@ from leftout.plots.costs import harm_by_dimension as harm_by_dimension
 from leftout.plots.losing import parts as parts
 from leftout.plots.losing import people as people
 from leftout.plots.losing import sides as sides
-from leftout.search.fitted import fitted_on
-from leftout.wording import number
+from leftout.plots.worst import rounds as rounds
+from leftout.plots.worst import trade_off as trade_off
+from leftout.plots.worst import worst_by_dimension as worst_by_dimension
+from leftout.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.explain import Explanation
     from leftout.fair.mitigation import Mitigation
-    from leftout.search.groups import KnownGroups
-    from leftout.search.names import NamedGroups
+    from leftout.groups.known_result import KnownGroups
+    from leftout.groups.named_result import NamedGroups
 
 __all__ = [
     "alignment",
@@ -48,9 +51,12 @@ __all__ = [
     "people",
     "plane",
     "profile",
+    "rounds",
     "rules",
     "scree",
     "sides",
+    "trade_off",
+    "worst_by_dimension",
 ]
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
@@ -136,7 +142,7 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     ax = axis(ax)
     if isinstance(found, Stability):
         if found.epochs is None:
-            raise Refusal(
+            raise InputError(
                 "These runs kept no epochs: only solvers that sweep over the rows have them. "
                 "Use solver='greedy', or pass a fitted MaxDisparityPartition."
             )
@@ -162,7 +168,7 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     groups' fair losses are equal.
     """
     if not found.by_dimension:
-        raise Refusal(
+        raise InputError(
             "There are no dimensions to draw: across was empty. Leave it out, or give some."
         )
     ax = axis(ax)
@@ -364,7 +370,7 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
 
 def _check(found: Any) -> None:
     if not hasattr(found, "disparity_by_feature"):
-        raise Refusal(
+        raise InputError(
             f"Found {type(found).__name__} where an explanation is needed. Pass what "
             "leftout.explain.group returns."
         )

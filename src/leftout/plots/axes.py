@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.wording import number, shown
+from leftout.text import number, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leftout.asking import asking
-from leftout.checks import Refusal
-from leftout.downstream.aims import VARIANTS
+from leftout.downstream.outcomes import ALL, SHARED
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
 from leftout.plots.axes import FAIR, GREY, LEFT_OUT, QUIET, REST, axis, drawable, read
 
 if TYPE_CHECKING:
@@ -18,26 +18,30 @@ if TYPE_CHECKING:
 
 
 def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Axes:
-    """Errors of the group and of the rest from all columns, shared PCA and Fair PCA.
+    """Errors of the group and of the rest from all columns, and from each projection's components.
 
-    Bars are 95 % intervals. The leading model, or the one named.
+    Bars are 95 % intervals. The leading model, or the one named. Of the leading model, dotted, also
+    errors of those whom a mitigation leaves worst off.
     """
     ax = axis(ax)
     unit = 1.0 if found.kind == "number" else 100.0
     sides = ((found.group, LEFT_OUT, -0.06), (found.rest, REST, 0.06))
     for side, color, aside in sides:
-        each = unit * np.array([found.at(side, seen, model=model) for seen in VARIANTS])
+        each = unit * np.array([found.at(side, seen, model=model) for seen in found.variants])
         value, low, high = each.T
         far = np.nan_to_num([value - low, high - value])  # no interval, no bar
         ax.errorbar(
-            np.arange(3) + aside, value, np.maximum(far, 0.0), color=color, marker="o", ms=6,
-            lw=1.0, elinewidth=1.5, capsize=3, label=drawable(side, 30),
+            np.arange(len(value)) + aside, value, np.maximum(far, 0.0), color=color, marker="o",
+            ms=6, lw=1.0, elinewidth=1.5, capsize=3, label=drawable(side, 30),
         )  # fmt: skip
-    components = (f"shared {found.shared}", VARIANTS[2])
-    ax.set_xticks(
-        np.arange(3), [VARIANTS[0], *(f"{seen}, {found.n_components}" for seen in components)]
-    )
-    ax.set_xlim(-0.5, 2.5)
+    others = [line for line in found.others if line.worst_off and line.errors]
+    for line, marker in zip(others if model in (None, found.models[0]) else [], "sD", strict=False):
+        errors = [unit * line.errors[seen] for seen in found.variants]
+        ax.plot(errors, ":", color=GREY, marker=marker, ms=4, label=line.text)
+    called = {ALL: ALL, SHARED: f"shared {found.shared}, {found.n_components}"}
+    ticks = [called.get(seen, f"{seen}, {found.n_components}") for seen in found.variants]
+    ax.set_xticks(np.arange(len(ticks)), ticks)
+    ax.set_xlim(-0.5, len(ticks) - 0.5)
     _finish(found, ax)
     ax.set_title(f"{drawable(found.target)} predicted by {drawable(model or found.models[0], 20)}")
     return ax
@@ -49,9 +53,9 @@ def harm_by_dimension(found: Harm, ax: Axes | None = None) -> Axes:
     Grey lines are errors from all columns.
     """
     if not found.by_dimension:
-        raise Refusal(
+        raise InputError(
             "There are no numbers of components to draw. Ask for them with "
-            f"{asking('by_dimension', True)}."
+            f"{parameter_label('by_dimension', True)}."
         )
     ax = axis(ax)
     unit = 1.0 if found.kind == "number" else 100.0
@@ -63,7 +67,7 @@ def harm_by_dimension(found: Harm, ax: Axes | None = None) -> Axes:
                 numbers, errors, style, color=color if kind == "pca" or name == "rest" else FAIR,
                 marker="o", ms=3, label=f"{drawable(side, 30)}: {label}",
             )  # fmt: skip
-        ax.axhline(unit * found.at(side, VARIANTS[0]).value, color=GREY, lw=0.8, ls=":")
+        ax.axhline(unit * found.at(side, ALL).value, color=GREY, lw=0.8, ls=":")
     ax.axvline(found.n_components, color=QUIET, lw=1, zorder=0)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("components")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leftout.evidence.parts import CALLED as PARTS
-from leftout.evidence.parts import Parts
+from leftout.evidence.loss_parts import PART_NAMES as PARTS
+from leftout.evidence.loss_parts import LossParts
+from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import GREY, LEFT_OUT, QUIET, REST, axis, named, read
-from leftout.search.fitted import fitted_on
-from leftout.wording import number
+from leftout.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,7 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
     Left-out groups come first, in their order; the rest is last.
     """
     ax = axis(ax)
-    order = [*range(1, found.n_groups_), 0]
+    order = [*range(1, found.n_groups_ + 1), 0]
     names = [f"left-out group {label}, {found.sizes_[label]:,} rows" for label in order[:-1]]
     kept, own = (
         100.0 * np.asarray(shares)[order] for shares in (found.retained_, found.retained_own_)
@@ -83,7 +83,7 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def parts(found: Parts, ax: Axes | None = None) -> Axes:
+def parts(found: LossParts, ax: Axes | None = None) -> Axes:
     """One bar: what any cloud shows, what rare values add, and what is left of the loss."""
     ax = axis(ax)
     ends = {True: 0.0, False: 0.0}  # what is taken off is drawn to the left of zero

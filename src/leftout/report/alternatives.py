@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leftout.evidence.telling import CALLED as TABLES
-from leftout.wording import as_name, listed, number
+from leftout.evidence.evidence_text import SURROGATE_NAMES as TABLES
+from leftout.text import as_name, listed, number
 
 _NAMED = 5
 Data = Mapping[str, Any]
@@ -124,7 +124,7 @@ def _harm(data: Data) -> str:
         f"{_error(line['measures']['error']['value'], found)}"
         for line in lines
     ]
-    return f"Three points a side, with intervals: errors of predictions. {'; '.join(each)}."
+    return f"Points on each side, with intervals: errors of predictions. {'; '.join(each)}."
 
 
 def _error(value: float, found: Data) -> str:

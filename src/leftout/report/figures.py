@@ -19,7 +19,7 @@ _COLOURS = {
     "#cccccc": "var(--line)",
     "#1b7f5c": "var(--fair)",
 }
-_STYLE: Any = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "leftout",
     "font.size": 9.5,
@@ -46,13 +46,13 @@ _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
     """One figure, with a text for those who do not see it."""
-    svg = _svg(draw, _STYLE, _SIZES.get(name, _SIZE))
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = _apart(svg, name)
+    image = svg(draw, STYLE, _SIZES.get(name, _SIZE))
+    image = image[image.index("<svg") :]
+    image = re.sub(r"<metadata>.*?</metadata>", "", image, flags=re.DOTALL)
+    image = _apart(image, name)
     for colour, ours in _COLOURS.items():
-        svg = svg.replace(colour, ours)
-    viewed = re.search(r'viewBox="[^"]+"', svg)
+        image = image.replace(colour, ours)
+    viewed = re.search(r'viewBox="[^"]+"', image)
     assert viewed is not None
     label = f"{name}-text"
     head = (
@@ -60,15 +60,11 @@ def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:
         f'{viewed.group()} role="img" aria-labelledby="{label}">'
         f'<title id="{label}">{escape(alternative)}</title>'
     )
-    return Markup(head + svg[svg.index(">") + 1 :])
+    return Markup(head + image[image.index(">") + 1 :])
 
 
-def standalone(draw: Callable[[Any], Any]) -> str:
-    """One figure as a file of its own, on white; the same every time."""
-    return _svg(draw, {**_STYLE, "figure.facecolor": "white", "savefig.facecolor": "white"})
-
-
-def _svg(draw: Callable[[Any], Any], style: Any, size: tuple[float, float] = _SIZE) -> str:
+def svg(draw: Callable[[Any], Any], style: Any, size: tuple[float, float] = _SIZE) -> str:
+    """A figure as SVG, in a style."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

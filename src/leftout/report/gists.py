@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leftout.core.ranks import told_p
-from leftout.evidence.parts import CALLED
-from leftout.wording import as_name, counted, listed, number
+from leftout.evidence.loss_parts import PART_NAMES
+from leftout.linalg.monte_carlo import describe_p
+from leftout.text import as_name, counted, listed, number
 
 _NAMED = 3
 _STATUSES = ("found", "not found", "not applicable", "not run")
@@ -44,7 +44,7 @@ def _real(data: Data) -> str:
     if trust["verdict"] is None:
         return "Not tested." if trust["p_value"] is None else "Too few comparison tables to say."
     text = f"{trust['verdict_name'].capitalize()}; tables with the same values: "
-    text += told_p(trust["p_value"])
+    text += describe_p(trust["p_value"])
     return text if held is None else f"{text}; halves share {100 * held['overlap']:.0f} %"
 
 
@@ -69,7 +69,7 @@ def _harm(data: Data) -> str:
     if data["harm"] is not None and len(data["groups"]) == 1:
         return str(data["harm"]["told_brief"])
     if data["harm"] is not None:
-        return "What components cost each group, and what Fair PCA gives back"
+        return "What components cost each group, and what mitigations give back"
     return "How far the prediction that is there errs on either side"
 
 
@@ -165,7 +165,7 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     if parts is None:
         return found
-    for key in CALLED:
+    for key in PART_NAMES:
         large = key != "cloud" and parts[key]["share"] > _SHARE
         found[key] = [as_name(name) for name in parts[key]["carriers"]] if large else []
     return found
@@ -176,8 +176,8 @@ def by_column(parts: Data | None) -> Sequence[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     if parts is None:
         return []
-    for key in CALLED:
+    for key in PART_NAMES:
         for line in parts[key]["columns"]:
             found.setdefault(line["column"], {"column": line["column"]})[key] = line["loss"]
-    lines = [{**line, "together": sum(line[key] for key in CALLED)} for line in found.values()]
+    lines = [{**line, "together": sum(line[key] for key in PART_NAMES)} for line in found.values()]
     return sorted(lines, key=lambda line: -line["together"])

@@ -10,15 +10,15 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.core.ranks import told_p
-from leftout.evidence.parts import CALLED
-from leftout.evidence.verdicts import VERDICTS
-from leftout.fair.mitigation import told_gap
+from leftout.evidence.evidence_text import VERDICTS
+from leftout.evidence.loss_parts import PART_NAMES
+from leftout.fair.mitigation import describe_gap
+from leftout.linalg.monte_carlo import describe_p
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.figures import drawn
 from leftout.report.gists import by_column, carriers, sections
-from leftout.report.told_groups import told_groups
-from leftout.wording import ROUNDING, counted, listed, number, shown
+from leftout.report.groups import group_sections
+from leftout.text import ZERO_LOSS, counted, listed, number, shown
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DASH = "\u2013"
@@ -26,7 +26,7 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -> str:
     """The report: one HTML page with all that it needs."""
-    several = told_groups(data) if len(data["groups"]) > 1 else []
+    several = group_sections(data) if len(data["groups"]) > 1 else []
     by_mark = {"": data, **{each["mark"]: each for each in several}}
     images = {}
     for name, draw in figures.items():
@@ -36,7 +36,7 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
         "sections": sections(data, several),
-        "part_names": CALLED,
+        "part_names": PART_NAMES,
         "carriers": carriers(data["parts"]),
         "by_column": by_column(data["parts"]),
         "verdicts": VERDICTS,
@@ -44,23 +44,17 @@ def page(data: Mapping[str, Any], figures: Mapping[str, Callable[[Any], Any]]) -
         "shared": data["pca"]["representation"]["name"],
         "told_groups": several,
     }
-    return _rendered("page.html", {**data, **more}, images)
+    return rendered("page.html", {**data, **more}, images)
 
 
-def reproduction(data: Mapping[str, Any], drawings: Mapping[str, Any]) -> str:
-    """The page on the paper's tables and figures."""
-    images = {name: drawn(name, each.draw, each.alternative) for name, each in drawings.items()}
-    captions = {name: each.caption for name, each in drawings.items()}
-    verdict_of = {line["pointer"]: line for line in data["verdicts"]}
-    more = {"captions": captions, "verdict_of": verdict_of}
-    return _rendered("reproduction.html", {**data, **more}, images)
-
-
-def _rendered(template: str, data: Mapping[str, Any], images: Mapping[str, Markup]) -> str:
+def rendered(
+    template: str, data: Mapping[str, Any], images: Mapping[str, Markup], *folders: Path
+) -> str:
+    """A page with its style, script and figures; ``folders`` may have further templates."""
     script, style = _text("page.js"), _text("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        _environment()
+        _environment(*folders)
         .get_template(template)
         .render(data, figures=images, script=Markup(script), style=Markup(style), digest=digest)
     )
@@ -76,9 +70,9 @@ def _text(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*folders: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader([_TEMPLATES, *folders]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
@@ -110,11 +104,11 @@ def _percent(share: float | None, digits: int = 0) -> str:
 def _number(value: float | None, digits: int = 3, scale: float | None = None) -> str:
     if value is None:
         return _DASH
-    return number(0.0 if abs(value) < ROUNDING else value, scale, digits)
+    return number(0.0 if abs(value) < ZERO_LOSS else value, scale, digits)
 
 
 def _tiny(value: float | None) -> str:
-    return _DASH if value is None else told_gap(value)
+    return _DASH if value is None else describe_gap(value)
 
 
 def _count(value: int | None) -> str:
@@ -124,7 +118,7 @@ def _count(value: int | None) -> str:
 def _p(value: float | None) -> str:
     if value is None:
         return _DASH
-    return told_p(value).removeprefix("p ").removeprefix("= ")
+    return describe_p(value).removeprefix("p ").removeprefix("= ")
 
 
 def _listed(words: list[Any]) -> str:

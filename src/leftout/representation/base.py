@@ -22,10 +22,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from leftout.checks import Refusal
-from leftout.core.losses import Array, Loss, row_losses
-from leftout.core.moments import blocks
-from leftout.wording import counted
+from leftout.errors import InputError
+from leftout.linalg.losses import Array, Loss, row_losses
+from leftout.linalg.moments import blocks
+from leftout.text import counted
 
 # Components are orthonormal up to this.
 _ORTHONORMAL = 1e-6
@@ -134,7 +134,7 @@ def as_representation(given: Any) -> Representation:
     if isinstance(given, type) or not (
         hasattr(given, "transform") and hasattr(given, "inverse_transform")
     ):
-        raise Refusal(
+        raise InputError(
             f"representation is {given!r}; a fitted transformer with transform and "
             "inverse_transform (such as PCA, FairPCA, TruncatedSVD or NMF) or an array of "
             "components is needed."
@@ -143,7 +143,7 @@ def as_representation(given: Any) -> Representation:
         if hasattr(given, "fit"):  # what has none came fitted
             check_is_fitted(given)
     except NotFittedError as error:
-        raise Refusal(
+        raise InputError(
             f"The representation, {name}, is not fitted. Call its fit with the rows it is meant "
             "for, or leave representation=None to audit the PCA of this table."
         ) from error
@@ -175,14 +175,14 @@ def _of_components(given: Any) -> Representation:
     """The projection onto the span of the rows of an array."""
     components = np.asarray(given, dtype=np.float64)
     if components.ndim != 2 or not np.isfinite(components).all() or not components.size:
-        raise Refusal(
+        raise InputError(
             f"representation is an array of shape {components.shape}; components are needed, one "
             "finite row of as many numbers as there are features for each."
         )
     if not _orthonormal(components):
         rank = int(np.linalg.matrix_rank(components))
         if rank < len(components):
-            raise Refusal(
+            raise InputError(
                 f"The {counted(len(components), 'row')} of representation span "
                 f"{counted(rank, 'dimension')} only. Give components that are independent."
             )
@@ -200,7 +200,7 @@ def _of_errors(given: Any, name: str, origin: Any) -> Representation:
     """Any transformer, by what its inverse makes of rows."""
     n_features = getattr(given, "n_features_in_", None)
     if n_features is None:
-        raise Refusal(
+        raise InputError(
             f"The representation, {name}, does not say how many features it was fitted on. Give it "
             "the attribute n_features_in_, as scikit-learn's transformers have it."
         )
@@ -241,12 +241,12 @@ class _Inverse:
             with np.errstate(all="ignore"):
                 made = np.asarray(self.given.inverse_transform(self.transform(X)), dtype=np.float64)
         except NotFittedError as error:  # KernelPCA, unless it was asked to
-            raise Refusal(
+            raise InputError(
                 f"The representation, {type(self.given).__name__}, was not fitted with a way back "
                 "to the features. Fit it with fit_inverse_transform=True."
             ) from error
         if made.shape != X.shape or not np.isfinite(made).all():
-            raise Refusal(
+            raise InputError(
                 f"The representation, {type(self.given).__name__}, turned {X.shape[0]:,} rows of "
                 f"{X.shape[1]:,} features into an array of shape {made.shape}, or into values that "
                 "are not finite; inverse_transform(transform(X)) must have the shape of X."

@@ -12,10 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from leftout.asking import asking
-from leftout.checks import Refusal
-from leftout.tables.files.fetching import called, fetch, short
-from leftout.wording import listed
+from leftout.data.files.fetching import called, fetch, short
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.text import listed
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class SplitPipeline:
     def of(cls, pipeline: Any, step: str | None = None) -> SplitPipeline:
         """Find the representation by its type, or by the name of its step."""
         if not isinstance(pipeline, Pipeline):
-            raise Refusal(
+            raise InputError(
                 f"pipeline is {type(pipeline).__name__}; a scikit-learn Pipeline is needed. For a "
                 "fitted representation alone, pass the features that it sees "
-                f"({asking('features')}) and use leftout.MaxDisparityPartition(representation=...)."
+                f"({parameter_label('features')}) and use "
+                "leftout.MaxDisparityPartition(representation=...)."
             )
         steps = list(_flat(pipeline))
         names = [name for name, _ in steps]
@@ -55,9 +56,9 @@ class SplitPipeline:
             found = listed([names[place] for place in places]) if places else ""
             asked = f"called {step!r}" if step else "that is a PCA or the like"
             what = f"{len(places)} steps {asked} ({found})" if places else f"no step {asked}"
-            raise Refusal(
+            raise InputError(
                 f"The pipeline has {what} among {listed(names)}; one step is audited. Name it: "
-                f"{asking('pipeline_step', names[places[0]] if places else 'pca')}."
+                f"{parameter_label('pipeline_step', names[places[0]] if places else 'pca')}."
             )
         try:
             check_is_fitted(steps[places[0]][1])
@@ -151,7 +152,7 @@ def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
     try:
         import skops.io
     except ImportError as error:
-        raise Refusal(
+        raise InputError(
             f"Reading {called(path)} needs skops. Install it: pip install 'leftout[pipeline]'."
         ) from error
     data, _ = fetch(path)
@@ -160,13 +161,14 @@ def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
         if not unknown:
             return skops.io.loads(data, trusted=list(trusted))
     except Exception as error:  # whatever a file that is none makes of itself
-        raise Refusal(
+        raise InputError(
             f"{called(path)} cannot be read as a file of skops ({short(error)}). Write the "
             "pipeline with skops.io.dump; a pickle is not opened, as that would run what is in it."
         ) from error
-    raise Refusal(
+    raise InputError(
         f"{called(path)} holds {listed(unknown)}, which nobody has said to trust; nothing of it "
-        f"was loaded. If the file comes from somebody you trust: {asking('trust_types', unknown)}."
+        "was loaded. If the file comes from somebody you trust: "
+        f"{parameter_label('trust_types', unknown)}."
     )
 
 

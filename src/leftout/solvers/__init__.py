@@ -5,7 +5,7 @@ A solver may also have ``profile``, for groups of several sizes at once.
 
 from leftout.solvers.alternating import Alternating
 from leftout.solvers.annealing import Annealing
-from leftout.solvers.base import Means, SearchResult, Solver, as_history
+from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history
 from leftout.solvers.greedy import Greedy
 from leftout.solvers.sorting import Sorting
 
@@ -29,7 +29,7 @@ __all__ = [
     "Alternating",
     "Annealing",
     "Greedy",
-    "Means",
+    "SolverContext",
     "SearchResult",
     "Solver",
     "Sorting",

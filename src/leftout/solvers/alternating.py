@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leftout.checks import check_count
-from leftout.compiling import kernel
-from leftout.core.losses import Array, Loss
-from leftout.core.problem import MARGIN, Labels, Problem
-from leftout.core.tracking import Sides, gap_after, gap_now, track, transfer
-from leftout.solvers.ascending import ROWS, Found, ascend, evaluated, offered, search
-from leftout.solvers.base import Means, SearchResult, as_history
-from leftout.solvers.moves import higher_side, sweep
-from leftout.solvers.passing import LARGE, profile_passes, search_passes
+from leftout.linalg.problem import MARGIN, Problem
+from leftout.linalg.rank_one import exchange, track
+from leftout.solvers.alternating_ascent import (
+    ROWS,
+    AscentResult,
+    ascend,
+    evaluated,
+    offered,
+    search,
+)
+from leftout.solvers.base import SearchResult, SolverContext, as_history
+from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.sampling import Whole
-from leftout.wording import number
+from leftout.solvers.streaming import STREAMED_ABOVE, profile_passes, search_passes
+from leftout.text import number
 
 # Rounds of exact exchanges.
 _ROUNDS = 10
@@ -35,7 +40,7 @@ class Alternating:
     """Alternate between the best rows for given components and the best components for given rows.
 
     For fixed components of the group and the rest, the best group of ``k`` rows is the ``k`` with
-    the highest scores (:meth:`leftout.core.problem.Problem.scores`); for a fixed group, the best
+    the highest scores (:meth:`leftout.linalg.problem.Problem.scores`); for a fixed group, the best
     components are its own PCA. The search climbs from many starts: a quarter of them from random
     rows, the others from the best found so far with one of its directions replaced by a random
     row. The best ends are finished with exact eigenpairs, and single exchanges of rows near the cut
@@ -45,10 +50,10 @@ class Alternating:
 
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them. Tables of more than four million values are searched in samples and a few passes
-    (:mod:`leftout.solvers.passing`), without exchanges: it stops at a ``"local optimum"`` of the
+    (:mod:`leftout.solvers.streaming`), without exchanges: it stops at a ``"local optimum"`` of the
     two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``.
 
-    A wide table is searched in its leading axes (:meth:`leftout.core.problem.Problem.narrow`):
+    A wide table is searched in its leading axes (:meth:`leftout.linalg.problem.Problem.narrow`):
     climbs are cheap there, and can be more; passes with exact eigenpairs in all axes end it.
 
     When the size is free, the search starts at the smallest allowed (where the optimum sat on every
@@ -64,7 +69,7 @@ class Alternating:
 
     n_starts: int | None = None
 
-    def maximise(self, problem: Problem, means: Means) -> SearchResult:
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         if self.n_starts is not None:
             check_count("n_starts", self.n_starts)
         if _passed_over(problem):
@@ -72,7 +77,9 @@ class Alternating:
         best, stopped, agreed = self._maximised(problem.narrow(), means)
         return replace(_result(_widened(problem, best), stopped), agreed=agreed)
 
-    def _maximised(self, problem: Problem, means: Means) -> tuple[Found, str, bool | None]:
+    def _maximised(
+        self, problem: Problem, means: SolverContext
+    ) -> tuple[AscentResult, str, bool | None]:
         first = problem.group_size or problem.min_size
         best = search(problem, first, self.n_starts, means)
         agreed = best.agreed
@@ -88,7 +95,9 @@ class Alternating:
         best, done = _exchange_rows(problem, best, rounds)
         return best, "local optimum" if done else "max_rounds", agreed
 
-    def profile(self, problem: Problem, sizes: Sequence[int], means: Means) -> list[SearchResult]:
+    def profile(
+        self, problem: Problem, sizes: Sequence[int], means: SolverContext
+    ) -> list[SearchResult]:
         """Best groups of several sizes, in rising order, for far less than a search at each.
 
         A good group of one size is near a good group of the next: each size starts from the
@@ -99,7 +108,7 @@ class Alternating:
         if _passed_over(problem):
             starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
             return profile_passes(Whole.of(problem), sizes, means, starts)
-        found: list[Found] = []
+        found: list[AscentResult] = []
         narrow = problem.narrow()
         for size in sizes:
             start = found[-1].own if found else None
@@ -109,7 +118,9 @@ class Alternating:
             found[place] = offered(narrow, found[place], found[place + 1].own, means)
         return [_result(_widened(problem, end), "max_starts") for end in found]
 
-    def _other_sizes(self, problem: Problem, best: Found, means: Means) -> Found:
+    def _other_sizes(
+        self, problem: Problem, best: AscentResult, means: SolverContext
+    ) -> AscentResult:
         """Look for a better size: up from the smallest by doubling, then around the best so far."""
         sizes, last = [problem.min_size], problem.n_rows - problem.min_size
         while sizes[-1] < last:
@@ -124,7 +135,9 @@ class Alternating:
             untried = [t for t in middles - tried if abs(t - size) >= _FINEST * size]
         return best
 
-    def _best_size(self, problem: Problem, best: Found, sizes: list[int], means: Means) -> Found:
+    def _best_size(
+        self, problem: Problem, best: AscentResult, sizes: list[int], means: SolverContext
+    ) -> AscentResult:
         """The best of ``best`` and of what other sizes may offer."""
         source = best
         for size in sorted(sizes):
@@ -141,10 +154,10 @@ class Alternating:
 
 def _passed_over(problem: Problem) -> bool:
     """Whether a table is searched by passes, which score rows by quadratic forms."""
-    return problem.X.size > LARGE and problem.kept is None
+    return problem.X.size > STREAMED_ABOVE and problem.kept is None
 
 
-def _result(found: Found, stopped: str) -> SearchResult:
+def _result(found: AscentResult, stopped: str) -> SearchResult:
     return SearchResult(
         labels=found.labels,
         own=found.own,
@@ -153,7 +166,7 @@ def _result(found: Found, stopped: str) -> SearchResult:
     )
 
 
-def _widened(problem: Problem, found: Found) -> Found:
+def _widened(problem: Problem, found: AscentResult) -> AscentResult:
     """What was found in the leading axes of a problem, brought to its end in all of them."""
     if found.own.shape[2] == problem.X.shape[1]:
         return found
@@ -162,12 +175,12 @@ def _widened(problem: Problem, found: Found) -> Found:
     return ascend(problem, own, found.size)
 
 
-def _exchange_rows(problem: Problem, best: Found, rounds: int) -> tuple[Found, bool]:
+def _exchange_rows(problem: Problem, best: AscentResult, rounds: int) -> tuple[AscentResult, bool]:
     """Exact single moves and swaps among the rows nearest to the cut, until none helps."""
     for _ in range(rounds):
         near = _near_the_cut(problem, best)
         labels = best.labels.copy()
-        labels[near] = _exchange(
+        labels[near] = exchange(
             problem.loss,
             track(problem.loss, problem.split(best.labels), problem.V),
             problem.rows(near),
@@ -186,7 +199,7 @@ def _exchange_rows(problem: Problem, best: Found, rounds: int) -> tuple[Found, b
     return best, False
 
 
-def _sweep_rows(problem: Problem, best: Found) -> Found:
+def _sweep_rows(problem: Problem, best: AscentResult) -> AscentResult:
     """Single moves of every row, for losses under which alternating need not rise.
 
     A group's own components maximise its loss only under ``excess`` about a fixed origin; under the
@@ -196,60 +209,14 @@ def _sweep_rows(problem: Problem, best: Found) -> Found:
     for _ in range(_ROUNDS):
         if sweep(problem, rows, labels)[1] == 0:
             break
-    labels = (labels == higher_side(problem, labels)).astype(np.int8)
-    found = evaluated(problem, labels, best)
+    found = evaluated(problem, higher_side(problem, labels), best)
     return found if found.value > best.value else best
 
 
-def _near_the_cut(problem: Problem, found: Found) -> np.ndarray:
+def _near_the_cut(problem: Problem, found: AscentResult) -> np.ndarray:
     """The members with the lowest scores and the others with the highest."""
     members = np.flatnonzero(found.labels)
     scores = problem.scores(found.own, found.size, members)
     inside = members[np.argsort(scores, kind="stable")[:MARGIN]]
     ranked = problem.rank(found.own, found.size).rows
     return np.concatenate([inside, ranked[found.labels[ranked] == 0][:MARGIN]])
-
-
-@kernel
-def _exchange(
-    loss: Loss,
-    sides: Sides,
-    X: Array,
-    kept: Array,
-    V: Array,
-    labels: Labels,
-    free: bool,
-    min_size: int,
-) -> Labels:
-    """Moves (where the size is free) and swaps that raise the disparity; returns the labels."""
-    labels = labels.copy()
-    gap = gap_now(loss, sides, V)
-    # Undone moves leave roundings behind: a gain must stand clear of them.
-    least = 1e-11 * abs(gap)
-    if free:
-        for a in range(labels.size):
-            source = np.int64(labels[a])
-            if sides.count[source] > min_size:
-                value = gap_after(loss, sides, source, V, X[a], kept[a])
-                if value > gap + least:
-                    transfer(loss, sides, source, X[a], kept[a])
-                    labels[a] = 1 - source
-                    gap = value
-    group, rest = np.int64(1), np.int64(0)
-    for a in range(labels.size):
-        if labels[a] != 1:
-            continue
-        transfer(loss, sides, group, X[a], kept[a])
-        best, pick = gap + least, -1
-        for b in range(labels.size):
-            if labels[b] == 0:
-                value = gap_after(loss, sides, rest, V, X[b], kept[b])
-                if value > best:
-                    best, pick = value, b
-        if pick < 0:
-            transfer(loss, sides, rest, X[a], kept[a])
-        else:
-            transfer(loss, sides, rest, X[pick], kept[pick])
-            labels[a], labels[pick] = 0, 1
-            gap = best
-    return labels

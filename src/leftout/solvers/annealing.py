@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leftout.checks import Refusal, check_count
-from leftout.compiling import kernel
-from leftout.core.losses import Array, Loss
-from leftout.core.problem import Labels, Problem
-from leftout.core.tracking import REFRESH, Sides, gap_after, track, transfer
-from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
-from leftout.solvers.moves import allocate, disparity_of, higher_side
-from leftout.wording import number
+from leftout.checks import check_count
+from leftout.errors import InputError
+from leftout.linalg.problem import Problem
+from leftout.linalg.rank_one import REFRESH, losses_after, losses_now, track, transfer
+from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
+from leftout.solvers.greedy import allocate, higher_side, spread
+from leftout.text import number
 
 # Proposals between two entries of the history.
 _STRIDE = 500
@@ -38,83 +37,55 @@ class Annealing:
     t_min: float = 1e-6
     max_steps: int = 10_000
 
-    def maximise(self, problem: Problem, means: Means) -> SearchResult:
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         check_count("max_steps", self.max_steps)
         if not 0.0 < self.cooling < 1.0:
-            raise Refusal(
+            raise InputError(
                 f"cooling={self.cooling!r} would never cool; a factor between 0 and 1 is needed. "
                 "Use 0.999, say."
             )
         refuse_fixed_size(problem, "Annealing")
         rows, kept = problem.rows(), problem.norms_and_kept[1]
-        labels = allocate(problem, rows, means.rng)
-        value = best = temperature = disparity_of(problem, labels)
+        loss, V, rng = problem.loss, problem.V, means.rng
+        labels = allocate(problem, rows, 2, rng)
+        value = best = temperature = spread(problem.losses(labels)[0])
         best_labels = labels.copy()
         values, moves = [best], [0]
-        step = mark = accepted = 0
+        step = accepted = since = 0
         # With both sides at their minimum there is no move to propose.
         stopped = "no move allowed" if problem.n_rows == 2 * problem.min_size else ""
+        sides = track(loss, problem.split(labels), V)
+        losses = losses_now(loss, sides, V)
         while not stopped:
-            sides = track(problem.loss, problem.split(labels), problem.V)
-            limit = min(mark + _STRIDE, self.max_steps)
-            value, best, temperature, step, more = _anneal(
-                problem.loss, sides, rows, kept, problem.V, labels, best_labels, problem.min_size,
-                means.rng, value, best, temperature, self.cooling, self.t_min, step, limit,
-            )  # fmt: skip
-            accepted += more
+            row = int(rng.integers(0, problem.n_rows))
+            source = int(labels[row])
+            if sides.count[source] <= problem.min_size:
+                continue
+            move = (loss, sides, losses, V, rows[row], kept[row], source, 1 - source)
+            new = spread(losses_after(*move))
+            if new > value or rng.random() < np.exp((new - value) / temperature):
+                transfer(*move)
+                labels[row] = 1 - source
+                value = new
+                accepted, since = accepted + 1, since + 1
+                if value > best:
+                    best, best_labels = value, labels.copy()
+            temperature *= self.cooling
+            step += 1
             if temperature < self.t_min:
                 stopped = "cold"
             elif step >= self.max_steps:
                 stopped = "max_steps"
-            if stopped or step >= mark + _STRIDE:
+            if stopped or step % _STRIDE == 0:
                 values.append(best)
                 moves.append(accepted)
                 means.tell(f"{step} proposals: best disparity {number(best, digits=6)}")
-                mark, accepted = step, 0
-        side = higher_side(problem, best_labels)
+                accepted = 0
+            if since == REFRESH or step % _STRIDE == 0:
+                sides = track(loss, problem.split(labels), V)
+                losses, since = losses_now(loss, sides, V), 0
         return SearchResult(
-            labels=(best_labels == side).astype(np.int8),
+            labels=higher_side(problem, best_labels),
             history=as_history(values, moves),
             stopped=stopped,
         )
-
-
-@kernel
-def _anneal(
-    loss: Loss,
-    sides: Sides,
-    X: Array,
-    kept: Array,
-    V: Array,
-    labels: Labels,
-    best_labels: Labels,
-    min_size: int,
-    rng: np.random.Generator,
-    value: float,
-    best: float,
-    temperature: float,
-    cooling: float,
-    t_min: float,
-    step: int,
-    limit: int,
-) -> tuple[float, float, float, int, int]:
-    """Proposals up to ``limit``, the end of warmth or REFRESH moves; labels change in place."""
-    moved = 0
-    while step < limit and temperature >= t_min and moved < REFRESH:
-        row = rng.integers(0, X.shape[0])
-        source = np.int64(labels[row])
-        if sides.count[source] <= min_size:
-            continue
-        new = abs(gap_after(loss, sides, source, V, X[row], kept[row]))
-        if new > value or rng.random() < np.exp((new - value) / temperature):
-            transfer(loss, sides, source, X[row], kept[row])
-            labels[row] = 1 - source
-            value = new
-            moved += 1
-            if value > best:
-                best = value
-                for i in range(labels.size):
-                    best_labels[i] = labels[i]
-        temperature *= cooling
-        step += 1
-    return value, best, temperature, step, moved

@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from leftout.checks import Refusal
-from leftout.core.losses import Array
-from leftout.core.moments import Moments
-from leftout.core.problem import Labels, Problem
+from leftout.errors import InputError
+from leftout.linalg.losses import Array
+from leftout.linalg.moments import Moments
+from leftout.linalg.problem import Labels, Problem
 
 HISTORY = np.dtype([("disparity", np.float64), ("moves", np.int64)])
 
@@ -19,7 +19,7 @@ def silent(message: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class SolverContext:
     """How a search may run: its randomness, its threads, and whom to tell how it goes."""
 
     rng: np.random.Generator
@@ -44,7 +44,7 @@ class SearchResult:
 class Solver(Protocol):
     """Anything with this method can be passed as ``solver``."""
 
-    def maximise(self, problem: Problem, means: Means) -> SearchResult: ...
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult: ...
 
 
 def as_history(disparities: Sequence[float], moves: Sequence[int]) -> np.ndarray:
@@ -55,7 +55,7 @@ def as_history(disparities: Sequence[float], moves: Sequence[int]) -> np.ndarray
 def refuse_fixed_size(problem: Problem, name: str) -> None:
     """Stop a search that changes the group's size with every move."""
     if problem.group_size is not None:
-        raise Refusal(
+        raise InputError(
             f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
             "changes the size with every move. Leave group_size=None, or use "
             "solver='alternating' or Sorting(split='matched')."

@@ -1,23 +1,43 @@
-"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity."""
+"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity.
+
+With two sides the paper compares the losses of both. With more, the rest is the side that loses
+least, and what is raised is the mean of the others' losses beyond its: of two sides, the paper's.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from leftout.checks import check_count
-from leftout.core.problem import Problem
-from leftout.solvers.base import Means, SearchResult, as_history, refuse_fixed_size
-from leftout.solvers.moves import allocate, disparity_of, higher_side, sweep
-from leftout.wording import number
+from leftout.compiling import kernel
+from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.moments import Moments, build, pooled, stack
+from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.rank_one import (
+    JOINS,
+    REFRESH,
+    TrackedSides,
+    loss_after,
+    losses_after,
+    losses_now,
+    move,
+    track,
+    transfer,
+)
+from leftout.linalg.spectra import IntArray
+from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
+from leftout.text import number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
     """Greedy allocation and reallocation, exactly as with PCAs from scratch but by updates.
 
-    Two random seed sets take in the other rows one by one (each row joins the side whose loss it
-    makes the larger); then up to ``epochs`` sweeps in row order move a row to the other side
-    whenever that raises the disparity and leaves both sides their minimum size.
+    Random seed sets, one for each side, take in the other rows one by one (each row joins the side
+    whose loss with it is the largest); then up to ``epochs`` sweeps in row order move a row to
+    another side whenever that raises the disparity and leaves its own side the minimum size.
 
     Parameters
     ----------
@@ -27,16 +47,19 @@ class Greedy:
 
     epochs: int = 15
 
-    def maximise(self, problem: Problem, means: Means) -> SearchResult:
-        check_count("epochs", self.epochs)
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         refuse_fixed_size(problem, "Greedy")
+        return self.partitioned(problem, 2, means)
+
+    def partitioned(self, problem: Problem, n_sides: int, means: SolverContext) -> SearchResult:
+        """Allocate rows to sides, then move single rows while that raises the disparity."""
+        check_count("epochs", self.epochs)
         rows = problem.rows()
-        labels = allocate(problem, rows, means.rng)
-        values, moves = [disparity_of(problem, labels)], [0]
-        sweeps = [labels.copy()]
-        stopped = "max_epochs"
+        labels = allocate(problem, rows, n_sides, means.rng)
+        values, moves = [spread(problem.losses(labels, n_sides=n_sides)[0])], [0]
+        sweeps, stopped = [labels.copy()], "max_epochs"
         for epoch in range(self.epochs):
-            value, moved = sweep(problem, rows, labels)
+            value, moved = sweep(problem, rows, labels, n_sides)
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
@@ -46,10 +69,183 @@ class Greedy:
             if moved == 0:
                 stopped = "local optimum"
                 break
-        side = higher_side(problem, labels)
+        order = np.argsort(-problem.losses(labels, n_sides=n_sides)[0], kind="stable")
+        place = np.empty(n_sides, dtype=np.int8)
+        place[order] = [*range(1, n_sides), 0]  # by falling loss, the rest last
         return SearchResult(
-            labels=(labels == side).astype(np.int8),
+            labels=place[labels],
             history=as_history(values, moves),
             stopped=stopped,
-            sweeps=(np.array(sweeps) == side).astype(np.int8),
+            sweeps=place[np.array(sweeps)],
         )
+
+
+def seed_size(problem: Problem, n_sides: int = 2) -> int:
+    """Rows each side starts from: five per feature as far as rows allow, never below minimum."""
+    m, n = problem.X.shape
+    return max(problem.min_size, min(5 * n, m // (2 * n_sides)))
+
+
+def allocate(problem: Problem, rows: Array, n_sides: int, rng: np.random.Generator) -> Labels:
+    """Stage 1: seeds from the head of one random order, every other row in that order."""
+    order = rng.permutation(problem.n_rows)
+    seeds = seed_size(problem, n_sides)
+    done = n_sides * seeds
+    labels = np.zeros(problem.n_rows, dtype=np.int8)
+    labels[order[:done]] = np.repeat(np.arange(n_sides), seeds)
+    kept = problem.norms_and_kept[1]
+    while done < len(order):
+        seen, batch = order[:done], order[done : done + REFRESH]
+        sides = track(problem.loss, _seen_moments(problem, rows, seen, labels, n_sides), problem.V)
+        _allocate(problem.loss, sides, rows, kept, problem.V, problem.refit, batch, labels)
+        done += REFRESH
+    return labels
+
+
+def _seen_moments(
+    problem: Problem, rows: Array, seen: IntArray, labels: Labels, n_sides: int
+) -> Moments:
+    """Moments of each side's rows so far, and of all of them."""
+    moments = build(rows[seen], labels[seen], n_groups=n_sides)
+    if problem.kept is not None:
+        kept = np.bincount(labels[seen], problem.kept[seen], minlength=n_sides)
+        moments = moments._replace(kept=kept.astype(np.float64))
+    return stack(moments, pooled(moments))
+
+
+def sweep(problem: Problem, rows: Array, labels: Labels, n_sides: int = 2) -> tuple[float, int]:
+    """One sweep over all rows; labels change in place."""
+    reach, kept = problem.reach, problem.norms_and_kept[1]
+    row, moved = 0, 0
+    while row < problem.n_rows:
+        sides = track(problem.loss, problem.split(labels, n_sides), problem.V)
+        value, row, more = _sweep(
+            problem.loss, sides, rows, reach, kept, problem.V, labels, problem.min_size, row
+        )
+        moved += more
+    return value, moved
+
+
+def higher_side(problem: Problem, labels: Labels) -> Labels:
+    """The labels of two sides with 1 for the one of the higher loss."""
+    return (labels == np.argmax(problem.losses(labels)[0])).astype(np.int8)
+
+
+@kernel
+def spread(losses: Array) -> float:
+    """The mean of all losses but the lowest, each less the lowest."""
+    lowest = losses.min()
+    total = 0.0
+    for loss in losses:
+        total += loss - lowest
+    return total / (losses.size - 1)
+
+
+@kernel
+def _allocate(
+    loss: Loss,
+    sides: TrackedSides,
+    X: Array,
+    given: Array,
+    V: Array,
+    refit: bool,
+    order: IntArray,
+    labels: Labels,
+) -> None:
+    """Let each row join the side whose loss with it is the largest, of equal ones the last.
+
+    Under the PCA of all rows so far, which come after the sides (``refit``), or under a
+    representation that keeps ``given`` of each row.
+    """
+    d, n = V.shape
+    union = np.int64(sides.count.size - 1)
+    for i in order:
+        x, kept = X[i], given[i]
+        if refit:
+            move(loss, sides, union, x, 0.0, JOINS)
+            V = sides.vectors[union, n - d :]
+            y = V @ x
+            kept = y @ y
+        best, pick = -np.inf, np.int64(0)
+        for side in range(union):
+            if refit:
+                sides.kept[side] = _kept_by(loss, sides, side, V)
+            value = loss_after(loss, sides, side, V, x, kept, JOINS)
+            if value >= best:
+                best, pick = value, np.int64(side)
+        labels[i] = pick
+        move(loss, sides, pick, x, kept, JOINS)
+
+
+@kernel
+def _kept_by(loss: Loss, sides: TrackedSides, group: int, V: Array) -> float:
+    """``<P, second moments>`` of a group from its eigenpairs."""
+    overlap = V @ sides.vectors[group].T
+    kept = 0.0
+    for i in range(V.shape[0]):
+        for j in range(V.shape[1]):
+            kept += sides.values[group, j] * overlap[i, j] ** 2
+    if loss.own_mean:
+        y = V @ sides.total[group]
+        kept += (y @ y) / max(sides.count[group], 1.0)
+    return kept
+
+
+@kernel
+def _most_after(
+    sides: TrackedSides, losses: Array, source: int, reach: float, kept: float
+) -> float:
+    """An upper bound on the disparity once a row has left ``source``, of two, under ``excess``.
+
+    A row changes the sum of the top eigenvalues by 0 to ``|x|^2`` and what is kept by ``|Vx|^2``.
+    So a side's total loss falls by at most ``reach`` and rises by at most ``kept`` when the row
+    leaves; when it joins, it is the other way round.
+    """
+    n_left, n_joined = sides.count[source] - 1.0, sides.count[1 - source] + 1.0
+    left = losses[source] * (n_left + 1.0)
+    joined = losses[1 - source] * (n_joined - 1.0)
+    return max(
+        (joined + reach) / n_joined - (left - reach) / n_left,
+        (left + kept) / n_left - (joined - kept) / n_joined,
+    )
+
+
+@kernel
+def _sweep(
+    loss: Loss,
+    sides: TrackedSides,
+    X: Array,
+    reach: Array,
+    kept: Array,
+    V: Array,
+    labels: Labels,
+    min_size: int,
+    row: int,
+) -> tuple[float, int, int]:
+    """Rows in order from ``row``, each moved to the side that raises the spread most, if one does.
+
+    Returns the spread, the row to go on from and the number of moves, at most REFRESH; labels
+    change in place. Of two sides most rows are ruled out by a bound, without an eigenvalue.
+    """
+    losses = losses_now(loss, sides, V)
+    value, moved = spread(losses), 0
+    while row < X.shape[0] and moved < REFRESH:
+        x, a = X[row], np.int64(labels[row])
+        hopeless = sides.count[a] <= min_size
+        if loss.kind == EXCESS and losses.size == 2 and not hopeless:
+            most = _most_after(sides, losses, a, reach[row], kept[row])
+            hopeless = most < (1.0 - 1e-12) * value
+        if not hopeless:
+            best, pick = value, np.int64(-1)
+            for b in range(losses.size):
+                if b != a:
+                    after = spread(losses_after(loss, sides, losses, V, x, kept[row], a, b))
+                    if after > best:
+                        best, pick = after, np.int64(b)
+            if pick >= 0:
+                transfer(loss, sides, losses, V, x, kept[row], a, pick)
+                labels[row] = pick
+                value = best
+                moved += 1
+        row += 1
+    return value, row, moved

@@ -7,35 +7,35 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from leftout.core.cutting import (
+from leftout.linalg.losses import Array, Loss
+from leftout.linalg.moments import Moments, build, scaled
+from leftout.linalg.passes import AllRows, InMemory, Places
+from leftout.linalg.problem import Problem
+from leftout.linalg.sparse import SparseRows
+from leftout.linalg.top_k import (
     WIDTH,
     Chosen,
     Cut,
-    Form,
-    Guess,
     Inside,
+    RowForm,
     Single,
+    ThresholdGuess,
     highest,
     reach_form,
     score_form,
 )
-from leftout.core.losses import Array, Loss
-from leftout.core.moments import Moments, build, scaled
-from leftout.core.passes import AllRows, InMemory, Places
-from leftout.core.problem import Problem
-from leftout.core.sparse import SparseRows
 
 # The even sample: one in so many rows, within these numbers of values. Another, of so many rows,
 # guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
 _EVEN, _FEWEST, _MOST, _APART = 24, 1 << 21, 1 << 23, 1 << 14
 # A pool has so many times the rows of the group and not fewer than _SMALL_POOL, but not more than
 # _FEWEST values. Where that is less than LEAST times the group, there is the even sample.
-_POOL, LEAST, _SMALL_POOL = 5, 3, 8192
+_POOL, SMALLEST_POOL, _SMALL_POOL = 5, 3, 8192
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """A :class:`~leftout.core.problem.Problem` whose rows may be anywhere."""
+    """A :class:`~leftout.linalg.problem.Problem` whose rows may be anywhere."""
 
     table: AllRows
     loss: Loss
@@ -57,9 +57,9 @@ class Whole:
             sparse=problem if isinstance(problem.X, SparseRows) else None,
         )
 
-    def form(self, own: Array, size: int) -> Form:
+    def form(self, own: Array, size: int) -> RowForm:
         weight = size / (self.table.n_rows - size)
-        return Form(score_form(self.loss, self.V, own, weight), self.pooled.origin)
+        return RowForm(score_form(self.loss, self.V, own, weight), self.pooled.origin)
 
     @property
     def axes(self) -> Array | None:
@@ -124,10 +124,10 @@ class Short(NamedTuple):
         scores: Single = np.einsum("ij,ij->i", self.rows @ M.astype(np.float32), self.rows)
         return scores
 
-    def guess(self, form: Form, rate: float) -> Guess:
+    def guess(self, form: RowForm, rate: float) -> ThresholdGuess:
         """Where a cut of the table will be, of which these rows are a share of ``rate``."""
         scores = np.sort(self.scores(form.M))[::-1]
-        return Guess(self.unit * scores.astype(np.float64), rate)
+        return ThresholdGuess(self.unit * scores.astype(np.float64), rate)
 
 
 class Samples:
@@ -161,7 +161,7 @@ class Samples:
         cut = float(ranking.scores[size - 1]), float(ranking.scores[size])
         return Chosen(ranking.labels(size, m), group, cut)
 
-    def guess(self, form: Form) -> Guess:
+    def guess(self, form: RowForm) -> ThresholdGuess:
         return self.apart.guess(form, self.rate_apart)
 
     def size(self, size: int) -> int:
@@ -172,9 +172,9 @@ class Samples:
         """How many rows the pool of a group has; 0 where it is a group for the even sample."""
         m, n = self.whole.table.n_rows, self.whole.n_coordinates
         rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, m - 1)
-        return rows if rows >= LEAST * size else 0
+        return rows if rows >= SMALLEST_POOL * size else 0
 
-    def pool(self, form: Form, count: int) -> tuple[Problem, Inside]:
+    def pool(self, form: RowForm, count: int) -> tuple[Problem, Inside]:
         """The ``count`` rows of the highest scores, in one pass if the guess is right."""
         guess, width, low = self.guess(form), WIDTH, np.inf
         while True:
@@ -194,7 +194,7 @@ class Samples:
         if sparse is not None and (self._long is None or self._long[0] < count):
             self._long = count, self.whole.part_of(np.sort(sparse.by_reach[:count]), 1.0)
         if self._long is None or self._long[0] < count:
-            reach = Form(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
+            reach = RowForm(reach_form(self.whole.loss, self.whole.V), self.whole.pooled.origin)
             self._long = count, self.pool(reach, count)[0]
         return self._long[1]
 

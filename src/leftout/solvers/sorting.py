@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leftout.checks import Refusal, check_choice
-from leftout.compiling import kernel
-from leftout.core.losses import Array, Loss
-from leftout.core.problem import Labels, Problem
-from leftout.core.tracking import REFRESH, Sides, gap_now, track, transfer
-from leftout.solvers.base import Means, SearchResult, as_history
-from leftout.solvers.moves import higher_side
+from leftout.checks import check_choice
+from leftout.errors import InputError
+from leftout.linalg.losses import Array
+from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.rank_one import REFRESH, losses_now, track, transfer
+from leftout.solvers.base import SearchResult, SolverContext, as_history
+from leftout.solvers.greedy import higher_side, spread
 
 SPLITS = ("half", "matched", "best")
 
@@ -30,20 +30,20 @@ class Sorting:
 
     split: str = "half"
 
-    def maximise(self, problem: Problem, means: Means) -> SearchResult:
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         check_choice("split", self.split, SPLITS)
         norms, kept = problem.norms_and_kept
         order = np.argsort(kept - norms, kind="stable")
         if self.split == "matched":
             labels = self._matched(problem, order)
         elif problem.group_size is not None:
-            raise Refusal(
+            raise InputError(
                 f"group_size={problem.group_size} was given, but split={self.split!r} chooses the "
                 "size itself. Use Sorting(split='matched'), or leave group_size=None."
             )
         else:
             cut = problem.n_rows // 2 if self.split == "half" else _best_cut(problem, order)
-            labels = _higher_loss(problem, _head(order, cut))
+            labels = higher_side(problem, _head(order, cut))
         losses, _ = problem.losses(labels)
         return SearchResult(
             labels=labels,
@@ -53,7 +53,7 @@ class Sorting:
 
     def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
         if problem.group_size is None:
-            raise Refusal(
+            raise InputError(
                 "split='matched' cuts at the size of another solver's group, but group_size is "
                 "None. Give that size as group_size, or use split='half' or 'best'."
             )
@@ -67,10 +67,6 @@ def _head(order: np.ndarray, size: int) -> Labels:
     return labels
 
 
-def _higher_loss(problem: Problem, labels: Labels) -> Labels:
-    return (labels == higher_side(problem, labels)).astype(np.int8)
-
-
 def _best_cut(problem: Problem, order: np.ndarray) -> int:
     """The cut with the largest disparity; every cut is either evaluated or ruled out."""
     m, first = problem.n_rows, problem.min_size
@@ -80,17 +76,13 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
     while cut <= last and ceiling[cut] > value:
         stop = min(cut + REFRESH, last + 1)
         sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
-        gaps = _gaps(
-            problem.loss,
-            sides,
-            problem.rows(order[cut:stop]),
-            problem.norms_and_kept[1][order[cut:stop]],
-            problem.V,
-        )
-        highest = int(np.argmax(gaps))
-        if gaps[highest] > value:
-            best, value = cut + highest, float(gaps[highest])
-        cut = stop
+        losses = losses_now(problem.loss, sides, problem.V)
+        for row in order[cut:stop]:
+            if spread(losses) > value:
+                best, value = cut, spread(losses)
+            x, kept = problem.rows(row), problem.norms_and_kept[1][row]
+            transfer(problem.loss, sides, losses, problem.V, x, kept, 0, 1)
+            cut += 1
     return best
 
 
@@ -107,14 +99,3 @@ def _ceiling(problem: Problem, order: np.ndarray) -> Array:
         problem.disparity_bound((head[-1] - head[:-1]) / (m - sizes), m - sizes),
     )
     return np.concatenate([[np.inf], np.maximum.accumulate(either[::-1])[::-1]])
-
-
-@kernel
-def _gaps(loss: Loss, sides: Sides, X: Array, kept: Array, V: Array) -> Array:
-    """Disparities as the rows of ``X`` join side 1 one after another; the last only counts."""
-    gaps = np.empty(X.shape[0])
-    rest = np.int64(0)
-    for i in range(X.shape[0]):
-        gaps[i] = abs(gap_now(loss, sides, V))
-        transfer(loss, sides, rest, X[i], kept[i])
-    return gaps

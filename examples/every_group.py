@@ -1,0 +1,30 @@
+"""
+What does it cost to protect everybody?
+=======================================
+
+Fair PCA protects the groups it is told of, and moves their loss to others. ``MinimaxPCA`` is told
+of nobody: it plays the projection against a search for whoever loses most under it. How much less
+do the worst off lose, with how many components, and what do all rows pay for it?
+"""
+
+import matplotlib.pyplot as plt
+
+import leftout
+
+X, _ = leftout.datasets.make_planted(600, 12, 3, [60, 60, 60], random_state=0)
+group = leftout.MaxDisparityPartition(3, group_size=60, random_state=0).fit(X).labels_
+
+after = [leftout.afterwards(X, group, d, splits=0) for d in range(1, 8)]
+curve = leftout.trade_off_curve(X, 3, group_size=60, random_state=0)
+print(curve.table.round(3))
+
+# %%
+# Left: the worst-off 60 rows, whoever they are, under PCA, Fair PCA for the group found, and
+# MinimaxPCA. Middle: what weighing them against the average costs. Right: the game, what a search
+# found above and what is proved below.
+
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+leftout.plots.worst_by_dimension(after, left)
+leftout.plots.trade_off(curve, middle)
+leftout.plots.rounds(curve.fits[-1], right)
+plt.show()

@@ -1,0 +1,217 @@
+"""Columns cut into bins that have a name, and the conditions on them that a search looks at.
+
+A condition holds for some of a column's bins: a value, or all but one; an interval; what is
+missing. Rules, sentences and named groups differ in the conditions that they ask of a column and in
+what they count of their rows; how a column is cut, counted and put into words is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import mutual_info_score
+
+from leftout.data.columns import LARGEST_EXACT, Column
+from leftout.data.conditions import Condition, Mask
+from leftout.text import as_name
+
+# Cut points per column where a sentence is looked for, or what a column tells.
+FINE = 16
+
+
+class Span(NamedTuple):
+    """Bins of a column that one condition covers."""
+
+    start: int
+    stop: int
+    all_but: bool = False  # every bin but these
+
+    def holds(self, n_bins: int) -> Mask:
+        """For which bins."""
+        places = np.arange(n_bins)
+        return ((places >= self.start) & (places < self.stop)) != self.all_but
+
+
+@dataclass(frozen=True)
+class BinnedColumn:
+    """A column cut into bins: a number's are intervals in rising order, a category's its values.
+
+    Rows where the column is missing are in a bin after all others, if there are any. A column that
+    offers conditions has ``spans``, one for each, and bins that no condition tells apart are one.
+    """
+
+    column: Column
+    codes: NDArray[np.int32]  # the bin of each row
+    n_known: int
+    has_missing: bool
+    firsts: NDArray[np.float64]  # of a number: the smallest value of each bin
+    lasts: NDArray[np.float64]  # and the largest
+    members: Mask  # the bins of each condition: (conditions, bins)
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def n_bins(self) -> int:
+        return self.members.shape[1]
+
+    @property
+    def is_category(self) -> bool:
+        return self.column.categories is not None
+
+    def offering(self, spans: Iterable[Span]) -> BinnedColumn:
+        """The same column with conditions to look at."""
+        kept = tuple(spans)
+        held = np.array([span.holds(self.n_bins) for span in kept], dtype=bool)
+        members, pooled = np.unique(
+            held.reshape(len(kept), self.n_bins), axis=1, return_inverse=True
+        )
+        codes = pooled.ravel().astype(np.int32)[self.codes]
+        return replace(self, codes=codes, members=members, spans=kept)
+
+    def mask(self, place: int) -> Mask:
+        """The rows for which a condition holds."""
+        return self.members[place][self.codes]
+
+    def take(self, rows: NDArray[np.intp]) -> BinnedColumn:
+        """The same on some of the rows."""
+        return replace(self, column=self.column.take(rows), codes=self.codes[rows])
+
+    def condition(self, start: int, stop: int | None = None, all_but: bool = False) -> Condition:
+        """What holds for the rows in the bins from ``start`` to before ``stop``: a span's words."""
+        if all_but:
+            return self.other_than(start)
+        stop = start + 1 if stop is None else stop
+        column, name = self.column, as_name(self.column.name)
+        if start == self.n_known:
+            return Condition(column.name, "missing", f"{name} is missing")
+        if start == 0 and stop == self.n_known and stop > 1:
+            return Condition(column.name, "known", f"{name} is known")
+        if column.categories is not None:
+            value = column.show(start)
+            return Condition(column.name, "=", f"{name} = {value}", column.value(start))
+        if self.firsts[start] == self.lasts[stop - 1]:
+            only = float(self.firsts[start])
+            return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
+        low = self._threshold(start) if start else None
+        high = self._threshold(stop) if stop < self.n_known else None
+        if low is None:
+            text = f"{name} < {column.show(high)}"
+        elif high is None:
+            text = f"{name} >= {column.show(low)}"
+        else:
+            text = f"{column.show(low)} <= {name} < {column.show(high)}"
+        return Condition(column.name, "range", text, low=low, high=high, dates=column.dates)
+
+    def other_than(self, code: int) -> Condition:
+        """What holds for all rows but a category's, or a single value's."""
+        only = self.condition(code)
+        name = as_name(self.column.name)
+        if only.op == "missing":
+            return Condition(only.column, "known", f"{name} is known")
+        text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
+        return Condition(only.column, "!=", text, only.value)
+
+    def tells(self, group: Mask) -> float:
+        """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
+        counts = [np.bincount(self.codes[side], minlength=self.n_bins) for side in (group, ~group)]
+        told = mutual_info_score(None, None, contingency=np.stack(counts))
+        return float(told) - (np.count_nonzero(np.sum(counts, axis=0)) - 1) / (2 * len(group))
+
+    def _threshold(self, code: int) -> float:
+        low, high = float(self.lasts[code - 1]), float(self.firsts[code])
+        return between_dates(low, high) if self.column.dates else between(low, high)
+
+
+def between(low: float, high: float) -> float:
+    """A number above ``low`` and not above ``high``: it cuts just as ``high`` does but reads well.
+
+    Whole numbers stay what they are; of others, the one with the fewest digits.
+    """
+    if (
+        not np.isfinite(low)
+        or not np.isfinite(high)
+        or high == int(high)
+        and abs(high) < LARGEST_EXACT
+    ):
+        return high
+    exact = Decimal(repr(high))
+    for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):
+        # of the numbers with that many digits, the largest that is not above
+        short = float(exact.quantize(Decimal(1).scaleb(place), ROUND_FLOOR))
+        if low < short <= high:
+            return short
+    return high
+
+
+def between_dates(low: float, high: float) -> float:
+    """The same for dates: a day, an hour, a minute or a second if one begins there."""
+    for unit in ("D", "h", "m", "s"):
+        begun = np.datetime64(int(high), "us").astype(f"M8[{unit}]")
+        short = float(begun.astype("M8[us]").astype(np.int64))
+        if low < short <= high:
+            return short
+    return high
+
+
+def bin_column(column: Column, n_bins: int, group: Mask | None = None) -> BinnedColumn:
+    """Cut a column; numbers into at most ``n_bins`` intervals of about equally many rows.
+
+    A value that fills an interval by itself gets one; the others share what is left. With a
+    ``group``, its rows weigh as much as all the others, so that cuts are dense where it lives.
+    """
+    if column.categories is not None:
+        place, n = column.values, len(column.categories)
+        firsts = lasts = np.empty(0)
+        has_missing = bool(place.min() < 0)
+    else:
+        distinct, counts, place = column.tabulated
+        n, firsts, lasts = len(distinct), distinct, distinct
+        has_missing = bool(counts.sum() < len(place))
+        if n > n_bins:
+            weights = counts.astype(np.int64)
+            if group is not None:
+                inside = np.bincount(place[group & (place >= 0)], minlength=n)
+                weights = weights * max(1, int(inside.sum())) + inside * int(weights.sum())
+            starts = _starts(weights, n_bins)
+            stops = np.append(starts[1:], n)
+            n, firsts, lasts = len(starts), distinct[starts], distinct[stops - 1]
+            bins = np.repeat(np.arange(n + 1, dtype=np.int32), np.append(stops - starts, 1))
+            place = bins[place]  # missing, at -1, goes to the last
+    if has_missing:
+        place = np.where(place < 0, n, place)
+    codes = place.astype(np.int32, copy=False)
+    members = np.empty((0, n + has_missing), dtype=bool)
+    return BinnedColumn(column, codes, n, has_missing, firsts, lasts, members)
+
+
+def _starts(weights: NDArray[np.int64], n_bins: int) -> NDArray[np.intp]:
+    """Where bins begin among the distinct values: equal parts of the weight not yet in a bin.
+
+    A value is in a bin if half of it, or more, is within that part; the first is in any case.
+    """
+    ends = np.concatenate([[0], np.cumsum(weights)])
+    twice_middle = ends[:-1] + ends[1:]  # whole numbers: a tie is one on every machine
+    starts, stop = list[int](), 0
+    while len(starts) < n_bins and stop < len(weights):
+        starts.append(stop)
+        part = 2 * int(ends[-1] - ends[stop]) // (n_bins - len(starts) + 1)
+        within = np.searchsorted(twice_middle, 2 * ends[stop] + part, side="right")
+        stop = max(stop + 1, int(within))
+    return np.array(starts, dtype=np.intp)
+
+
+def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]:
+    """The columns that tell most about the group, in their order; all, if there are no more."""
+    if len(columns) <= limit:
+        return columns
+    told = np.array([bin_column(column, FINE, group).tells(group) for column in columns])
+    return [columns[place] for place in largest(told, limit)]
+
+
+def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
+    """Places of the ``limit`` largest values, in rising order."""
+    return np.sort(np.argsort(-values, kind="stable")[:limit])

@@ -1,0 +1,250 @@
+"""What the cells of a column hold, whatever kind of frame they come from.
+
+How often each value of a column occurs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leftout.checks import is_missing
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.text import shortened
+
+_NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFrame)
+_GAPS = (type(None), type(pd.NaT), type(pd.NA))
+_SECONDS = 1e6  # microseconds in one
+
+
+class DistinctCells(NamedTuple):
+    """The different cells of a column, and each row's place among them, -1 where it has none."""
+
+    values: list[Any]
+    places: NDArray[np.integer]
+    ordered: bool = False  # whether somebody has put the values in order
+
+
+def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
+    """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
+
+    Durations and times of day become seconds, periods the dates they begin at, bytes the text that
+    they hold, sparse columns full ones.
+    """
+    dtype = cells.dtype
+    if dtype in (nw.List, nw.Array, nw.Struct):
+        raise InputError(_nested(name, "structs" if dtype == nw.Struct else "lists"))
+    if dtype == nw.Unknown:
+        cells = _known(cells)
+        dtype = cells.dtype
+    if dtype in (nw.Duration, nw.Time, nw.Binary):
+        kind = {nw.Duration: dt.timedelta, nw.Time: dt.time}.get(type(dtype), bytes)
+        return _made(name, cells.to_list(), kind)
+    objects = objects_of(cells)
+    if objects is None:
+        return cells
+    kinds = set(map(type, objects))
+    for kind in kinds:
+        if issubclass(kind, _NESTED):
+            raise InputError(_nested(name, "dicts" if issubclass(kind, dict) else "lists"))
+    for kind in _MAKE:
+        if any(issubclass(each, kind) for each in kinds.difference(_GAPS)) and all(
+            isinstance(cell, kind) or is_missing(cell) for cell in objects
+        ):
+            return _made(name, objects, kind)
+    return cells
+
+
+def objects_of(cells: nw.Series[Any]) -> list[Any] | None:
+    """The cells of a column of Python objects, which may be anything; None for any other."""
+    if cells.dtype in (nw.Object, nw.Unknown):
+        return cells.to_list()
+    # narwhals calls objects text by the first hundred
+    dtype = getattr(cells.to_native(), "dtype", None)
+    return cells.to_list() if isinstance(dtype, np.dtype) and dtype.kind == "O" else None
+
+
+def distinct(cells: nw.Series[Any]) -> DistinctCells | None:
+    """A column's different texts, categories or yes and no; None for cells of several kinds."""
+    native = cells.to_native()
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        if cells.dtype not in (nw.String, nw.Categorical, nw.Boolean):
+            return None
+        native = native.to_pandas()
+    if not isinstance(native, pd.Series):  # polars, and others
+        if cells.dtype == nw.Enum:
+            return _put_in_order(cells.to_list(), cells.cat.get_categories().to_list())
+        native = pd.Series(cells.to_list(), dtype=object)
+    if isinstance(native.dtype, pd.CategoricalDtype):
+        held = native.cat
+        return DistinctCells(held.categories.tolist(), held.codes.to_numpy(), bool(held.ordered))
+    objects = objects_of(nw.from_native(native, series_only=True))
+    if objects is not None and not _of_one_kind(objects):
+        return None
+    places, values = pd.factorize(native)
+    return DistinctCells(values.tolist(), places)
+
+
+def _put_in_order(objects: list[Any], order: list[Any]) -> DistinctCells:
+    place = {value: code for code, value in enumerate(order)}
+    codes = [-1 if cell is None else place[cell] for cell in objects]
+    return DistinctCells(order, np.array(codes, dtype=np.int32), ordered=True)
+
+
+def _of_one_kind(objects: list[Any]) -> bool:
+    """Whether objects that are equal are sure to read the same: all text, or all yes or no."""
+    kinds = set(map(type, objects)).difference(_GAPS)
+    if float in kinds:  # only as NaN, which stands for nothing
+        if any(type(cell) is float and cell == cell for cell in objects):
+            return False
+        kinds.discard(float)
+    return kinds <= {str} or kinds == {bool}
+
+
+def _known(cells: nw.Series[Any]) -> nw.Series[Any]:
+    """Columns of pandas that narwhals has no name for, as others that it has."""
+    native = cells.to_native()
+    dtype = getattr(native, "dtype", None)
+    if isinstance(dtype, pd.SparseDtype):
+        native = native.sparse.to_dense()
+    elif isinstance(dtype, pd.PeriodDtype):
+        native = native.dt.to_timestamp()
+    elif isinstance(dtype, pd.IntervalDtype):
+        native = pd.Series(pd.Categorical(native, ordered=True))
+    else:
+        return cells
+    return nw.from_native(native, series_only=True)
+
+
+def _made(name: str, objects: list[Any], kind: type) -> nw.Series[Any]:
+    """Objects of one kind, or nothing, as what they are here."""
+    make, dtype = _MAKE[kind]
+    try:
+        made = [None if is_missing(cell) else make(cell) for cell in objects]
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The column {shortened(repr(name))} holds bytes that are no text; numbers or text are "
+            f"needed. Drop it ({parameter_label('drop', [name])}), or turn it into text."
+        ) from error
+    if dtype.startswith("category"):
+        values: Any = pd.Categorical(made, ordered=True)
+    else:
+        values = np.array(made, dtype=dtype)
+    return nw.from_native(pd.Series(values), series_only=True)
+
+
+def _naive(cell: dt.date) -> dt.date:
+    """The same moment in UTC, where a zone is given."""
+    if not isinstance(cell, dt.datetime) or cell.tzinfo is None:
+        return cell
+    return cell.astimezone(dt.UTC).replace(tzinfo=None)
+
+
+def _time_of_day(cell: dt.time) -> float:
+    return 3600.0 * cell.hour + 60.0 * cell.minute + cell.second + cell.microsecond / _SECONDS
+
+
+# What objects become: how each does, and the kind of the column.
+_MAKE: dict[type, tuple[Callable[[Any], Any], str]] = {
+    dt.date: (_naive, "datetime64[us]"),
+    np.datetime64: (lambda cell: cell, "datetime64[us]"),
+    dt.timedelta: (dt.timedelta.total_seconds, "float64"),
+    dt.time: (_time_of_day, "float64"),
+    pd.Period: (lambda cell: cell.to_timestamp(), "datetime64[us]"),
+    pd.Interval: (lambda cell: cell, "category"),
+    bytes: (bytes.decode, "object"),
+}
+
+
+def _nested(name: str, what: str) -> str:
+    return (
+        f"The column {shortened(repr(name))} holds {what} in its cells; one value in each is "
+        f"needed. Drop it ({parameter_label('drop', [name])}), or split it into columns."
+    )
+
+
+Floats = NDArray[np.float64]
+Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
+
+# Whole numbers up to this range are counted rather than sorted.
+_COUNTED = 1 << 16
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How many rows of a table each value of a column stands for, where the rows are elsewhere.
+
+    A column is judged, cleaned and encoded by its distinct values and by how often each occurs; so
+    a table that is larger than memory is known by columns in which each value is there once. What
+    needs several columns at once looks at rows of a sample, the same of every column.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the table.
+    counts : array of shape (n,)
+        Rows that have each value; 0 for one that is there only because the sample has it.
+    looked : array
+        Of each row of the sample, the place of its value.
+    spaced : array
+        The same of rows that are evenly spaced in the table.
+    n_values : int or None
+        Nearly so many different values occur, where they are too many to be all there.
+    ruled_out : frozenset of str
+        Ways of writing numbers and dates that a text does not follow which is not there.
+    spaces : bool
+        Whether a text that is not there has a space in it.
+    """
+
+    n_rows: int
+    counts: NDArray[np.int64]
+    looked: NDArray[np.intp]
+    spaced: NDArray[np.intp]
+    n_values: int | None = None
+    ruled_out: frozenset[str] = frozenset()
+    spaces: bool = False
+
+
+def value_counts(values: Floats) -> Tabulated:
+    """Sorted distinct values, how often each occurs, and each row's place among them.
+
+    NaN is not a value; its place is -1. Whole numbers of a small range are counted, others sorted.
+    """
+    known = ~np.isnan(values)
+    every = values if known.all() else values[known]
+    low, high = (every.min(), every.max()) if len(every) else (0.0, np.inf)
+    codes = np.full(len(values), -1, dtype=np.int32)
+    if high < low + _COUNTED and (every == np.floor(every)).all():
+        offsets = (every - low).astype(np.int32)
+        counts = np.bincount(offsets)
+        found = np.flatnonzero(counts)
+        place = np.empty(len(counts), dtype=np.int32)
+        place[found] = np.arange(len(found))
+        codes[known] = place[offsets]
+        return found + low, counts[found], codes
+    distinct, codes[known], counts = np.unique(every, return_inverse=True, return_counts=True)
+    return distinct, counts, codes
+
+
+def median(values: Floats, counts: NDArray[np.int64]) -> float:
+    """The median of values that occur so often, at least one of them once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median(np.array([4.0, 1.0, 2.0]), np.array([1, 2, 1]))
+    1.5
+    """
+    order = np.argsort(values)
+    last = np.cumsum(counts[order])
+    middle = np.array([(last[-1] - 1) // 2, last[-1] // 2])
+    low, high = values[order][np.searchsorted(last, middle, side="right")] / 2.0
+    return float(low + high)  # of two huge ones, too

@@ -1,0 +1,271 @@
+"""Columns as people meant them: numbers and dates that came as text, and marks for missing cells.
+
+Everything is decided on a column's distinct values, so that a million rows cost no more than the
+values they take. How a column was written is kept, so that new rows are read the same way. A few
+cells that are written in no such way ("n.k.", "ca. 24") are missing, and kept as strays.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.data.columns import LARGEST_EXACT, Column, natural, of_numbers
+from leftout.text import shortened
+
+Floats = NDArray[np.float64]
+
+# What stands for "nothing" in a file; what pandas takes as such, and the question mark.
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan",
+    "-NaN", "-nan", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+)  # fmt: skip
+_UNIT = "$\u20ac\u00a3\u00a5%"
+_SPACES = " '\u00a0\u2009\u202f"
+# How people write numbers, and what turns that into digits a computer reads.
+_NUMBERS = {
+    how: (re.compile(rf"[+-]?{pattern}"), str.maketrans(replaced))
+    for how, pattern, replaced in (
+        ("written as text", r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
+        ("with commas for thousands", r"([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?", {",": ""}),
+        ("with decimal commas", r"\d+(,\d*)?([eE][+-]?\d+)?", {",": "."}),
+        ("with points for thousands and decimal commas",
+         r"([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d*)?", {".": "", ",": "."}),
+        ("with spaces for thousands", rf"([1-9]\d{{0,2}}([{_SPACES}]\d{{3}})+|\d+)([.,]\d*)?",
+         dict.fromkeys(_SPACES, "") | {",": "."}),
+        ("with zeros before them", r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", {}),
+    )
+}  # fmt: skip
+# Only read so where somebody says that they are numbers.
+_ZEROS = "with zeros before them"
+# A number with a leading zero is a code: a post code, a telephone number.
+CODE = re.compile(r"[+-]?0\d")
+_ISO = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
+)
+# Texts that a way of writing is tried on before all others; digits that are surely few enough.
+_TRIED, _DIGITS = 100, 15
+_DATES = {
+    "year-month-day": "ISO8601",
+    "year/month/day": "%Y/%m/%d",
+    "day.month.year": "%d.%m.%Y",
+    "month/day/year": "%m/%d/%Y",
+    "day/month/year": "%d/%m/%Y",
+}
+
+# Every way of writing a number or a date that is known here, the likeliest first.
+WAYS = (*(how for how in _NUMBERS if how != _ZEROS), *_DATES)
+# Cells that may be written otherwise: so many or, of many, such a share; and never more than that.
+_STRAYS, _SHARE, _MOST = 3, 0.01, 0.1
+# What is left has more values than yes and no.
+_VALUES = 3
+# Several cells like V57 among numbers say that these are codes, too.
+_LETTERED = re.compile(r"[A-Za-z]{1,3}[.-]?\d[\dA-Za-z.]*")
+
+
+def clean_all(columns: Sequence[Column], numeric: Set[str] = frozenset()) -> list[Column]:
+    """Every column as it was meant, those in ``numeric`` numbers where any of their cells is one.
+
+    Names that had to be cut still differ.
+    """
+    cleaned = [clean(column, column.name in numeric) for column in columns]
+    names = unique([column.name for column in cleaned])
+    return [replace(column, name=name) for column, name in zip(cleaned, names, strict=True)]
+
+
+def clean(column: Column, numeric: bool = False) -> Column:
+    """A column as it was meant: text that holds numbers or dates is numbers or dates.
+
+    So it is where all cells are, or all but a few, which then are missing. What is said to be
+    ``numeric`` is numbers however many are not, also with zeros before them.
+    """
+    column = replace(column, name=shortened(column.name))
+    if column.categories is None or column.levels is not None:
+        return column
+    labels, known = _labels(column)
+    texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
+    if not texts or column.declared and not numeric:
+        return _merged(column, labels, known)
+    ruled_out = frozenset() if column.tally is None else column.tally.ruled_out
+    for how in WAYS:
+        values = None if how in ruled_out else _all_written(texts, how)
+        if values is not None:
+            return _valued(column, known, values, how)
+    counts = column.times(column.values, len(labels))[known]
+    nearly = {
+        how: values
+        for how in (_NUMBERS if numeric else WAYS)
+        if how not in ruled_out
+        and (values := _nearly_written(texts, counts, how, numeric)) is not None
+    }
+    if not nearly:
+        return _merged(column, labels, known)
+    how = min(nearly, key=lambda how: counts[np.isnan(nearly[how])].sum())
+    strays = Counter[str]()
+    for place in np.flatnonzero(np.isnan(nearly[how])):
+        strays[shortened(texts[place])] += int(counts[place])
+    return replace(_valued(column, known, nearly[how], how), strays=tuple(strays.items()))
+
+
+def read_alike(column: Column, words: bool, dates: bool, written: str | None) -> Column:
+    """A column of new rows, read like one that was cleaned before."""
+    if column.categories is None or column.levels is not None:
+        return column
+    labels, known = _labels(column)
+    if words:
+        return _merged(column, labels, known)
+    how = written or ("year-month-day" if dates else "written as text")
+    values = np.full(len(labels), np.nan)
+    for place in np.flatnonzero(known):
+        found = _all_written([labels[place]], how)
+        values[place] = np.nan if found is None else found[0]
+    return _valued(column, [True] * len(labels), values, how)
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names as they are; those that are taken already get a number."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        text, times = name, 2
+        while text in taken:
+            text, times = f"{name} ({times})", times + 1
+        taken.add(text)
+        result.append(text)
+    return result
+
+
+def _labels(column: Column) -> tuple[list[str], list[bool]]:
+    """A column's texts, and which of them are not marks for missing cells."""
+    labels = [label.strip() for label in column.categories or ()]
+    return labels, [label not in MISSING for label in labels]
+
+
+def _valued(column: Column, known: list[bool], values: Floats, how: str) -> Column:
+    """The column with its known texts replaced by numbers."""
+    by_label = np.full(len(known) + 1, np.nan)  # the last for what is missing already
+    by_label[np.flatnonzero(known)] = values
+    name, numbers, tally = column.name, by_label[column.values], column.tally
+    if how in _DATES:
+        return Column(name, numbers, dates=True, written=how, tally=tally)
+    return replace(of_numbers(name, numbers, tally=tally), written=how)
+
+
+def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
+    """Categories without marks for missing cells and without spaces around them."""
+    distinct = list(
+        dict.fromkeys(label for label, is_known in zip(labels, known, strict=True) if is_known)
+    )
+    if not column.declared and labels != list(column.categories or ()):
+        distinct.sort(key=natural)  # as they are without spaces
+    names = unique([shortened(label) for label in distinct])  # two long texts may begin alike
+    place = {label: code for code, label in enumerate(distinct)}
+    codes = np.array([*(place.get(label, -1) for label in labels), -1], dtype=np.int32)
+    return replace(column, values=codes[column.values], categories=tuple(names))
+
+
+def unit_of(text: str) -> str:
+    """The currency or percent sign in a text; empty where there is none."""
+    return "".join(char for char in text if char in _UNIT)
+
+
+def fails(texts: Sequence[str], how: str) -> bool:
+    """Whether a text is not written in a certain way; what units they have does not matter.
+
+    Texts have no spaces around them, and are no marks for missing cells.
+    """
+    if len(texts) > _TRIED and fails(texts[:_TRIED], how):  # most ways fail soon
+        return True
+    if how in _DATES:
+        return _all_written(texts, how) is None
+    bare = texts
+    if any(sign in "".join(texts) for sign in _UNIT):
+        bare = [_bare(text) for text in texts]
+    pattern, _ = _NUMBERS[how]
+    if any(map(CODE.match, bare)) or not all(map(pattern.fullmatch, bare)):
+        return True
+    long = [text for text in bare if len(text) > _DIGITS]
+    return any(_all_written([text], how) is None for text in long)
+
+
+def _bare(text: str) -> str:
+    return re.sub(f"[{re.escape(_UNIT)}]", "", text).strip()
+
+
+def _all_written(texts: Sequence[str], how: str) -> Floats | None:
+    """The texts as numbers or dates that are written in a certain way; None if one is not."""
+    if len(texts) > _TRIED and _all_written(texts[-_TRIED:], how) is None:  # words stand last
+        return None
+    values = _as_written(texts, how)
+    return None if values is None or np.isnan(values).any() else values
+
+
+def _nearly_written(
+    texts: Sequence[str], counts: NDArray[np.int64], how: str, said: bool
+) -> Floats | None:
+    """The same, NaN for texts that are written otherwise; None if they are too many.
+
+    ``counts`` are the cells that hold each text; ``said``: to be numbers, however many are not.
+    """
+    if not said and len(texts) > 2 * _TRIED:
+        few = _as_written(texts[:: len(texts) // _TRIED], how)
+        if few is None or np.isnan(few).mean() > 0.5:
+            return None
+    values = _as_written(texts, how)
+    if values is None or len(np.unique(values[~np.isnan(values)])) < (1 if said else _VALUES):
+        return None
+    stray, cells = np.isnan(values), counts.sum()
+    if said:
+        return values
+    if counts[stray].sum() > min(max(_STRAYS, _SHARE * cells), _MOST * cells):
+        return None
+    odd = [text for text, is_stray in zip(texts, stray, strict=True) if is_stray]
+    coded = [_LETTERED.fullmatch(text) is not None for text in odd]
+    return None if sum(coded) > max(1.0, len(coded) / 2.0) else values
+
+
+def _as_written(texts: Sequence[str], how: str) -> Floats | None:
+    """The texts as numbers or dates, NaN where not written in a certain way; None if codes."""
+    if how in _DATES:
+        return _as_dates(texts, how)
+    pattern, digits_of = _NUMBERS[how]
+    bare = list(map(_bare, texts))
+    digits = [text.translate(digits_of) if pattern.fullmatch(text) else "" for text in bare]
+    units = [unit_of(text) for text, number in zip(texts, digits, strict=True) if number]
+    if not units:
+        return None
+    # what is 5 of one is not 5 of another
+    unit = Counter(units).most_common(1)[0][0]
+    values = np.array([
+        float(number) if number and unit_of(text) == unit else np.nan
+        for text, number in zip(texts, digits, strict=True)
+    ])  # fmt: skip
+    if how == _ZEROS:
+        return values
+    # whole numbers that a float does not tell apart are codes, too
+    large = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+    if any(map(CODE.match, bare)) or any(digits[at].lstrip("+-").isdigit() for at in large):
+        return None
+    return values
+
+
+def _as_dates(texts: Sequence[str], how: str) -> Floats | None:
+    """The texts as dates, NaN where they are none; None if none is."""
+    import pandas as pd
+
+    may_be = [
+        text[:1].isdigit() and 6 <= len(text) <= 40
+        and (how != "year-month-day" or _ISO.fullmatch(text) is not None)
+        for text in texts
+    ]  # fmt: skip
+    values = np.full(len(texts), np.nan)
+    if not any(may_be):
+        return None
+    few = pd.Series([text for text, may in zip(texts, may_be, strict=True) if may])
+    when = pd.to_datetime(few, format=_DATES[how], errors="coerce", utc=True)
+    stamps = when.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    values[may_be] = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64).astype(np.float64))
+    return values

@@ -1,0 +1,416 @@
+"""Columns of a raw table as people know them: numbers, dates, named categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leftout.checks import is_missing
+from leftout.data.cells import (
+    DistinctCells,
+    Tabulated,
+    ValueCounts,
+    distinct,
+    objects_of,
+    plain,
+    value_counts,
+)
+from leftout.data.frames import as_frame, column_names, dense, number_matrix, numbers
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.text import date, number, shortened, shortest, unambiguous
+
+Floats = NDArray[np.float64]
+
+# Larger whole numbers are not all told apart by a float: they are identifiers.
+LARGEST_EXACT = 1 << 53
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: numbers (dates count as such, in microseconds), or codes of named categories.
+
+    ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
+    only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
+    stand for. ``declared`` are categories that somebody has called so, ``ordered`` those that have
+    an order. ``written`` says how numbers or dates were written that came as text, ``strays`` which
+    texts were none, and of how many rows. Of a table whose rows are elsewhere, each value is there
+    once, and a ``tally`` says how many rows it stands for.
+    """
+
+    name: str
+    values: NDArray[Any]
+    categories: tuple[str, ...] | None = None
+    dates: bool = False
+    levels: Floats | None = None
+    declared: bool = False
+    ordered: bool = False
+    written: str | None = None
+    strays: tuple[tuple[str, int], ...] = ()
+    tally: ValueCounts | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        return np.isnan(self.values) if self.categories is None else self.values < 0
+
+    @property
+    def numbers(self) -> Floats | None:
+        """The values as numbers, NaN where missing; None if they are not."""
+        if self.categories is None:
+            return self.values
+        return None if self.levels is None else np.append(self.levels, np.nan)[self.values]
+
+    @property
+    def words(self) -> bool:
+        """Whether it holds categories of more than yes or no."""
+        return self.numbers is None or len(self.categories or ()) > 2
+
+    @cached_property
+    def tabulated(self) -> Tabulated:
+        """Of numbers: distinct values, how often each occurs, each row's place among them."""
+        distinct, counts, codes = value_counts(self.values)
+        return distinct, counts if self.tally is None else self.times(codes, len(distinct)), codes
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return len(self.values) if self.tally is None else self.tally.n_rows
+
+    @property
+    def n_missing(self) -> int:
+        """Rows without a value."""
+        missing = self.missing
+        return int(missing.sum() if self.tally is None else self.tally.counts[missing].sum())
+
+    @property
+    def present(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The values that occur, of categories their codes, in order; and how often each does."""
+        values: NDArray[Any]
+        if self.categories is None:
+            values, counts, _ = self.tabulated
+        else:
+            counts = self.times(self.values)
+            values = np.arange(len(counts))
+        if counts.all():
+            return values, counts
+        return values[counts > 0], counts[counts > 0]
+
+    @property
+    def n_values(self) -> int:
+        """How many different values occur; where not all are there, nearly."""
+        many = None if self.tally is None else self.tally.n_values
+        return len(self.present[0]) if many is None else min(many, self.n_rows - self.n_missing)
+
+    def times(self, codes: NDArray[np.integer], least: int = 0) -> NDArray[np.int64]:
+        """How many rows have each code, of as many codes as there are, or more; -1 is none."""
+        weights = None if self.tally is None else self.tally.counts
+        return np.bincount(codes + 1, weights, minlength=least + 1)[1:].astype(np.int64, copy=False)
+
+    def looked(self) -> Column:
+        """The column of the rows that can be looked at: all, or a sample where it is a tally."""
+        return self if self.tally is None else self.take(self.tally.looked)
+
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """The same column of some of the rows."""
+        return replace(self, values=self.values[rows], tally=None)
+
+    def codes(self) -> NDArray[np.int32]:
+        """Each row's place among the column's values, missing ones after all others."""
+        places = self.tabulated[2] if self.categories is None else self.values
+        return np.where(places < 0, places.max() + 1, places).astype(np.int32)
+
+    def value(self, code: int) -> str | float:
+        """What a category stands for: a number, or its name where that says something else."""
+        assert self.categories is not None
+        name = self.categories[code]
+        if self.levels is None:
+            return name
+        number = float(self.levels[code])
+        return number if name in (shortest(number), repr(number)) else name
+
+    def show(self, value: Any) -> str:
+        """One of the column's values, as text."""
+        if self.categories is not None:
+            return unambiguous(self.categories[int(value)])
+        if self.dates:
+            return date(float(value))
+        return shortest(float(value))
+
+    def told(self, value: float, spread: float) -> str:
+        """A number or date, rounded to what matters to a ``spread`` where that is shorter."""
+        rounded = date(value, spread) if self.dates else number(value, spread)
+        return min(self.show(value), rounded, key=lambda text: len(text.replace(",", "")))
+
+
+def columns_of(
+    table: Any,
+    *,
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+    unread: Iterable[Any] | None = (),
+) -> list[Column]:
+    """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
+
+    Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
+    text, booleans and whatever else become categories, in natural order. Columns that may be
+    ``unread`` are empty where their cells cannot be read, rather than refused.
+    """
+    if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
+        aside = found([column.name for column in table], drop, "drop")
+        return [column for column in table if column.name not in aside]
+    frame = as_frame(table)
+    if frame is None:
+        table = _framed(table)
+        frame = as_frame(table)
+    if not all(frame.shape):
+        raise InputError(
+            f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least one of "
+            "each is needed."
+        )
+    matrix = number_matrix(table, frame)
+    if matrix is not None and not _largest(matrix) >= LARGEST_EXACT:
+        make: Callable[[str, Any, bool], Column] = of_numbers
+        named = dict(zip(column_names(table), matrix.T, strict=True))
+    else:
+        make, named = _column, dict(zip(column_names(table), frame.iter_columns(), strict=True))
+    names = list(named)
+    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
+    if twice:
+        raise InputError(
+            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
+            "Rename or drop all but one."
+        )
+    chosen = found(names, categorical, "categorical")
+    left = found(names, drop, "drop")
+    if len(left) == len(names):
+        raise InputError(
+            f"{parameter_label('drop')} names all {len(names)} columns; leave at least one."
+        )
+    aside = found(names, unread, "drop")
+    columns = []
+    for name, cells in named.items():
+        if name in left:
+            continue
+        try:
+            columns.append(make(_text(name), cells, name in chosen))
+        except InputError:
+            if name not in aside:
+                raise
+            columns.append(Column(_text(name), np.full(len(frame), np.nan)))
+    return columns
+
+
+def column_of(values: Any, name: Any = None, as_category: bool = False) -> Column:
+    """One column from a series (pandas, polars, pyarrow) or anything one-dimensional.
+
+    ``name`` is what to call it; None: what it is called. Numbers and dates may be wanted
+    ``as_category``.
+    """
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        name = series.name if name is None else name
+    else:
+        series = _plain(values)
+    if len(series.shape) != 1 or not len(series):
+        raise InputError(
+            f"Found {type(values).__name__} of shape {series.shape} where one column is needed. "
+            "Pass a series or a one-dimensional array with at least one value."
+        )
+    if isinstance(series, np.ndarray):
+        series = nw.from_native(pd.Series(series), series_only=True)
+    return _column("values" if name is None else str(name), series, as_category)
+
+
+def _framed(table: Any) -> pd.DataFrame:
+    values = _table_of(table)
+    return pd.DataFrame(values, columns=names_of(values))
+
+
+def _table_of(table: Any) -> NDArray[Any]:
+    values = _plain(table)
+    if values.ndim != 2 or not values.size:
+        raise InputError(
+            f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
+            "data frame, or a two-dimensional array with rows and columns."
+        )
+    return values
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """An array; what is masked is missing."""
+    values = dense(values)
+    if isinstance(values, np.ma.MaskedArray):
+        kind = np.float64 if values.dtype.kind in "iuf" else object
+        gap = np.nan if kind is np.float64 else None
+        return np.ma.filled(values.astype(kind), gap)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            "Found rows of different lengths; a table needs the same number of values in every "
+            "row. Fill or drop the short ones."
+        ) from error
+
+
+def names_of(table: Any) -> list[str]:
+    """What the columns of a table are called; an array's are x0, x1 and so on."""
+    names = column_names(table)
+    return list(map(_text, names)) or [f"x{place}" for place in range(_table_of(table).shape[1])]
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) else str(name)
+
+
+def find(names: list[Any], name: Any, what: str) -> Any:
+    """The column that ``name`` means: itself, or one that reads the same."""
+    if name in names:
+        return name
+    alike = [known for known in names if str(known) == str(name)]
+    if alike:
+        return alike[0]
+    texts = [str(known) for known in names]
+    near = [text for text in texts if text.casefold() == str(name).casefold()]
+    near += get_close_matches(str(name), texts, n=1)
+    hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
+    raise InputError(
+        f"{parameter_label(what)} names the column {shortened(str(name))!r}, but the table has "
+        "no such "
+        f"column; it has {len(names)}, from {shortened(texts[0])!r} to "
+        f"{shortened(texts[-1])!r}.{hint}"
+    )
+
+
+def find_all(names: list[Any], name: Any, what: str) -> list[Any]:
+    """The columns that ``name`` means: several, where it is the header of several."""
+    first = find(names, name, what)
+    again = [known for known in names if getattr(known, "header", None) == str(name)]
+    return [first, *again]
+
+
+def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
+    """The columns that a list of names means; one name may stand for itself."""
+    if wanted is None:
+        return set()
+    series = nw.dependencies.is_into_series(wanted) and not set(map(str, names)) & set(
+        map(str, wanted)
+    )
+    if series or as_frame(wanted) is not None or getattr(wanted, "ndim", 1) > 1:
+        raise InputError(
+            f"{parameter_label(what)} is given as a {type(wanted).__name__} of values; names of "
+            "the table's "
+            f"columns are needed. Put the values into the table, and name them: "
+            f"{parameter_label(what, ['A', 'B'])}."
+        )
+    single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    each = [wanted] if single else wanted
+    return {known for name in each for known in find_all(names, name, what)}
+
+
+def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
+    cells = plain(name, cells)
+    dtype = cells.dtype
+    if dtype == nw.Unknown and cells.to_numpy().dtype.kind == "c":
+        raise InputError(
+            f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
+        )
+    if dtype in (nw.Datetime, nw.Date):
+        if getattr(dtype, "time_zone", None) is not None:  # the same moment in any zone
+            cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        cells = cells.cast(nw.Datetime("us"))
+        when = cells.to_numpy().astype("datetime64[us]")
+        if as_category:
+            return replace(of_distinct(name, _each(when.tolist())), declared=True)
+        values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
+        return Column(name, values, dates=True)
+    if dtype in (nw.Categorical, nw.Enum):
+        return replace(of_distinct(name, _tabled(cells)), declared=True)
+    numeric = None if _is_words(cells) else numbers(cells)
+    if numeric is None or _identifiers(cells, numeric):
+        return replace(of_distinct(name, _tabled(cells)), declared=as_category)
+    return of_numbers(name, numeric, as_category)
+
+
+def _tabled(cells: nw.Series[Any]) -> DistinctCells:
+    return distinct(cells) or _each(cells.to_list())
+
+
+def _each(objects: list[Any]) -> DistinctCells:
+    """Every cell for itself: equal ones may read differently, such as 1 and True."""
+    return DistinctCells(objects, np.arange(len(objects)))
+
+
+def _is_words(cells: nw.Series[Any]) -> bool:
+    """Whether cells are more than what they would be as numbers: yes or no, or text."""
+    objects = objects_of(cells)
+    if objects is not None:
+        return any(issubclass(kind, bool | str) for kind in set(map(type, objects)))
+    return cells.dtype == nw.Boolean
+
+
+def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
+    """Whole numbers so large that floats do not tell them apart."""
+    if not _largest(values) >= LARGEST_EXACT:
+        return False
+    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells.to_list())
+
+
+def _largest(values: Floats) -> float:
+    """The largest size of a value; no copy is made, and NaN does not count."""
+    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
+
+
+def of_numbers(
+    name: str, values: Floats, as_category: bool = False, tally: ValueCounts | None = None
+) -> Column:
+    """A column of numbers; of categories where they are codes, or take no more than two values."""
+    column = Column(name, values, tally=tally)
+    distinct, _, codes = column.tabulated
+    if not as_category and len(distinct) > 2:
+        return column
+    # yes or no is not a quantity
+    labels = tuple(map(shortest, distinct.tolist()))
+    if len(set(labels)) < len(labels):
+        labels = tuple(map(repr, distinct.tolist()))
+    return Column(name, codes, labels, levels=distinct, tally=tally)
+
+
+def of_distinct(name: str, cells: DistinctCells) -> Column:
+    """A column of categories, in natural order unless somebody has put them in another."""
+    held = np.zeros(len(cells.values), dtype=bool)
+    held[cells.places[cells.places >= 0]] = True
+    texts = [
+        str(value) if there and not is_missing(value) else None
+        for value, there in zip(cells.values, held.tolist(), strict=True)
+    ]
+    present = dict.fromkeys(text for text in texts if text is not None)
+    labels = list(present) if cells.ordered else sorted(present, key=natural)
+    place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
+    place[None] = -1
+    codes = np.array([*(place[text] for text in texts), -1], dtype=np.int32)
+    levels = None
+    if labels and present.keys() <= {"False", "True"}:
+        levels = np.array([float(label == "True") for label in labels])
+    ordered = cells.ordered and len(labels) > 2
+    return Column(name, codes[cells.places], tuple(labels), levels=levels, ordered=ordered)
+
+
+def natural(text: str) -> tuple[bool, float, str]:
+    """Numbers by their size, then other text by the alphabet."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    return (True, 0.0, text) if np.isnan(value) else (False, value, text)

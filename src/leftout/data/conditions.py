@@ -1,0 +1,85 @@
+"""What is said of rows: conditions on a raw table's columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.data.columns import Column
+from leftout.errors import InputError
+from leftout.files import Serializable
+from leftout.text import shortest
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Condition(Serializable):
+    """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
+
+    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
+    may be None), ``"others"`` (a known value that is none of ``values``), ``"missing"`` or
+    ``"known"``; of ``dates``, bounds are microseconds since 1970. ``text`` says it in words.
+    """
+
+    column: str
+    op: str
+    text: str
+    value: str | float | None = None
+    low: float | None = None
+    high: float | None = None
+    dates: bool = False
+    values: tuple[str | float, ...] = ()
+
+    def holds(self, column: Column) -> Mask:
+        """The rows of a column, of this table or another, for which the condition holds."""
+        if self.op in ("missing", "known"):
+            return column.missing == (self.op == "missing")
+        if self.op == "others":
+            unlike = (replace(self, op="!=", value=value).holds(column) for value in self.values)
+            return np.logical_and.reduce([~column.missing, *unlike])
+        numbers = column.numbers
+        if self.op == "range":
+            if numbers is None or column.dates != self.dates:
+                raise InputError(
+                    f"The condition {self.text} compares {'dates' if self.dates else 'numbers'}, "
+                    f"but the column {column.name!r} of this table has none. Pass a table whose "
+                    "columns are of the same kind."
+                )
+            low = -np.inf if self.low is None else self.low
+            upper = ~column.missing if self.high is None else numbers < self.high
+            return (numbers >= low) & upper
+        wanted = _number(self.value)
+        named = self.value in (column.categories or ())  # a label may look like a number
+        if numbers is not None and wanted is not None and not named:
+            equal = numbers == wanted
+        else:
+            known = {name: code for code, name in enumerate(column.categories or ())}
+            name = shortest(self.value) if isinstance(self.value, float) else str(self.value)
+            equal = column.values == known.get(name, -2)
+        return equal == (self.op == "=")
+
+    def to_dict(self) -> dict[str, Any]:
+        given = {"value": self.value, "low": self.low, "high": self.high}
+        return (
+            {"column": self.column, "op": self.op, "text": self.text}
+            | {
+                key: str(value) if value in (np.inf, -np.inf) else value
+                for key, value in given.items()
+                if value is not None
+            }
+            | ({"values": list(self.values)} if self.values else {})
+        )
+
+
+def _number(value: str | float | None) -> float | None:
+    """A value as a number: what is one here may be written in another table."""
+    if value in ("True", "False"):
+        return float(value == "True")
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None

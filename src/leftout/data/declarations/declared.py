@@ -1,0 +1,116 @@
+"""What people say of a table's columns, and the columns as they then mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leftout.checks import check_choice
+from leftout.data.cleaning import clean_all
+from leftout.data.columns import Column, columns_of, found
+from leftout.data.declarations.dictionary import Dictionary
+from leftout.data.declarations.missing import Missing
+from leftout.data.profiling.column_types import ColumnType, judge
+from leftout.errors import InputError
+from leftout.running import warn
+from leftout.settings import ENCODINGS, SCALINGS, Reading
+from leftout.text import shortened, shown
+
+
+@dataclass(frozen=True)
+class ColumnDeclarations:
+    """Columns that are codes, columns that are numbers, values that mean nothing, a dictionary."""
+
+    categorical: frozenset[str]
+    numeric: frozenset[str]
+    missing: Missing
+    dictionary: Dictionary
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[Any],
+        *,
+        categorical: Iterable[Any] | None = None,
+        numeric: Iterable[Any] | None = None,
+        missing: Any = None,
+        dictionary: Any = None,
+    ) -> ColumnDeclarations:
+        """Checked against a table's names; refuses columns that it has not, or that are both."""
+        known = Dictionary.of(dictionary).checked(names)
+        codes = frozenset(map(str, found(list(names), categorical, "categorical")))
+        numbers = frozenset(map(str, found(list(names), numeric, "numeric")))
+        for name in sorted(codes & numbers):
+            raise InputError(
+                f"The column {name!r} is to be read as codes, and as numbers. Choose one."
+            )
+        return cls(codes, numbers, Missing.of(missing, names), known)
+
+    @classmethod
+    def by(cls, reading: Reading, names: Sequence[Any]) -> ColumnDeclarations:
+        """What some settings say of the columns of a table with these names."""
+        check_choice("encoding", reading.encoding, ENCODINGS)
+        check_choice("scaling", reading.scaling, SCALINGS)
+        return cls.of(
+            names, categorical=reading.categorical, numeric=reading.numeric,
+            missing=reading.missing, dictionary=reading.dictionary,
+        )  # fmt: skip
+
+    def columns(
+        self, table: Any, *, drop: Iterable[Any] | None = None, unread: Iterable[Any] | None = None
+    ) -> list[Column]:
+        """The table's columns, those that are said to be codes as categories."""
+        said = {*self.dictionary.categorical, *self.categorical} - self.numeric
+        return columns_of(table, categorical=said, drop=drop, unread=unread)
+
+    def check(self, raw: Sequence[Column]) -> None:
+        """Refuse values to be missing that no row holds; else say how many cells do."""
+        if self.missing:
+            self.missing.check(raw)
+            warn(f"{self.missing.told(raw)}.")
+
+    def judged(
+        self, raw: Sequence[Column], aside: Set[str] = frozenset()
+    ) -> tuple[list[Column], list[ColumnType]]:
+        """Raw columns as they were meant, called by their labels, and what each of them is.
+
+        Those ``aside``, by their raw names, have no say in what the others are.
+        """
+        cleaned = clean_all([
+            replace(self.missing.apply(c), declared=c.declared or c.name in self.categorical)
+            for c in raw
+        ], self.numeric)  # fmt: skip
+        meant = [self.dictionary.apply(column) for column in cleaned]
+        said = self._kinds(raw, meant)
+        for column in meant:
+            if said.get(column.name) == "number" and column.numbers is None:
+                held = shown(repr(shortened((column.categories or ("",))[0])))
+                raise InputError(
+                    f"The column {column.name!r} is said to hold numbers, but none of its cells is "
+                    f"one; it holds text such as {held}. Correct that, or its cells."
+                )
+        kinds: dict[str, ColumnType] = {}
+        for apart in (False, True):
+            part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
+            of_part = {c.name: said[c.name] for c in part if c.name in said}
+            kinds |= {kind.column: kind for kind in judge(part, of_part)}
+        columns = self.dictionary.renamed(meant)
+        pairs = zip(meant, columns, strict=True)
+        return columns, [replace(kinds[m.name], column=column.name) for m, column in pairs]
+
+    def alike(self, raw: Sequence[Column]) -> list[Column]:
+        """Raw columns of new rows, with the same values missing and the same labels."""
+        return [self.dictionary.apply(self.missing.apply(column)) for column in raw]
+
+    def values(self, raw: Sequence[Column], columns: Sequence[Column], name: str) -> dict[str, str]:
+        """Labels of the values of a column, by what it is called now."""
+        pairs = zip(raw, columns, strict=True)
+        return next((self.dictionary.values(o.name) for o, c in pairs if c.name == name), {})
+
+    def _kinds(self, raw: Sequence[Column], meant: Sequence[Column]) -> dict[str, str]:
+        """The kinds that columns are said to be of, by names that may have been cut."""
+        now = {old.name: column.name for old, column in zip(raw, meant, strict=True)}
+        said = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
+        left = self.categorical | {name for name in said if name not in now}
+        return {now[name]: kind for name, kind in said.items() if name not in left}

@@ -1,0 +1,288 @@
+"""Values that somebody has declared to stand for nothing, such as 999: their cells are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from leftout.data.cleaning import CODE, clean
+from leftout.data.columns import Column, find, of_numbers
+from leftout.data.declarations.values import (
+    Mask,
+    ValueLiteral,
+    number_of,
+    one_or_more,
+    same,
+    told_apart,
+)
+from leftout.errors import InputError
+from leftout.files import Serializable
+from leftout.text import as_name, counted, listed, shortened, unambiguous
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Missing(Serializable):
+    """Values that mean nothing: in any column, and in those that are named.
+
+    Examples
+    --------
+    >>> from leftout.data.columns import column_of
+    >>> missing = Missing.of("999,review=-1", ["age", "review"])
+    >>> review = column_of([0, 1, 2, -1, 999], "review")
+    >>> missing.told([review])
+    '-1 was declared missing: 1 cell of review; 999 was declared missing: 1 cell of review'
+    >>> missing.apply(review).missing.tolist()
+    [False, False, False, True, True]
+    """
+
+    everywhere: tuple[ValueLiteral, ...] = ()
+    named: dict[str, tuple[ValueLiteral, ...]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict, repr=False)
+    what: str = field(default="missing", repr=False)
+
+    @classmethod
+    def of(cls, given: Any, names: Iterable[Any], what: str = "missing") -> Missing:
+        """What somebody declares missing in a table with such columns.
+
+        Parameters
+        ----------
+        given : None, value, str, list or mapping
+            A text such as ``"999,review=-1"``: a value alone counts in every column. A list has one
+            of them in each place. A mapping has columns and one value or several; None for every
+            column.
+        names : list
+            The table's columns.
+        what : str
+            What refusals call it.
+        """
+        known = list(names)
+        pairs: list[tuple[Any, Any]]
+        if given is None:
+            pairs = []
+        elif isinstance(given, Missing):
+            pairs = [(None, value.text) for value in given.everywhere]
+            pairs += [(name, value.text) for name, more in given.named.items() for value in more]
+        elif isinstance(given, Mapping):
+            pairs = [(k, value) for k, more in given.items() for value in one_or_more(more, what)]
+        elif isinstance(given, str):
+            pairs = _parsed(given, known, what)
+        else:
+            pairs = [_pair(value, known, what) for value in one_or_more(given, what)]
+        named: dict[str | None, list[ValueLiteral]] = {}
+        for name, value in pairs:
+            place = None if name is None else str(find(known, name, what))
+            named.setdefault(place, []).append(ValueLiteral.of(value))
+        each = {place: tuple(dict.fromkeys(values)) for place, values in named.items()}
+        everywhere = each.pop(None, ())
+        return cls(everywhere, {str(k): v for k, v in each.items()}, told_apart(known), what)
+
+    def __bool__(self) -> bool:
+        return bool(self.everywhere or self.named)
+
+    def apply(self, column: Column) -> Column:
+        """The column without the cells that hold such a value.
+
+        Numbers are compared as numbers and dates as dates, also where a raw column holds them as
+        text; categories by their text. Nothing is refused: new rows need not hold the value.
+        """
+        values = self.of_column(column)
+        return _without_values(column, values)[0] if values else column
+
+    def counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
+        """Cells that hold each value, by the columns that do; of columns before ``apply``."""
+        cells: dict[str, dict[str, int]] = {}
+        for column in columns:
+            values = self.of_column(column)
+            hits = _without_values(column, values)[1] if values else []
+            for value, count in zip(values, hits, strict=True):
+                if count:
+                    cells.setdefault(value.text, {})[column.name] = count
+        return cells
+
+    def told(self, columns: Sequence[Column]) -> str:
+        """How many cells of which columns; of columns before ``apply``."""
+        return "; ".join(
+            f"{unambiguous(value)} was declared missing: "
+            + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
+            for value, held in self.counts(columns).items()
+        )
+
+    def check(self, columns: Sequence[Column]) -> None:
+        """Refuse values that no row holds: whoever names them expects them there."""
+        cells = self.counts(columns)
+        for column in columns:
+            for value in self.named.get(self.names.get(column.name, column.name), ()):
+                if column.name not in cells.get(value.text, {}):
+                    raise InputError(
+                        f"{self.what} names the value {unambiguous(value.text)} of the column "
+                        f"{column.name!r}, but no row holds it; {_nearest(column, value)}. Correct "
+                        "the value, or leave it out."
+                    )
+        for value in self.everywhere:
+            if value.text not in cells:
+                raise InputError(
+                    f"{self.what} names the value {unambiguous(shortened(value.text))}, but no "
+                    "column holds it. Correct the value, or leave it out."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the values as text."""
+        return {
+            "everywhere": [value.text for value in self.everywhere],
+            "columns": {name: [v.text for v in values] for name, values in self.named.items()},
+        }
+
+    def of_column(self, column: Column) -> tuple[ValueLiteral, ...]:
+        if not self.named:
+            return self.everywhere
+        own = self.named.get(self.names.get(column.name, column.name), ())
+        return (*own, *(value for value in self.everywhere if value not in own))
+
+
+def _parsed(text: str, names: list[Any], what: str) -> list[tuple[Any, Any]]:
+    """Columns and values in a list with commas; a column's name may have commas itself."""
+    pairs = []
+    rest = text.strip()
+    while rest:
+        name = _named(rest, names)
+        if name is None:
+            part, _, rest = rest.partition(",")
+        else:
+            value, _, rest = rest[len(str(name)) :].partition(",")
+            part = f"{name}{value}"
+        if part.strip():
+            pairs.append(_pair(part.strip(), names, what))
+        rest = rest.strip()
+    return pairs
+
+
+def _pair(value: Any, names: list[Any], what: str) -> tuple[Any, Any]:
+    """A column and its value, or None and a value of any column."""
+    if not isinstance(value, str) or "=" not in value:
+        return None, value
+    name = _named(value, names)
+    if name is None:
+        find(names, value.partition("=")[0].strip(), what)
+        name = value.partition("=")[0].strip()
+    text = value[len(str(name)) :].lstrip().removeprefix("=").strip()
+    if not text:
+        raise InputError(
+            f"{what} names the column {shortened(str(name))!r} without a value; write it as "
+            "COLUMN=VALUE."
+        )
+    return name, text
+
+
+def _named(text: str, names: list[Any]) -> Any:
+    """The column that a text begins with; names may have equals signs: the longest one counts."""
+    fits = [n for n in names if text.startswith(str(n)) and _assigned(text[len(str(n)) :])]
+    return max(fits, key=lambda name: len(str(name)), default=None)
+
+
+def _assigned(rest: str) -> bool:
+    return rest.lstrip().startswith("=")
+
+
+def _without_values(column: Column, values: Sequence[ValueLiteral]) -> tuple[Column, list[int]]:
+    """The column without the cells of some values, and how many cells held each."""
+    if column.categories is not None and column.levels is None:
+        return _without_texts(column, values)
+    hits = [value.among(column) for value in values]
+    return _removed(column, np.logical_or.reduce(hits)), [_cells(column, hit) for hit in hits]
+
+
+def _without_texts(column: Column, values: Sequence[ValueLiteral]) -> tuple[Column, list[int]]:
+    """The same for text, by the texts, and by the numbers or dates that all of them may be.
+
+    A mark such as "none" may hide that the others are numbers: so it is removed, and they are read
+    again. Text stays text, to be read like the rows that a plan was made of, unless it would be
+    read in another way without the cells that were removed.
+    """
+    counts = [0] * len(values)
+    while column.categories is not None and column.levels is None:
+        read = column if column.declared else replace(clean(column), name=column.name)
+        valued = read.categories is None or read.levels is not None
+        hits = [
+            value.among(column)
+            | (_read_as(column, read, value) if valued else _plain(column, value))
+            for value in values
+        ]
+        gone = np.logical_or.reduce(hits)
+        if not gone.any():
+            break
+        counts = [n + _cells(column, hit) for n, hit in zip(counts, hits, strict=True)]
+        left = _removed(column, gone)
+        if valued and clean(left).written not in (read.written, None):
+            rows = _by_row(column, gone)
+            left = _removed(read, rows if read.categories is None else _by_category(read, rows))
+        column = left
+    return column, counts
+
+
+def _read_as(column: Column, read: Column, value: ValueLiteral) -> Mask:
+    """Categories of text that are a value when read as numbers or dates."""
+    return _by_category(column, _by_row(read, value.among(read)))
+
+
+def _plain(column: Column, value: ValueLiteral) -> Mask:
+    """Categories that are the same number, if they are no codes (which 007 is)."""
+    texts = [name.strip() for name in column.categories or ()]
+    numbers = [None if CODE.match(text) else number_of(text) for text in texts]
+    return same(np.array([np.nan if n is None else n for n in numbers]), value.number)
+
+
+def _by_row(column: Column, hit: Mask) -> Mask:
+    return hit if column.categories is None else np.append(hit, False)[column.values]
+
+
+def _by_category(column: Column, rows: Mask) -> Mask:
+    hit = np.zeros(len(column.categories or ()), dtype=bool)
+    hit[column.values[rows]] = True
+    return hit
+
+
+def _cells(column: Column, hit: Mask) -> int:
+    rows = _by_row(column, hit)
+    return int(rows.sum() if column.tally is None else column.tally.counts[rows].sum())
+
+
+def _removed(column: Column, gone: Mask) -> Column:
+    """The column without some of its categories; of numbers or dates, of its rows' values."""
+    if not gone.any():
+        return column
+    if column.categories is None:
+        values = np.where(gone, np.nan, column.values)
+        if column.dates:
+            return replace(column, values=values)
+        made = of_numbers(column.name, values, tally=column.tally)
+        return replace(made, written=column.written, strays=column.strays)
+    codes = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1).astype(np.int32)
+    names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
+    levels = None if column.levels is None else column.levels[~gone]
+    return replace(column, values=codes[column.values], categories=tuple(names), levels=levels)
+
+
+def _nearest(column: Column, value: ValueLiteral) -> str:
+    """Values of a column that are most like one that it does not hold."""
+    numbers, aim = None, value.number
+    if column.categories is not None:
+        texts, numbers = list(column.categories), column.levels
+    else:
+        numbers = column.tabulated[0]
+        texts = [column.show(number) for number in numbers]
+        aim = value.when[0] if column.dates and value.when else aim
+    if not texts:
+        return "it is empty"
+    if numbers is not None and aim is not None:
+        order = np.argsort(np.abs(numbers - aim), kind="stable")[:_SHOWN]
+        near = [texts[place] for place in np.sort(order)]
+    else:
+        near = get_close_matches(value.text, texts, n=_SHOWN, cutoff=0.6) or texts[:_SHOWN]
+    shown = [unambiguous(shortened(text)) for text in near]
+    return f"it holds {listed(shown + ['others'] * (len(texts) > len(near)))}"

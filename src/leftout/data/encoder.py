@@ -1,0 +1,390 @@
+"""Any table in, a matrix of numbers out: a scikit-learn transformer."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from leftout.checks import check_choice
+from leftout.data.cleaning import clean, unique
+from leftout.data.columns import Column, names_of
+from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.encoding import (
+    LEVELS,
+    Becomes,
+    CategoricalEncoding,
+    ColumnEncoder,
+    ColumnEncoding,
+    Flag,
+    Floats,
+    NumericEncoding,
+    flags_of,
+    missing_together,
+)
+from leftout.data.frames import as_frame
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.roles import as_numbers, beside, called
+from leftout.errors import InputError
+from leftout.settings import ENCODINGS, SCALINGS
+
+_NONE: dict[int, Floats] = {}
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table as people have it into numbers, by default from 0 to 1.
+
+    Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
+    smallest to their largest value. Two values become 0 and 1, other categories yes-or-no columns
+    of which any two are one apart, values with an order equal steps from 0 to 1. A missing cell
+    takes the middle of its column, and a flag says so; flags that say the same are one. Columns
+    that are empty, the same in every row, names of rows or free text are left out.
+
+    Parameters
+    ----------
+    categorical : list of str or None, default=None
+        Columns of numbers that are codes of categories, and of text to keep as categories.
+    numeric : list of str or None, default=None
+        Columns to read as numbers, whatever they look like.
+    drop : list of str or None, default=None
+        Columns to leave out.
+    missing : value, str, list, mapping or None, default=None
+        Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
+    dictionary : path, mapping, list of mappings, data frame or None, default=None
+        What is known of columns: kind, label, labels of values.
+    scaling : {"minmax", "standard", "none"}, default="minmax"
+        ``"minmax"``: numbers from 0 to 1, and any two values of a category one apart.
+        ``"standard"``: numbers about their mean, of unit variance, and indicators of 0 and 1, as
+        scikit-learn's ``StandardScaler`` and ``OneHotEncoder`` make them. ``"none"``: numbers in
+        their own units, and such indicators.
+    encoding : {"free", "target"}, default="free"
+        What categories become: yes-or-no columns, which know nothing of a target, or the mean of
+        the target that ``fit`` is then given.
+    positive : value or None, default=None
+        The target's value whose rate counts. None: of two the larger or second, of more categories
+        the most frequent; of numbers the mean.
+    smooth : float or "auto", default="auto"
+        How many rows' weight the overall mean has in a category's, as in scikit-learn's
+        ``TargetEncoder``; 0 for plain means.
+    max_categories : int, default=100
+        Most yes-or-no columns of one category; further values share one.
+
+    Attributes
+    ----------
+    encoding_ : list of ColumnEncoding
+        What each column is, and what became of it, in words and names.
+    dropped_ : dict
+        Columns that were left out, each with why.
+    kinds_ : list of Kind
+        What each column was taken for, and why.
+    flags_ : list of Flag
+        The features that say where columns are missing, and what they consist of.
+    flagged_ : list of int
+        Places of these among the features.
+    sources_ : list of str
+        The column that each feature was made from; of a flag, the first of its columns.
+    target_encoded_ : list of str
+        Features that hold the target's mean.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
+
+    Notes
+    -----
+    ``fit_transform`` is ``fit`` and then ``transform``: under ``encoding="target"`` a row's own
+    target is part of its category's mean. For a model's pipeline take scikit-learn's
+    ``TargetEncoder``, which cross-fits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [20, 30, None, 60], "town": ["A", "B", "C", "A"]})
+    >>> encoder = TableEncoder().set_output(transform="pandas")
+    >>> encoder.fit_transform(table).round(2)
+        age  age is missing  town = A  town = B  town = C
+    0  0.00            0.00      0.71      0.00      0.00
+    1  0.25            0.00      0.00      0.71      0.00
+    2  0.25            0.87      0.00      0.00      0.71
+    3  1.00            0.00      0.71      0.00      0.00
+    """
+
+    def __init__(
+        self,
+        categorical: Iterable[Any] | None = None,
+        *,
+        numeric: Iterable[Any] | None = None,
+        drop: Iterable[Any] | None = None,
+        missing: Any = None,
+        dictionary: Any = None,
+        scaling: str = "minmax",
+        encoding: str = "free",
+        positive: Any = None,
+        smooth: float | str = "auto",
+        max_categories: int = LEVELS,
+    ) -> None:
+        self.categorical = categorical
+        self.numeric = numeric
+        self.drop = drop
+        self.missing = missing
+        self.dictionary = dictionary
+        self.scaling = scaling
+        self.encoding = encoding
+        self.positive = positive
+        self.smooth = smooth
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how each column becomes numbers.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            pandas, polars, pyarrow, or a two-dimensional array.
+        y : array of shape (m,) or None
+            The target, for the means of categories under ``encoding="target"``; else not read.
+        """
+        self._learn(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """``fit`` and ``transform`` of the same table, which is read once."""
+        return self._learn(X, y)
+
+    def transform(self, X: Any) -> Floats:
+        """Numbers of a table with the same columns.
+
+        Numbers outside of the range seen are cut to it; values of a category that were not seen
+        count as none, or as the target's overall mean. Missing cells of columns that had none are
+        not flagged.
+        """
+        check_is_fitted(self, "plans_")
+        return self._encode(self.declared_.alike(self._columns(X, reset=False)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features: a column's own, or with the value that it stands for."""
+        check_is_fitted(self, "plans_")
+        if input_features is not None:
+            known = getattr(self, "feature_names_in_", None)
+            if len(input_features) != self.n_features_in_ or (
+                known is not None and list(input_features) != list(known)
+            ):
+                raise InputError(
+                    "input_features is not equal to feature_names_in_; leave it out, or pass the "
+                    f"{self.n_features_in_} names of the table."
+                )
+        return np.asarray(self.features_, dtype=np.object_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def learn(
+        self, names: list[str], columns: list[Column], kinds: list[ColumnType], y: Column | None
+    ) -> Floats:
+        """Fit on columns that are cleaned and judged already, and encode them.
+
+        ``names`` are what the table calls them; ``declared_`` is given before.
+        """
+        check_choice("scaling", self.scaling, SCALINGS)
+        self.named(names)
+        self._plan(columns, kinds, y)
+        return self._fit_scale(self._encode(columns, scaled=False))
+
+    def named(self, names: list[str]) -> None:
+        """Take a table's columns as what ``transform`` expects."""
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _learn(self, X: Any, y: Any) -> Floats:
+        check_choice("encoding", self.encoding, ENCODINGS)
+        check_choice("scaling", self.scaling, SCALINGS)
+        raw = self._columns(X, reset=True)
+        self.declared_.check(raw)
+        columns, kinds = self.declared_.judged(raw)
+        target = None
+        if self.encoding == "target":
+            if y is None:
+                raise InputError(
+                    "encoding='target' needs the target's values; pass them as y, or use 'free'."
+                )
+            target = clean(beside(raw, y))
+        self._plan(columns, kinds, target)
+        return self._fit_scale(self._encode(columns, scaled=False))
+
+    def _fit_scale(self, X: Floats) -> Floats:
+        """Learn what each feature is shifted by and multiplied with, and do so."""
+        self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.scaling == "minmax":
+            return X
+        first = 0
+        for plan in self.plans_:
+            width = 0 if plan.becomes is None else len(plan.becomes.names(""))
+            mine = slice(first, first + width)
+            if isinstance(plan.becomes, CategoricalEncoding) and plan.becomes.indicators:
+                # values of several are divided by the root of two
+                self.scale_[mine] = 1.0 / max(float(plan.becomes.vectors.max(initial=0.0)), 0.5)
+            elif self.scaling == "standard":
+                self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                self.scale_[mine] = 1.0 / np.where(spread > 0.0, spread, 1.0)
+            elif isinstance(plan.becomes, NumericEncoding) and width:
+                low, high = plan.becomes.low, plan.becomes.high
+                self.scale_[mine] = high - low
+                self.shift_[mine] = -low / (high - low)
+            first += len(plan.told.features)
+        return (X - self.shift_) * self.scale_
+
+    def _plan(self, columns: list[Column], kinds: list[ColumnType], target: Column | None) -> None:
+        plans = self.planned(columns, kinds, target)
+        gaps = {place: becomes.read(columns[place]) for place, becomes in with_gaps(plans).items()}
+        flags: list[Flag] = []
+        if gaps:
+            together = missing_together(np.stack([read.missing for read in gaps.values()]))
+            spreads = {place: read.spread() for place, read in gaps.items()}
+            names = [column.name for column in columns]
+            flags = flags_of(together, len(columns[0]), spreads, names)
+        self.settle(kinds, plans, flags)
+
+    def planned(
+        self,
+        columns: list[Column],
+        kinds: list[ColumnType],
+        target: Column | None,
+        by_target: Callable[[Column], CategoricalEncoding] | None = None,
+    ) -> list[ColumnEncoder]:
+        """What becomes of each column for itself, without the flags of missing cells.
+
+        ``by_target`` makes categories means of the target, where its rows are elsewhere.
+        """
+        smooth = self._smooth()
+        how: dict[str, Any] = {"levels": self._levels()}
+        if target is not None:
+            if by_target is None:
+                y = as_numbers(target, self.positive)
+                by_target = partial(CategoricalEncoding.by_target, y=y, smooth=smooth)
+            how |= {"by_target": by_target, "target": called(target, self.positive)}
+        plans = [ColumnEncoder.of(c, kind, **how) for c, kind in zip(columns, kinds, strict=True)]
+        if all(plan.becomes is None for plan in plans):
+            raise InputError(_nothing_left([plan.told for plan in plans]))
+        return plans
+
+    def settle(
+        self, kinds: list[ColumnType], plans: list[ColumnEncoder], flags: list[Flag]
+    ) -> None:
+        """Keep what becomes of each column, and the flags of missing cells."""
+        self.kinds_: list[ColumnType] = kinds
+        self.dropped_: dict[str, str] = {
+            plan.told.column: plan.told.how for plan in plans if plan.becomes is None
+        }
+        self.flags_: list[Flag] = flags
+        plans = list(plans)
+        for flag in flags:
+            for place in flag.places:
+                plans[place] = plans[place].flagged(flag.name, place == flag.places[0])
+        self.plans_: list[ColumnEncoder] = plans
+        lines = [plan.told for plan in plans]
+        self.encoding_: list[ColumnEncoding] = lines
+        # a flag is the last feature of the first of its columns
+        ends = np.cumsum([len(line.features) for line in lines])
+        self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in flags]
+        self.features_: list[str] = unique([feature for line in lines for feature in line.features])
+        self.sources_: list[str] = [line.column for line in lines for _ in line.features]
+        means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
+        self.target_encoded_: list[str] = [feature for line in means for feature in line.features]
+
+    def _smooth(self) -> float | str:
+        if self.smooth != "auto" and not (
+            isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
+        ):
+            raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
+        return self.smooth
+
+    def _levels(self) -> int:
+        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
+            raise InputError(
+                f"max_categories={self.max_categories!r} is not a number of columns; give an int "
+                "from 2."
+            )
+        return int(self.max_categories)
+
+    def _encode(self, columns: list[Column], scaled: bool = True) -> Floats:
+        """Numbers of a table with the same columns: in [0, 1], or scaled otherwise."""
+        made = np.empty((len(self.features_), len(columns[0])))
+        X = np.ascontiguousarray(self.encode(dict(enumerate(columns)), made))
+        if scaled and self.scaling != "minmax":
+            return (X - self.shift_) * self.scale_
+        return X
+
+    def encode(
+        self, columns: Mapping[int, Column], made: Floats, tables: Mapping[int, Floats] = _NONE
+    ) -> Floats:
+        """Columns by their places, as numbers in [0, 1], written to an array with a line for each.
+
+        ``tables`` have a line of what each code of some columns becomes, and at last a gap, for
+        each of their features.
+        """
+        missing: dict[int, NDArray[np.bool_]] = {}
+        flags = {flag.places[0]: flag for flag in self.flags_}
+        later, at = [], 0
+        for place, plan in enumerate(self.plans_):
+            if plan.becomes is None:
+                continue
+            if place in tables:
+                table, codes = tables[place], columns[place].values
+                np.take(table, codes, axis=1, out=made[at : at + len(table)], mode="wrap")
+                missing[place], width = codes < 0, len(table)
+            else:
+                read = plan.becomes.read(columns[place])
+                missing[place], width = read.missing, read.values.shape[1]
+                made[at : at + width] = read.values.T
+            at += width
+            if place in flags:
+                later.append((at, flags[place]))
+                at += 1
+        for line, flag in later:
+            made[line] = flag.of(missing)
+        return made.T
+
+    def _columns(self, X: Any, reset: bool) -> list[Column]:
+        """Names are checked on the table as it came, values column by column."""
+        frame = as_frame(X)
+        if frame is None and not isinstance(X, np.ma.MaskedArray):
+            X = check_array(X, dtype=None, ensure_all_finite=False)
+        named = X if frame is None else frame.to_native()  # under names that are told apart
+        if frame is not None and not reset and hasattr(self, "feature_names_in_"):
+            known = list(self.feature_names_in_)
+            if set(known) < set(frame.columns):  # the table that was audited has a target, too
+                X = named = frame.select(known).to_native()
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        if reset:
+            self.declared_: ColumnDeclarations = ColumnDeclarations.of(
+                names_of(named), categorical=self.categorical, numeric=self.numeric,
+                missing=self.missing, dictionary=self.dictionary,
+            )  # fmt: skip
+        columns = self.declared_.columns(X, drop=self.drop)
+        if reset and len(columns[0]) < 2:
+            raise InputError(
+                "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
+            )
+        return columns
+
+
+def with_gaps(plans: list[ColumnEncoder]) -> dict[int, Becomes]:
+    """What becomes of columns that are missing somewhere, and say so; by their places."""
+    return {
+        place: plan.becomes
+        for place, plan in enumerate(plans)
+        if plan.becomes is not None and plan.becomes.flagged and plan.told.missing
+    }
+
+
+def _nothing_left(lines: list[ColumnEncoding]) -> str:
+    why = "; ".join(f"{line.column!r} ({line.how})" for line in lines[:5])
+    more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
+    return f"No column is left to project: {why}{more}. Pass columns in which rows differ."

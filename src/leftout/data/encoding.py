@@ -1,0 +1,389 @@
+"""From raw columns to the numbers PCA sees, and a word on what became of each column.
+
+Each column has a plan of its own, which says what its values become: numbers and dates are scaled;
+a category is a table of vectors, one for each value. Two values become 0 and 1; more become
+yes-or-no columns, or the target's mean. A category must weigh as much as a number: two of its
+values are one apart, as the ends of a number from 0 to 1 are, so its yes-or-no columns are divided
+by the root of two. A missing cell takes the middle of its column, and a flag says so.
+
+Columns that are missing together (a questionnaire's page that was skipped) would have as many equal
+flags as columns, and PCA would see little else. So flags that are equal, or nearly, become one; and
+a flag varies no more than any of the columns that it speaks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import TargetEncoder
+
+from leftout.data.cells import median
+from leftout.data.cleaning import read_alike
+from leftout.data.columns import Column, of_numbers
+from leftout.data.profiling.column_types import ColumnType
+from leftout.errors import InputError
+from leftout.files import Serializable
+from leftout.text import counted, shortest
+
+Floats = NDArray[np.float64]
+
+# Values of a category that get a column each; the rest of them share one.
+LEVELS = 100
+# Flags whose correlation (phi) is as large as this say the same.
+SAME_INDICATOR = 0.95
+# Flags that hold more of the table's variance than this are worth a word.
+LARGE_INDICATORS = 0.2
+# Rows of flags that are multiplied at a time.
+_AT_ONCE = 1 << 16
+_ROOT = np.sqrt(2.0)
+_HUGE = np.finfo(np.float64).max / 4.0
+
+
+@dataclass(frozen=True)
+class ColumnEncoding(Serializable):
+    """What one column is, and what became of it.
+
+    Attributes
+    ----------
+    column : str
+    kind : str
+        What it is: one of :data:`leftout.data.profiling.column_types.KINDS`.
+    why : str
+        What says so.
+    overrule : str
+        The option that has it read otherwise; empty where there is none.
+    how : str
+        What became of it, in a few words.
+    features : tuple of str
+        What it is called where it is numbers; empty if it was left out.
+    missing : int
+        Rows without a value.
+    """
+
+    column: str
+    kind: str
+    why: str
+    overrule: str
+    how: str
+    features: tuple[str, ...]
+    missing: int
+
+
+class Read(NamedTuple):
+    """A column as numbers, and which of its cells were missing."""
+
+    values: Floats  # (m, number of features)
+    missing: NDArray[np.bool_]
+
+    def spread(self, counts: NDArray[np.int64] | None = None) -> float:
+        """The variance of its features; of a column that says nothing else, of its gaps.
+
+        ``counts`` are the rows that each value stands for, where the rows are elsewhere.
+        """
+        values = self.values if self.values.size else self.missing[:, None].astype(np.float64)
+        if counts is None:
+            return float(values.var(axis=0).sum())
+        share = counts / counts.sum()
+        return float((share @ np.square(values - share @ values)).sum())
+
+
+@dataclass(frozen=True)
+class NumericEncoding:
+    """Numbers or dates, from their smallest to their largest; gaps become the median."""
+
+    dates: bool
+    written: str | None
+    low: float
+    high: float
+    median: float
+    flagged = True
+
+    @classmethod
+    def of(cls, column: Column) -> NumericEncoding:
+        values = column.numbers
+        assert values is not None
+        known = values[~np.isnan(values)]
+        if np.isinf(known).any():
+            raise InputError(
+                f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
+                "Replace them, or drop the column."
+            )
+        low, high = float(known.min()), float(known.max())
+        if column.tally is None:
+            middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
+        else:
+            middle = median(known, column.tally.counts[~np.isnan(values)])
+        return cls(column.dates, column.written, low, high, middle)
+
+    def names(self, name: str) -> list[str]:
+        return [name] * (self.low < self.high)
+
+    def read(self, column: Column) -> Read:
+        column = read_alike(column, False, self.dates, self.written)
+        values = column.numbers
+        assert values is not None
+        if column.dates != self.dates:
+            values = np.full(len(values), np.nan)
+        missing = np.isnan(values)
+        if self.low == self.high:
+            return Read(np.empty((len(values), 0)), missing)
+        made = np.clip(values, self.low, self.high)
+        if missing.any():
+            made[missing] = self.median
+        low, high = self.low, self.high
+        if not np.isfinite(high - low):  # half of that is finite
+            made, low, high = made / 2.0, low / 2.0, high / 2.0
+        made -= low
+        made /= high - low
+        return Read(made[:, None], missing)
+
+
+@dataclass(frozen=True)
+class CategoricalEncoding:
+    """A category as a table of vectors: one for each value known, the last for any other."""
+
+    place: dict[str | None, int]  # of each value, None for a missing one
+    vectors: Floats
+    features: list[str]  # what each place of a vector says; "" for the column itself
+    flagged: bool
+
+    @classmethod
+    def of(cls, column: Column, levels: int) -> CategoricalEncoding:
+        """Yes-or-no columns; of two values one says all, of very many the rare share one.
+
+        Values that somebody has put in order are one column, a step from each to the next; a
+        missing or new one is the median.
+
+        A missing cell says nothing of the value: it is the most frequent of two, as the median of
+        yes and no would be, and of more the average of all.
+        """
+        texts, codes = coded(column)
+        known = [text for text in texts if text is not None]
+        count, times = len(known), column.times(codes, len(texts))[: len(known)]
+        places: dict[str | None, int] = _places([*known, None])
+        if column.ordered:
+            steps = np.linspace(0.0, 1.0, count)[:, None]
+            middle = steps[[np.searchsorted(np.cumsum(times), times.sum() / 2.0)]]
+            return cls(places, np.vstack([steps, middle, middle]), [""], True)
+        if count <= 2:
+            vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
+            middle = vectors[[times.argmax()]]
+            said = [f" = {known[1]}"] if count == 2 else []
+            return cls(places, np.vstack([vectors, middle, 0.0 * middle]), said, True)
+        common = np.sort(np.argsort(-times, kind="stable")[:levels])
+        width = len(common) + (count > levels)
+        place = np.full(count, len(common))  # rare values
+        place[common] = np.arange(len(common))
+        each = np.vstack([np.eye(width), np.zeros(width)]) / _ROOT
+        vectors, new = each[place], each[len(common)]  # a new value is a rare one, or none
+        said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > levels)
+        return cls(places, np.vstack([vectors, times @ vectors / times.sum(), new]), said, True)
+
+    @classmethod
+    def by_target(cls, column: Column, y: Floats, smooth: float | str) -> CategoricalEncoding:
+        """The target's mean of each value, scaled; missing is one, new ones are average."""
+        texts, codes = coded(column)
+        known = np.isfinite(y)
+        encoder = TargetEncoder(target_type="continuous", smooth=smooth)
+        encoder.fit(codes[known][:, None], y[known])
+        means = encoder.transform(np.arange(len(texts) + 1)[:, None])
+        return cls.by_means(texts, means[:, 0])
+
+    @classmethod
+    def by_means(cls, texts: list[str | None], means: Floats) -> CategoricalEncoding:
+        """A mean of each value and, the last, of new ones; scaled from the values' smallest."""
+        low, high = means[:-1].min(), means[:-1].max()
+        scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+        return cls(_places(texts), scaled[:, None], [""], False)
+
+    @property
+    def indicators(self) -> bool:
+        """Whether its features say yes or no to a value."""
+        return any(self.features)
+
+    def names(self, name: str) -> list[str]:
+        return [f"{name}{said}" for said in self.features]
+
+    def read(self, column: Column) -> Read:
+        texts, codes = coded(read_alike(column, True, False, None))
+        at = np.array([self.place.get(text, len(self.vectors) - 1) for text in texts], dtype=int)
+        missing = np.array([text is None for text in texts])
+        return Read(self.vectors[at[codes]], missing[codes])
+
+
+Becomes = NumericEncoding | CategoricalEncoding
+
+
+@dataclass(frozen=True)
+class ColumnEncoder:
+    """What a column becomes, in words and as something that does it; None where it is left out."""
+
+    told: ColumnEncoding
+    becomes: Becomes | None
+
+    @classmethod
+    def of(
+        cls,
+        column: Column,
+        kind: ColumnType,
+        *,
+        by_target: Callable[[Column], CategoricalEncoding] | None = None,
+        target: str = "the target",
+        levels: int = LEVELS,
+    ) -> ColumnEncoder:
+        """Learn from a cleaned column, read as its kind says.
+
+        ``by_target`` makes categories means of a target; None for yes-or-no columns.
+        """
+        name, missing = column.name, column.n_missing
+        told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
+        if kind.read_as == "nothing":
+            return cls(told, None)
+        column = as_read(column, kind)
+        becomes: Becomes
+        if not column.words:
+            becomes = NumericEncoding.of(column)
+        elif by_target is not None and len(coded(column)[0]) > 2 and not column.ordered:
+            becomes = by_target(column)
+        else:
+            becomes = CategoricalEncoding.of(column, levels)
+        how = _told(column, None if becomes.flagged else target, levels)
+        return cls(replace(told, how=how, features=tuple(becomes.names(name))), becomes)
+
+    def flagged(self, name: str, own: bool) -> ColumnEncoder:
+        """The same with a flag of its gaps, which is its own feature or that of a column before."""
+        features = (*self.told.features, *([name] if own else []))
+        says = "a column that says so" if own else f"{name!r} says so"
+        how = f"{self.told.how}, and {says}" if self.told.features else self.told.how
+        return replace(self, told=replace(self.told, features=features, how=how))
+
+
+def as_read(column: Column, kind: ColumnType) -> Column:
+    """The column as its kind says: numbers that are codes become categories."""
+    if kind.read_as == "category" and column.categories is None and not column.dates:
+        made = of_numbers(column.name, column.values, True, column.tally)
+        return replace(made, written=column.written, strays=column.strays)
+    return column
+
+
+def coded(column: Column) -> tuple[list[str | None], NDArray[np.intp]]:
+    """A column's values as text, None for a missing one, and each row's place among them."""
+    if column.categories is not None:
+        texts, codes = list(column.categories), column.values
+    else:
+        distinct, _, codes = column.tabulated
+        texts = [column.show(v) if column.dates else shortest(v) for v in distinct.tolist()]
+    present = np.bincount(codes + 1, minlength=len(texts) + 1) > 0  # missing first
+    if present[0]:
+        codes = np.where(codes < 0, len(texts), codes)
+    present = np.append(present[1:], present[0])
+    named: list[str | None] = [*texts, None]
+    place = np.cumsum(present) - 1
+    return [text for text, here in zip(named, present, strict=True) if here], place[codes]
+
+
+def _places(texts: list[str | None]) -> dict[str | None, int]:
+    return {text: place for place, text in enumerate(texts)}
+
+
+def _told(column: Column, target: str | None, levels: int) -> str:
+    """In a few words what becomes of it."""
+    values, n_values, gaps = column.present[0], column.n_values, bool(column.n_missing)
+    if n_values == 1:
+        return "whether it is missing; where known it is always the same"
+    if target is not None:
+        own = ", missing ones a value of their own" * gaps
+        return f"{counted(n_values, 'value')}: mean of {target} for each{own}"
+    if column.ordered and n_values > 2:
+        first, last = column.show(values[0]), column.show(values[-1])
+        how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
+    elif column.words and n_values > 2:
+        how = f"{counted(n_values, 'value')}: a yes-or-no column for each"
+        how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
+        filled = "the average of all"
+    else:
+        ends = values[0], values[-1]
+        if n_values == 2:
+            how = "{} is 0, {} is 1".format(*map(column.show, ends))
+        else:
+            scale = 2.0 * min(float(ends[1] / 2.0 - ends[0] / 2.0), _HUGE)
+            how = "{} to {}, scaled".format(*(column.told(float(end), scale) for end in ends))
+        but = f", but for {counted(sum(n for _, n in column.strays), 'cell')}"
+        but *= bool(column.strays)
+        how += "" if column.written is None else f" ({column.written}{but})"
+        filled = "the more frequent" if column.words else "median"
+    return how + f"; missing: {filled}" * gaps
+
+
+class Flag(NamedTuple):
+    """One feature that says where columns are missing: their mean, times a weight."""
+
+    places: tuple[int, ...]  # of the columns, the first gives it its place
+    name: str
+    weight: float
+
+    def of(self, missing: Mapping[int, NDArray[np.bool_]]) -> Floats:
+        """Of each row, the share of these columns that is missing, weighed."""
+        gaps = np.stack([missing[place] for place in self.places])
+        return np.asarray(self.weight * gaps.mean(axis=0))
+
+
+def missing_together(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Rows in which two columns are missing at once, of the gaps of all columns, one in a line."""
+    together = np.zeros((len(missing), len(missing)), dtype=np.int64)
+    for start in range(0, missing.shape[1], _AT_ONCE):
+        part = missing[:, start : start + _AT_ONCE].astype(np.float32)
+        together += np.rint(part @ part.T).astype(np.int64)
+    return together
+
+
+def flags_of(
+    together: NDArray[np.int64], n_rows: int, spreads: Mapping[int, float], names: Sequence[str]
+) -> list[Flag]:
+    """The flags of columns with gaps.
+
+    A column joins the first flag before it whose first column's gaps are nearly its own.
+
+    Parameters
+    ----------
+    together : array of shape (k, k)
+        Rows in which two of these columns are missing at once.
+    n_rows : int
+    spreads : mapping of length k
+        The variance of each column's features, by its place among all columns.
+    names : sequence of str
+        Of all columns.
+    """
+    places, share = list(spreads), together / n_rows
+    alone = np.diag(share)
+    covariance = share - np.outer(alone, alone)
+    sizes = np.sqrt(np.diag(covariance))
+    sizes[sizes == 0.0] = 1.0
+    every = np.diag(together)
+    equal = (together == every) & (together == every[:, None])
+    alike = equal | (covariance / np.outer(sizes, sizes) >= SAME_INDICATOR)
+    groups: list[list[int]] = []
+    for here in range(len(places)):
+        home = next((group for group in groups if alike[group[0], here]), None)
+        if home is None:
+            groups.append([here])
+        else:
+            home.append(here)
+    flags = []
+    for group in groups:
+        members = tuple(places[here] for here in group)
+        spread = float(covariance[np.ix_(group, group)].mean())
+        weight = min(1.0, float(np.sqrt(min(spreads[place] for place in members) / spread)))
+        flags.append(Flag(members, _missing_name([names[place] for place in members]), weight))
+    return flags
+
+
+def _missing_name(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"{names[0]} is missing"
+    others = names[1] if len(names) == 2 else f"{len(names) - 1} others"
+    return f"{names[0]} and {others} are missing"

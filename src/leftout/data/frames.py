@@ -1,0 +1,226 @@
+"""Any table in, a matrix of numbers out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+
+from leftout.checks import is_missing
+from leftout.errors import InputError
+from leftout.running import warn
+from leftout.text import listed, shortened, shown
+
+_SHOWN = 5
+# Sparse matrices become arrays up to this many values.
+_DENSE = 1 << 26
+# Where a pandas frame keeps which of its names were told apart, and what they were.
+_KEPT = "repeated names"
+
+
+class RepeatedName(str):
+    """The name of a column whose ``header`` another column before it has, too."""
+
+    header: str
+
+    def __new__(cls, name: str, header: str = "") -> RepeatedName:
+        made = super().__new__(cls, name)
+        made.header = header
+        return made
+
+
+def to_matrix(table: Any) -> Any:
+    """Turn a data frame of numbers into an array; anything else passes through unchanged.
+
+    Takes whatever narwhals knows (pandas, polars, pyarrow and others). Booleans count as numbers,
+    missing values become NaN.
+    """
+    frame = as_frame(table)
+    if frame is None:
+        return table
+    # Column by column: frames mix dtypes, and a missing integer must become NaN.
+    result = np.empty(frame.shape, order="F")
+    text = []
+    for position, series in enumerate(frame.iter_columns()):
+        values = numbers(series)
+        if values is None:
+            text.append(series.name)
+        else:
+            result[:, position] = values
+    if text:
+        shown = ", ".join(repr(name) for name in text[:_SHOWN])
+        more = f" and {len(text) - _SHOWN} more" if len(text) > _SHOWN else ""
+        raise InputError(
+            f"Found columns that are not numbers ({shown}{more}); PCA needs numbers. Encode them, "
+            "for example with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
+        )
+    return result
+
+
+def as_frame(table: Any) -> Any:
+    """A data frame of whatever kind as narwhals sees it; None for anything else."""
+    if isinstance(table, np.ndarray):
+        return None
+    if nw.dependencies.is_into_dataframe(table):
+        return nw.from_native(_with_names(table), eager_only=True)
+    _refuse_lazy(table)
+    return None
+
+
+def number_matrix(table: Any, frame: Any) -> np.ndarray | None:
+    """A frame of nothing but numbers as one float matrix, column by column; None for any other.
+
+    At once, since a look at every column costs more than its numbers; pandas' own way of it, where
+    it is pandas', is the shortest.
+    """
+    dtypes = getattr(table, "dtypes", None)
+    if dtypes is not None and all(isinstance(d, np.dtype) and d.kind in "iuf" for d in dtypes):
+        return np.asfortranarray(table.to_numpy(dtype=np.float64))
+    if not all(dtype.is_numeric() for dtype in frame.schema.values()):
+        return None
+    try:
+        return np.asfortranarray(frame.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):  # decimals, with gaps
+        return None
+
+
+def column_names(table: Any) -> list[Any]:
+    """Names of a table's columns, told apart where several are the same; empty for an array."""
+    names = _own_names(table)
+    attrs = getattr(table, "attrs", None)
+    marked = attrs.get(_KEPT, {}) if isinstance(attrs, dict) else {}
+    return [
+        RepeatedName(name, marked[name]) if name in marked else name for name in told_apart(names)
+    ]
+
+
+def told_apart(names: list[Any]) -> list[Any]:
+    """Names as pandas tells them apart: the second ``a`` is ``a.1``, unless another is.
+
+    >>> told_apart(["a", "b", "a", "a", "a.1"])
+    ['a', 'b', 'a.2', 'a.3', 'a.1']
+    """
+    taken, result = set(map(str, names)), []
+    times: Counter[Any] = Counter()
+    for name in names:
+        times[name] += 1
+        if times[name] > 1:
+            number = times[name] - 1
+            while f"{name}.{number}" in taken:
+                number += 1
+            name = RepeatedName(f"{name}.{number}", str(name))
+            taken.add(name)
+        result.append(name)
+    return result
+
+
+def mark_repeated(table: Any, names: list[Any]) -> Any:
+    """A pandas frame under names that were told apart, which it knows from now on."""
+    again = {str(name): name.header for name in names if isinstance(name, RepeatedName)}
+    if again:
+        _tell_repeated(names)
+        table = table.set_axis(
+            [str(n) if isinstance(n, RepeatedName) else n for n in names], axis=1
+        )
+        table.attrs[_KEPT] = again
+    return table
+
+
+def rows_of(table: Any, rows: np.ndarray) -> Any:
+    """Some rows of a data frame, as a frame of the same kind and with the same names."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "column_names"):  # pyarrow
+        return table.take(rows)
+    return nw.from_native(table, eager_only=True)[rows.tolist(), :].to_native()
+
+
+def _own_names(table: Any) -> list[Any]:
+    names = getattr(table, "column_names", None)  # pyarrow
+    return list(getattr(table, "columns", []) if names is None else names)
+
+
+def _with_names(table: Any) -> Any:
+    """The table; where several of its columns have the same name, with others for them."""
+    own = _own_names(table)
+    if any(isinstance(name, tuple) for name in own):
+        raise InputError(
+            "Found column names of several levels; one name per column is needed. Join the levels, "
+            "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
+        )
+    if len(set(own)) == len(own):
+        return table
+    names = told_apart(own)
+    if hasattr(table, "rename_columns"):  # pyarrow
+        _tell_repeated(names)
+        return table.rename_columns(list(map(str, names)))
+    return mark_repeated(table, names)
+
+
+def _tell_repeated(names: list[Any]) -> None:
+    again = [name for name in names if isinstance(name, RepeatedName)]
+    headers = list(dict.fromkeys(name.header for name in again))
+    quoted = [shortened(shown(repr(str(name)))) for name in again[:_SHOWN]]
+    quoted += [f"{len(again) - _SHOWN} more"] * (len(again) > _SHOWN)
+    first = shortened(shown(repr(headers[0])))
+    more = f" (and {len(headers) - 1} other names are repeated)" if len(headers) > 1 else ""
+    warn(
+        f"Several columns are named {first}{more}; all but the first of a name are called "
+        f"{listed(quoted)}."
+    )
+
+
+def dense(table: Any) -> Any:
+    """A sparse matrix as an array, unless it is too large for that; anything else as it is."""
+    if not sparse.issparse(table):
+        return table
+    if table.shape[0] * table.shape[-1] > _DENSE:
+        raise InputError(
+            f"Found a sparse matrix of {table.shape[0]:,} x {table.shape[-1]:,} values, which has "
+            f"to become an array here; that is done up to {_DENSE:,} values. Pass fewer rows or "
+            "columns: MaxDisparityPartition, group_losses and disparity take larger ones."
+        )
+    return table.toarray(order="C")
+
+
+def _refuse_lazy(table: Any) -> None:
+    if type(table).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise InputError(
+            f"Found a Dask {type(table).__name__}, whose rows are not there yet; a table in memory "
+            "is needed. Call .compute() on it first; leftout.audit takes it as it is."
+        )
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        raise InputError(
+            "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
+            "Call .collect() on it first."
+        )
+    if type(table).__module__.startswith("dask.array"):  # NumPy would bring all of it home
+        raise InputError(
+            "Found a Dask array, whose rows are not there yet; a table in memory is needed. Call "
+            ".compute() on it, if it fits into memory."
+        )
+
+
+def numbers(series: Any) -> np.ndarray | None:
+    """A column as floats, missing values as NaN; None if it holds anything but numbers."""
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        try:
+            return series.cast(nw.Float64).to_numpy()
+        except ValueError:  # pyarrow, of whole numbers that a float does not hold exactly
+            return np.array([np.nan if cell is None else float(cell) for cell in series.to_list()])
+    if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
+        return None
+    # Python objects (of which pandas asks, on the way, what they refuse to answer), sparse columns,
+    # columns of nothing but missing values
+    objects = dtype == nw.Object
+    values = np.fromiter(series.to_list(), dtype=object) if objects else series.to_numpy()
+    if values.dtype.kind == "O":
+        values = np.where([is_missing(cell) for cell in values], np.nan, values)
+    try:
+        return np.asarray(values, dtype=np.float64) if values.ndim == 1 else None
+    except (TypeError, ValueError, ArithmeticError):
+        return None

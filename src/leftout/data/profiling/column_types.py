@@ -1,0 +1,235 @@
+"""What every column is, as an auditor would judge: a number, a code, a name, nothing at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import check_choice
+from leftout.data.columns import LARGEST_EXACT, Column, find
+from leftout.data.profiling.column_names import is_id, words_of
+from leftout.data.profiling.numeric_codes import Others, evidence
+from leftout.files import Serializable
+from leftout.parameter_label import parameter_label
+from leftout.text import counted
+
+Floats = NDArray[np.float64]
+
+KINDS = (
+    "number", "code", "yes/no", "category", "date", "identifier", "free text", "constant",
+)  # fmt: skip
+# As what each kind is read unless something speaks against it.
+_READ_AS = dict.fromkeys(KINDS, "category") | {
+    "number": "number", "date": "date", "identifier": "nothing", "free text": "nothing",
+    "constant": "nothing",
+}  # fmt: skip
+# A text with more values than this, and more than half as many as rows, tells rows apart.
+_NAMES = 10
+# Texts that occur so often at most are hardly repeated; with more values than this, and most rows
+# among them, they are free text. So are very many values, most of which occur once.
+_HARDLY, _MANY, _VERY_MANY = 2, 20, 200
+# People who are asked again have an identifier that repeats, so many times on average.
+_REPEATED = 5.0
+# Of the values of a column, those that may be otherwise in one that is called after the most.
+_NEARLY = 0.95
+# Consecutive whole numbers under such names are no count of the rows.
+_CALENDAR = frozenset(
+    "year yr jahr annee ano month monat mes mois week woche day tag dia jour age rank".split()
+)
+# Digits that are still text begin with a zero, or are too many to count with.
+_TEXT_CODE = re.compile(r"[+-]?\d+|(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9.\-/_]{2,16}")
+
+
+@dataclass(frozen=True)
+class ColumnType(Serializable):
+    """What a column is taken for.
+
+    Attributes
+    ----------
+    column : str
+    kind : str
+        One of ``KINDS``.
+    why : str
+        In a few words, with numbers.
+    read_as : {"number", "category", "date", "nothing"}
+    sure : bool
+        False where it is a suspicion, and people should look.
+    overrule : str
+        The option that has it otherwise; empty where there is none.
+    """
+
+    column: str
+    kind: str
+    why: str
+    read_as: str
+    sure: bool
+    overrule: str
+
+
+def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) -> list[ColumnType]:
+    """Judge what each of a table's columns is.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Cleaned, of one table: whether whole numbers are codes shows in the others.
+    declared : mapping, optional
+        Kinds that people have given, by column; they hold whatever the column looks like, unless
+        it says nothing at all.
+
+    Returns
+    -------
+    list of Kind
+        One for each column, in order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leftout.data.columns import columns_of
+    >>> from leftout.data.profiling.column_types import judge
+    >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
+    >>> [(found.kind, found.why) for found in judge(columns_of(table))]  # doctest: +ELLIPSIS
+    [('identifier', 'a different whole number in every row; a name ...'), ('yes/no', '1 and 2'), ...
+    """
+    said = {}
+    names = [column.name for column in columns]
+    for name, kind in (declared or {}).items():
+        check_choice(f"The kind of {name!r}", kind, KINDS)
+        said[find(names, name, "declared")] = kind
+    others = Others(columns)
+    return [
+        _judged(column, others, place, said.get(column.name))
+        for place, column in enumerate(columns)
+    ]
+
+
+def _judged(column: Column, others: Others, place: int, said: str | None) -> ColumnType:
+    present, counts = column.present
+    n_known = column.n_rows - column.n_missing
+    if not n_known:
+        return _kind(column, "constant", "empty")
+    if len(counts) == 1:
+        if n_known == column.n_rows:
+            return _kind(column, "constant", "the same in every row")
+        gaps = f"missing in {counted(column.n_missing, 'row')}, where known always the same"
+        return _kind(column, "yes/no", gaps, overrule="drop")
+    if said is not None:
+        return _kind(column, said, f"declared: {said}")
+    if len(counts) == 2:
+        return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
+    if column.declared or (column.categories is not None and column.levels is not None):
+        why = f"{counted(column.n_values, 'value')}, declared" + ", in order" * column.ordered
+        if _of_digits(column):
+            return _kind(column, "code", why, overrule="numeric")
+        return _kind(column, "category", why, overrule="drop")
+    if column.dates:
+        why = f"from {column.show(present[0])} to {column.show(present[-1])}"
+        return _kind(column, "date", why, overrule="drop")
+    return _of_text(column, counts) if column.words else _of_numbers(column, others, place)
+
+
+def _of_digits(column: Column) -> bool:
+    """Whether categories are numbers."""
+    texts = column.categories or ()
+    return column.levels is not None or all(re.fullmatch(r"[+-]?\d+(\.\d*)?", t) for t in texts)
+
+
+def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnType:
+    """Texts of more than two values: names of rows, what people wrote, codes, or categories."""
+    assert column.categories is not None
+    n_rows, n_values = column.n_rows - column.n_missing, column.n_values
+    each = n_values / len(counts)  # where not all are there, one stands for several
+    once = round(each * int((counts == 1).sum()))
+    hardly = round(each * int(counts[counts <= _HARDLY].sum()))
+    alone = n_values > max(_NAMES, n_rows // 2)
+    scattered = n_values > _MANY and hardly > n_rows / 2
+    very_many = n_values > _VERY_MANY and once >= n_values / 2
+    texts = column.categories
+    written = f"{counted(n_values, 'value')} in {counted(n_rows, 'row')}"
+    spaces = any(" " in text for text in texts)
+    spaces |= column.tally is not None and column.tally.spaces
+    if n_values >= _NEARLY * n_rows and alone and not spaces:
+        return _kind(column, "identifier", f"{written}, without spaces", overrule="categorical")
+    if n_values > _MANY and n_rows < 5 * n_values and _called_id(column.name, n_values):
+        why = f"{written}; a name that identifiers have"
+        return _kind(column, "identifier", why, sure=False, overrule="categorical")
+    coded = sum(_TEXT_CODE.fullmatch(text) is not None for text in texts) >= _NEARLY * len(texts)
+    if not (alone or scattered or very_many):
+        if coded:
+            return _kind(column, "code", f"{written}, written like codes", overrule="drop")
+        return _kind(column, "category", written, overrule="drop")
+    why = f"{written}, {once:,} of them once"
+    if coded:
+        why += "; written like codes"
+        return _kind(column, "code", why, "nothing", sure=False, overrule="categorical")
+    return _kind(column, "free text", why, sure=bool(alone), overrule="categorical")
+
+
+def _of_numbers(column: Column, others: Others, place: int) -> ColumnType:
+    """Numbers of more than two values: names of rows, codes, or quantities."""
+    distinct, n_values = column.present[0], column.n_values
+    if not _whole(distinct):
+        with np.errstate(over="ignore"):
+            spread = float(distinct[-1] - distinct[0])
+        low, high = (column.told(float(end), spread) for end in distinct[[0, -1]])
+        why = f"{n_values:,} values from {low} to {high}"
+        return _kind(column, "number", why, overrule="categorical")
+    n_rows = column.n_rows - column.n_missing
+    different = n_values == column.n_rows
+    if different and (distinct[-1] - distinct[0] == n_values - 1):
+        if not _CALENDAR.intersection(words_of(column.name)):
+            why = f"counts the rows, {_range(distinct)}"
+            return _kind(column, "identifier", why, overrule="numeric")
+    elif n_values * _called_id(column.name, n_values) > n_rows:
+        why = (
+            "a different whole number in every row"
+            if different
+            else (f"{n_values:,} whole numbers in {counted(n_rows, 'row')}")
+        )
+        why += "; a name that identifiers have"
+        return _kind(column, "identifier", why, sure=different, overrule="numeric")
+    why = f"{n_values:,} whole numbers, {_range(distinct)}"
+    found = evidence(column, others, place)
+    if found is None or not found.suspected:
+        return _kind(column, "number", why, overrule="categorical")
+    why = "; ".join([why, *found.told])
+    if found.strong:
+        return _kind(column, "code", why, sure=False, overrule="numeric")
+    return _kind(column, "code", why, "number", sure=False, overrule="categorical")
+
+
+def _whole(distinct: Floats) -> bool:
+    size = max(-distinct[0], distinct[-1])
+    return bool(size < LARGEST_EXACT and (distinct == np.floor(distinct)).all())
+
+
+def _range(distinct: Floats) -> str:
+    low, high = int(distinct[0]), int(distinct[-1])
+    grouped = "" if 1000 <= low and high <= 2999 else ","  # years have no commas
+    return f"from {low:{grouped}} to {high:{grouped}}"
+
+
+def _called_id(name: str, n_values: int) -> float:
+    """How many rows of a value a column may have that is called like an identifier; 0 if not."""
+    words = words_of(name)
+    if not words:
+        return 0.0
+    if n_values > _MANY and (words[-1] in ("id", "pid", "uid") or words[0] == "unnamed"):
+        return _REPEATED
+    return 2.0 if is_id(words[-1]) else 0.0
+
+
+def _kind(
+    column: Column,
+    kind: str,
+    why: str,
+    read_as: str | None = None,
+    sure: bool = True,
+    overrule: str = "",
+) -> ColumnType:
+    option = parameter_label(overrule, [column.name]) if overrule else ""
+    return ColumnType(column.name, kind, why, read_as or _READ_AS[kind], sure, option)

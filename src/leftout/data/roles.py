@@ -1,0 +1,193 @@
+"""Which part each column plays: target, prediction of it, sensitive, dropped, or searched.
+
+A target: which of its values counts, and what it is as numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.data.columns import Column, column_of, find, found
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.text import as_name, counted, unambiguous
+
+
+class Roles(NamedTuple):
+    """The parts that columns play, by their names in the table."""
+
+    target: Column | None  # a column of the table, or one that came beside it
+    targets: set[str]  # columns of the table that are the target
+    sensitive: list[str]
+    dropped: list[str]
+    prediction: Column | None = None  # of the target: a column of the table, or one beside it
+    predictions: frozenset[str] = frozenset()  # columns of the table that are the prediction
+
+    @property
+    def aside(self) -> set[str]:
+        """Columns that nothing is searched in."""
+        return self.targets | self.predictions | {*self.sensitive, *self.dropped}
+
+    def renamed(self, now: Mapping[str, str]) -> Roles:
+        """The same parts, by other names of the columns."""
+        return Roles(
+            self.target,
+            {now[name] for name in self.targets},
+            [now[name] for name in self.sensitive],
+            [now[name] for name in self.dropped],
+            self.prediction,
+            frozenset(now[name] for name in self.predictions),
+        )
+
+
+def assign(
+    columns: list[Column],
+    target: Any = None,
+    sensitive: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    prediction: Any = None,
+) -> Roles:
+    """Give every column one part; refuses names that are not there, or that have two."""
+    names = [column.name for column in columns]
+    dropped = _in_order(names, drop, "drop")
+    hidden = _in_order(names, sensitive, "sensitive")
+    outcome, guess = outcome_of(columns, target), outcome_of(columns, prediction, "prediction")
+    targets = _in_table(columns, target, outcome)
+    for name in hidden:
+        if name in dropped:
+            raise InputError(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
+    for name in targets & {*dropped, *hidden} if is_name(target) else ():
+        raise InputError(
+            f"The column {name!r} is the target, and is dropped or sensitive, too. Choose one."
+        )
+    guesses, taken = _in_table(columns, prediction, guess), targets | {*dropped, *hidden}
+    for name in guesses & taken if is_name(prediction) else ():
+        raise InputError(
+            f"The column {name!r} is the prediction, and is the target, dropped or sensitive, too. "
+            "Choose one."
+        )
+    return Roles(outcome, targets, hidden, dropped, guess, frozenset(guesses - taken))
+
+
+def _in_table(columns: list[Column], asked: Any, found: Column | None) -> set[str]:
+    """Columns that are the target, or its prediction: if it came beside the table, its equals."""
+    if found is None or is_name(asked):
+        return set() if found is None else {found.name}
+    return {column.name for column in columns if _same(column, found)}
+
+
+def outcome_of(columns: list[Column], target: Any, what: str = "target") -> Column | None:
+    """The target, or ``what`` is asked for: a column by its name, or values beside the table."""
+    if target is None or isinstance(target, Column):
+        return target
+    if is_name(target):
+        names = [column.name for column in columns]
+        return columns[names.index(find(names, target, what))]
+    return beside(columns, target, what)
+
+
+def beside(columns: list[Column], target: Any, what: str = "target") -> Column:
+    """The target from values that came beside the table, one for each row."""
+    outcome = column_of(target, getattr(target, "name", None) or what)
+    if len(outcome) != len(columns[0]):
+        raise InputError(
+            f"The {what} has {len(outcome):,} values for {len(columns[0]):,} rows; one for each "
+            "row is needed."
+        )
+    return outcome
+
+
+def is_name(target: Any) -> bool:
+    """Whether a target is named, rather than given."""
+    return target is None or not isinstance(target, Column) and np.ndim(target) == 0
+
+
+def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
+    chosen = found(names, wanted, what)
+    return [name for name in names if name in chosen]
+
+
+def _same(column: Column, other: Column) -> bool:
+    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
+
+
+_SHOWN = 5
+
+
+def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
+    """The values of a target whose rates count; None if its mean does."""
+    if target.dates:
+        raise InputError(
+            f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
+            "turn it into yes and no first."
+        )
+    if target.categories is None:
+        known: list[Any] = target.tabulated[0].tolist()
+    else:
+        known = list(range(len(target.categories)))
+    if len(known) < 2:
+        raise InputError(
+            f"The target {target.name!r} takes {counted(len(known), 'value')}; at least two are "
+            "needed to compare the group with the rest. Choose another target."
+        )
+    if positive is not None:
+        for value in known:
+            if _is(target, value, positive):
+                return [value]
+        names = ", ".join(value_of(target, value) for value in known[:_SHOWN])
+        raise InputError(
+            f"{parameter_label('positive', positive)} is not a value of the target "
+            f"{target.name!r}; it "
+            f"takes {names}{' and others' if len(known) > _SHOWN else ''}."
+        )
+    if len(known) == 2:
+        return known[1:]
+    return None if target.categories is None else known
+
+
+def _is(target: Column, value: Any, positive: Any) -> bool:
+    """Whether a value of the target is what somebody calls positive."""
+    named, asked = value_of(target, value), str(positive)
+    if named == asked or named in ("False", "True") and named.casefold() == asked.casefold():
+        return True
+    if target.categories is not None and target.levels is None:
+        return False
+    try:  # numbers may be written in several ways
+        return float(positive) == (value if target.levels is None else target.levels[value])
+    except (TypeError, ValueError):
+        return False
+
+
+def value_of(target: Column, value: Any) -> str:
+    """One of a target's values, as text."""
+    return target.show(value) if target.categories is None else target.categories[value]
+
+
+def level_of(target: Column, positive: Any = None) -> Any:
+    """The value of a target whose rate counts, of several the most frequent; None: its mean."""
+    levels = levels_of(target, positive)
+    if levels is None or len(levels) == 1:
+        return None if levels is None else levels[0]
+    return int(target.times(target.values).argmax())
+
+
+def called(target: Column, positive: Any = None) -> str:
+    """What a mean of the target's numbers is a mean of."""
+    level, name = level_of(target, positive), as_name(target.name)
+    return name if level is None else f"{name} = {unambiguous(value_of(target, level))}"
+
+
+def as_numbers(target: Column, positive: Any = None) -> NDArray[np.float64]:
+    """1 for the value that counts and 0 for others, or the numbers as they are; NaN if unknown."""
+    return numbers_at(target, level_of(target, positive))
+
+
+def numbers_at(target: Column, level: Any) -> NDArray[np.float64]:
+    """The same, where it is known which value counts; None: its mean."""
+    if level is None:
+        return np.where(np.isfinite(target.values), target.values, np.nan)
+    return np.where(target.missing, np.nan, (target.values == level).astype(np.float64))

@@ -1,0 +1,218 @@
+"""What an audit makes of a table's columns: their parts, kinds, relations and encoding.
+
+Columns may be there row by row, or as tallies of their values where the rows are elsewhere: what is
+decided is the same. Relations between columns are looked for in rows; of tallies, in a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leftout.data.cleaning import CODE, clean, unique
+from leftout.data.columns import Column
+from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.encoder import TableEncoder
+from leftout.data.encoding import as_read
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.numeric_codes import FEW
+from leftout.data.profiling.relations import Relation, copies, leaks, proxies
+from leftout.data.profiling.sentinels import Suspect, suspects
+from leftout.data.reports import ColumnFacts, column_report
+from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.running import warn
+from leftout.settings import Reading
+from leftout.text import as_name, counted, leading, unambiguous
+
+# More features than this make too large a matrix.
+MOST_FEATURES = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """What was decided; see :class:`leftout.data.preparation.PreparedTable` for each of it."""
+
+    columns: list[Column]
+    searched: list[Column]
+    target: Column | None
+    positive: Any
+    prediction: Column | None
+    sensitive: list[str]
+    dropped: dict[str, str]
+    facts: list[ColumnFacts]
+    leaks: list[Relation]
+    copies: list[Relation]
+    proxies: list[Relation]
+    suspects: list[Suspect]
+    encoder: TableEncoder
+
+
+# Fits an encoder to names, columns, kinds and a target, and says how many features it has.
+Learn = Callable[[TableEncoder, list[str], list[Column], list[ColumnType], Column | None], int]
+
+
+def infer_schema(
+    raw: list[Column],
+    declared: ColumnDeclarations,
+    learn: Learn,
+    reading: Reading,
+    once: bool = True,
+) -> TableSchema:
+    """Give every raw column its part and its kind, and fit the encoder."""
+    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
+    columns, judged = declared.judged(raw, roles.aside)
+    # Names may have been cut, or labelled: what people call a column is its name in the table.
+    now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
+    roles = roles.renamed(now)
+    kinds = {kind.column: kind for kind in judged}
+    for place, column in enumerate(columns):
+        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
+            why = f"{counted(column.n_values, 'value')} of a sensitive column"
+            kinds[column.name] = ColumnType(column.name, "category", why, "category", True, "")
+            columns[place] = as_read(column, kinds[column.name])
+    outcome = _outcome(columns, roles)
+    labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
+    said = reading.positive
+    positive = _counts(outcome, labels.get(str(said), said), kinds)
+    candidates = [column for column in columns if column.name not in roles.aside]
+    if not candidates:
+        raise InputError(
+            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
+            "two."
+        )
+    telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
+    _tell_zeros(telling)
+    repeated = copies(_looked(telling)) if once else []
+    aside = {line.column for line in repeated}
+    searched = [column for column in candidates if column.name not in aside]
+    called = {column: name for name, column in now.items()}
+    encoder = TableEncoder(
+        reading.categorical, numeric=reading.numeric, missing=reading.missing,
+        dictionary=reading.dictionary, scaling=reading.scaling, encoding=reading.encoding,
+        smooth=reading.smooth, positive=positive,
+    ).set_output(transform="pandas")  # fmt: skip
+    encoder.declared_ = declared
+    n_features = learn(
+        encoder,
+        [called[column.name] for column in searched],
+        searched,
+        [kinds[column.name] for column in searched],
+        outcome if encoder.encoding == "target" else None,
+    )
+    if n_features > MOST_FEATURES:
+        raise InputError(
+            f"The columns became {n_features:,} features; an audit takes at most "
+            f"{MOST_FEATURES:,}. Drop columns of many values."
+        )
+    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
+    dropped |= {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
+    unknown = {*roles.targets, *roles.predictions, *dropped}
+    known = [column for column in columns if column.name not in unknown]
+    hidden = [column for column in columns if column.name in roles.sensitive]
+    may_mean = [
+        suspect
+        for column in telling
+        for suspect in suspects(replace(column, name=called[column.name]))
+    ]
+    seen = _looked([column for column in telling if column.name not in aside])
+    return TableSchema(
+        columns=known if outcome is None else [*known, outcome],
+        searched=searched,
+        target=outcome,
+        positive=positive,
+        prediction=_prediction(columns, roles, labels),
+        sensitive=roles.sensitive,
+        dropped=dropped,
+        facts=column_report(called, columns, kinds, roles, repeated, encoder),
+        leaks=[] if outcome is None else leaks(seen, outcome.looked(), positive),
+        copies=repeated,
+        proxies=proxies(seen, _looked(hidden)),
+        suspects=may_mean,
+        encoder=encoder,
+    )
+
+
+def _is_labels(column: Column, kind: ColumnType) -> bool:
+    """Whether numbers are so few that they name groups, unless somebody says otherwise."""
+    said = kind.why == f"declared: {kind.kind}"
+    return kind.read_as == "number" and column.n_values <= FEW and not said
+
+
+def _tell_zeros(columns: Sequence[Column]) -> None:
+    """Say which codes would be numbers, and the audit another, where their zeros are lost."""
+    zeros = [
+        as_name(column.name)
+        for column in columns
+        if not column.declared and any(map(CODE.match, column.categories or ()))
+        and clean(column, numeric=True).strays == ()
+    ]  # fmt: skip
+    if zeros:
+        warn(
+            f"{leading(zeros)} {'has' if len(zeros) == 1 else 'have'} numbers with zeros before "
+            "them, which are read as codes. Where a program has read such a column as numbers "
+            "before, the zeros are lost, and the audit of that table is another."
+        )
+
+
+def _looked(columns: Sequence[Column]) -> list[Column]:
+    return [column.looked() for column in columns]
+
+
+def _outcome(columns: list[Column], roles: Roles) -> Column | None:
+    """The target as it was meant; one that came beside the table has a name of its own."""
+    if roles.target is None:
+        return None
+    if len(roles.targets) == 1:
+        return next(column for column in columns if column.name in roles.targets)
+    outcome = clean(roles.target)
+    others = [column.name for column in columns if column.name not in roles.targets]
+    return replace(outcome, name=unique([*others, outcome.name])[-1])
+
+
+def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
+    """The prediction as it was meant: classes in the same words as the target's."""
+    if roles.prediction is None:
+        return None
+    if len(roles.predictions) == 1:
+        found = next(column for column in columns if column.name in roles.predictions)
+    else:
+        found = clean(roles.prediction)
+    if found.categories is not None:
+        values, places = list(found.categories), found.values
+    else:
+        values, places = [found.show(v) for v in found.tabulated[0].tolist()], found.tabulated[2]
+    if not values or any(value not in labels for value in values):
+        return found
+    named = tuple(labels[value] for value in values)
+    return Column(found.name, places, named, tally=found.tally)
+
+
+def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnType]) -> Any:
+    """The target's value whose rate counts, as text; None if its mean does."""
+    if target is None:
+        if positive is not None:
+            raise InputError(
+                f"{parameter_label('positive', positive)} is a value of a target, but none is "
+                "given."
+            )
+        return None
+    levels, level = levels_of(target, positive), level_of(target, positive)
+    name, kind = as_name(target.name), kinds.get(target.name)
+    if levels is None:
+        if kind is not None and kind.kind == "code":
+            value = parameter_label("positive", target.show(target.values[~target.missing].max()))
+            warn(
+                f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
+                f"such as {value}."
+            )
+        return None
+    if len(levels) > 1:
+        warn(
+            f"{as_name(target.name)} takes {len(levels):,} values; the rate of the most "
+            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
+            f"with {parameter_label('positive')}."
+        )
+    return value_of(target, level)

@@ -1,0 +1,278 @@
+"""A prediction that is there already: how good it is on each side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leftout.checks import check_whole, generator
+from leftout.data.columns import Column, column_of
+from leftout.data.roles import levels_of, value_of
+from leftout.downstream.measures import drawn, errors, interval, lines, members
+from leftout.downstream.other_groups import OtherGap, beside, check_also
+from leftout.downstream.outcomes import (
+    Aim,
+    GroupSides,
+    aim_of,
+    check_sides,
+    side_called,
+    sides_of,
+    target_of,
+)
+from leftout.downstream.result import LEAST_COST, TOO_LITTLE, ShownErrors
+from leftout.errors import InputError
+from leftout.files import Serializable
+from leftout.linalg.effects import Interval
+from leftout.linalg.losses import Array
+from leftout.text import counted, unambiguous
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ComparedPrediction(ShownErrors, Serializable):
+    """How good a prediction is on each side.
+
+    Attributes
+    ----------
+    target, kind, group, rest, scale
+        As in :class:`Harm`. Of groups that are not marked by 1 and 0, ``group`` is the smallest.
+    probabilities : bool
+        Whether the prediction was read as probabilities.
+    missing : int
+        Rows left out, since their target or prediction is missing.
+    sizes : dict
+        Rows of each side.
+    measures : dict
+        Of each side, each measure and its interval.
+    gaps : dict
+        Of each group, each measure minus that of all other rows.
+    prediction : str
+        What the prediction is called.
+    others : list of OtherGap
+        Errors of more groups, where some were named.
+    """
+
+    also = ("gap", "errs_more", "told", "told_base")
+
+    target: str
+    kind: str
+    group: str
+    rest: str
+    scale: float
+    probabilities: bool
+    missing: int
+    sizes: dict[str, int]
+    measures: dict[str, dict[str, Interval]]
+    gaps: dict[str, dict[str, Interval]]
+    prediction: str = "prediction"
+    others: list[OtherGap] = field(default_factory=list)
+
+    @property
+    def gap(self) -> Interval:
+        """The error of the group minus that of the rest."""
+        return self.gaps[self.group]["error"]
+
+    @property
+    def errs_more(self) -> bool:
+        """Whether it errs clearly more on the group than on the rest, and enough to matter."""
+        return self.gap.clear > 0 and self.gap.value >= LEAST_COST * self.scale
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One line for each side; each measure with its interval."""
+        import pandas as pd
+
+        rows = []
+        for side, measures in self.measures.items():
+            row: dict[str, Any] = {"side": side, "rows": self.sizes[side]}
+            for name, (value, low, high) in measures.items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def summary(self) -> str:
+        """What was found, in a few sentences."""
+        return f"{self._errors} {self.told_base}"
+
+    @property
+    def told(self) -> str:
+        """The errors on both sides, and whether it errs more on one of them."""
+        return f"{self._errors} {self._verdict}"
+
+    @property
+    def told_base(self) -> str:
+        """Target and predictions on both sides, and which rows are left out."""
+        a, b = (self.measures[side] for side in (self.group, self.rest))
+        base = "mean" if self.kind == "number" else "base_rate"
+        text = (
+            f"The target itself is at {self.figure(a[base].value)} and "
+            f"{self.figure(b[base].value)}, the predictions at "
+            f"{self.figure(a['mean_prediction'].value)} and "
+            f"{self.figure(b['mean_prediction'].value)}."
+        )
+        if self.missing:
+            text += f" {counted(self.missing, 'row')} without target or prediction are left out."
+        return text
+
+    @property
+    def _errors(self) -> str:
+        a, b = (self.measures[side]["error"].value for side in (self.group, self.rest))
+        what = "average error" if self.kind == "number" else "share of wrong predictions"
+        return (
+            f"{self.target}: the {what} is {self.figure(a)} for {side_called(self.group)} "
+            f"({counted(self.sizes[self.group], 'row')}) and {self.figure(b)} for "
+            f"{side_called(self.rest)} ({counted(self.sizes[self.rest], 'row')}), a difference of "
+            f"{self.around(self.gap)}."
+        )
+
+    @property
+    def _verdict(self) -> str:
+        group, rest = side_called(self.group), side_called(self.rest)
+        if self.errs_more:
+            return f"It errs more on {group} than on {rest}."
+        if self.gap.clear < 0:
+            return f"It errs more on {rest} than on {group}."
+        if self.gap.clear > 0:
+            return TOO_LITTLE
+        return "The interval holds zero: that it errs more on one side is not shown."
+
+
+def compare_prediction(
+    prediction: Any,
+    y: Any,
+    groups: ArrayLike,
+    *,
+    positive: Any = None,
+    also: Mapping[str, ArrayLike] | None = None,
+    bootstrap: int = 999,
+    random_state: Any = 0,
+) -> ComparedPrediction:
+    """Compare how good a prediction, of whatever model, is for a group and for the rest.
+
+    Parameters
+    ----------
+    prediction : array of shape (m,)
+        Classes as in ``y``, probabilities of the class that counts, or numbers.
+    y : array of shape (m,)
+        What was predicted.
+    groups, positive, bootstrap, random_state
+        As in :func:`leftout.harm`.
+    also : mapping of names to masks of shape (m,), optional
+        More groups, each beside all other rows.
+
+    Returns
+    -------
+    Compared
+        ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``others``, ``summary()``,
+        ``to_dict()``.
+
+    Examples
+    --------
+    >>> from leftout import compare_prediction
+    >>> y, group = [0, 1] * 40, [1] * 40 + [0] * 40
+    >>> guesses = [0] * 40 + [0, 1] * 20
+    >>> found = compare_prediction(guesses, y, group)
+    >>> found.gap.value, found.gap.clear
+    (0.5, 1)
+    """
+    check_whole("bootstrap", bootstrap)
+    target = target_of(y)
+    given = prediction if isinstance(prediction, Column) else column_of(prediction)
+    if len(given) != len(target):
+        raise InputError(
+            f"Found {counted(len(given), 'prediction')} for {counted(len(target), 'row')}; one for "
+            "each row is needed, in the same order."
+        )
+    names, place, marked = sides_of(groups, len(target))
+    more = check_also(also, len(target))
+    aim, known = aim_of(target, positive, 1)
+    there = ~given.missing[known]
+    rows = np.flatnonzero(known)[there]
+    aim, place = aim.take(np.flatnonzero(there)), place[rows]
+    check_sides(aim, names, place, varied=False)
+    guesses, chances, probabilities = _read(given.take(rows), target, aim)
+    columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
+    rng = generator(random_state)
+    measures, sizes = drawn(aim, columns, place, bootstrap, rng)
+    if not probabilities:
+        measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
+    first = 0 if marked else int(np.argmin(sizes[: len(names)]))
+    sides, k = GroupSides(names, place, first), len(names)
+    told = list(enumerate(names)) + [(k + first, sides.rests[first])] * (k > 2)
+    rests = [1, 0] if k == 2 else [k + group for group in range(k)]
+    return ComparedPrediction(
+        target=aim.text,
+        kind=aim.kind,
+        group=names[first],
+        rest=sides.rests[first],
+        scale=aim.scale,
+        probabilities=probabilities and aim.classes is not None,
+        missing=len(target) - len(rows),
+        sizes={side: int(sizes[s]) for s, side in told},
+        measures={
+            side: {name: interval(of[:, s], sizes[s]) for name, of in measures.items()}
+            for s, side in told
+        },
+        gaps={
+            side: {
+                name: interval(of[:, s] - of[:, rests[s]], min(sizes[s], sizes[rests[s]]))
+                for name, of in measures.items()
+            }
+            for s, side in enumerate(names)
+        },
+        prediction=given.name,
+        others=beside(
+            OtherGap, aim, errors(aim, guesses), {name: m[rows] for name, m in more.items()},
+            bootstrap, rng, varied=False,
+        ),
+    )  # fmt: skip
+
+
+def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None, bool]:
+    """Guesses, chances where there are classes, and whether these are probabilities."""
+    numbers = given.numbers
+    if aim.classes is None:
+        if numbers is None or not np.isfinite(numbers).all():
+            raise InputError(
+                f"The target {aim.name!r} is a number, but the prediction is not. Pass predicted "
+                "numbers."
+            )
+        return numbers, None, True
+    codes, unknown = _classes(given, target, aim)
+    if unknown is None:
+        return codes, np.eye(len(aim.classes))[codes.astype(np.intp)], False
+    if not aim.two or numbers is None or not (0.0 <= numbers.min() <= numbers.max() <= 1.0):
+        raise InputError(
+            f"The prediction holds {unambiguous(unknown)}, which is no class of the target "
+            f"{aim.name!r}. Pass classes as the target has them"
+            + (", or probabilities from 0 to 1." if aim.two else ".")
+        )
+    positive = numbers if aim.positive == 1 else 1.0 - numbers
+    chances = np.column_stack([1.0 - positive, positive])
+    return (positive > 0.5).astype(np.float64), chances, True
+
+
+def _classes(given: Column, target: Column, aim: Aim) -> tuple[Array, str | None]:
+    """Codes of predicted classes, and the first one that the target does not have."""
+    assert aim.classes is not None
+    if given.categories is None:
+        distinct, _, places = given.tabulated
+        texts = [given.show(value) for value in distinct.tolist()]
+    else:
+        texts, places = list(given.categories), given.values
+    codes = np.zeros(len(texts))
+    for place in np.unique(places).tolist():
+        try:
+            (level,) = levels_of(target, texts[place]) or [None]
+        except InputError:
+            return codes[places], texts[place]
+        name = value_of(target, level)
+        codes[place] = name == aim.classes[1] if aim.two else aim.classes.index(name)
+    return codes[places], None

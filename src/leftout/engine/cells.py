@@ -1,0 +1,285 @@
+"""Cells of stored columns as raw columns of a table, without a look at what values they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.data.cleaning import read_alike
+from leftout.data.columns import LARGEST_EXACT, Column, columns_of
+from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.encoder import TableEncoder
+from leftout.data.encoding import CategoricalEncoding, Floats
+from leftout.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TRUTHS = ("False", "True")
+# A text that is missing is the last of its dictionary.
+Ints = NDArray[np.int64]
+
+
+class WholeNumbers:
+    """Whole numbers by their keys, which are in the same order, and which of them are known.
+
+    Keys are the numbers as they are; of those stored without a sign, less 2^63.
+    """
+
+    def __init__(self, keys: Ints, known: NDArray[np.bool_] | None, unsigned: bool) -> None:
+        self.keys, self.known, self.unsigned = keys, known, unsigned
+
+    def numbers(self) -> NDArray[np.float64]:
+        values = exact(self.keys, self.unsigned).astype(np.float64)
+        if self.known is not None:
+            values[~self.known] = np.nan
+        return values
+
+
+def exact(keys: Ints, unsigned: bool) -> NDArray[Any]:
+    """The whole numbers that keys stand for."""
+    return keys.view(np.uint64) ^ np.uint64(1 << 63) if unsigned else keys
+
+
+def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = False) -> Column:
+    """The cells of a batch as a column, as they are read in memory.
+
+    Numbers stay numbers, also where they take no more than two values; categories are in the order
+    in which they are stored. ``kind`` is what all files have in this column. Cells that may be
+    ``unread`` are empty where they cannot be read.
+    """
+    import pyarrow.types as is_a
+
+    if is_a.is_integer(kind):
+        whole = whole_numbers(cells, kind)
+        if large(whole):
+            return as_texts(name, whole)
+        return Column(name, whole.numbers())
+    if is_a.is_floating(kind) or is_a.is_null(kind):
+        return Column(name, _floats(cells))
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]", copy=False)
+        stamps = when.view(np.int64).astype(np.float64)
+        if cells.null_count:
+            stamps[np.isnat(when)] = np.nan
+        return Column(name, stamps, dates=True)
+    if is_a.is_boolean(kind):
+        codes = _filled(cells.cast("int8"), -1).astype(np.int32)
+        return Column(name, codes, TRUTHS, levels=np.array([0.0, 1.0]))
+    if is_a.is_dictionary(kind) or _is_text(cells):
+        return _words(name, cells, is_a.is_dictionary(kind))
+    return _other(name, cells, unread)
+
+
+def whole_numbers(cells: pa.Array, kind: pa.DataType) -> WholeNumbers:
+    """Whole numbers of any width, with a sign or without; as what all files have there."""
+    known = None
+    if cells.null_count:
+        known = cells.is_valid().to_numpy(zero_copy_only=False)
+    values = _filled(cells, 0)
+    unsigned = str(kind) == "uint64"
+    if unsigned:
+        keys = (values.astype(np.uint64, copy=False) ^ np.uint64(1 << 63)).view(np.int64)
+    else:
+        keys = values.astype(np.int64, copy=False)
+    return WholeNumbers(keys, known, unsigned)
+
+
+def large(whole: WholeNumbers) -> bool:
+    """Whether some are so large that floats do not tell them apart."""
+    if not len(whole.keys):
+        return False
+    values = exact(whole.keys, whole.unsigned)
+    return bool(values.max() >= LARGEST_EXACT or int(values.min()) <= -LARGEST_EXACT)
+
+
+def as_texts(name: str, whole: WholeNumbers) -> Column:
+    """Identifiers: the digits of whole numbers, as categories."""
+    distinct, codes = np.unique(whole.keys, return_inverse=True)
+    codes = codes.astype(np.int32)
+    if whole.known is not None:
+        codes[~whole.known] = -1
+    return Column(name, codes, tuple(map(str, exact(distinct, whole.unsigned).tolist())))
+
+
+def is_plain_text(cells: pa.Array) -> bool:
+    """Whether cells are texts one by one, without a dictionary."""
+    import pyarrow.types as is_a
+
+    return bool(is_a.is_string(cells.type) or is_a.is_large_string(cells.type))
+
+
+def _is_text(cells: pa.Array) -> bool:
+    import pyarrow.types as is_a
+
+    kind = cells.type.value_type if is_a.is_dictionary(cells.type) else cells.type
+    return bool(is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind))
+
+
+def _floats(cells: pa.Array) -> NDArray[np.float64]:
+    import pyarrow.types as is_a
+
+    if is_a.is_integer(cells.type):  # of a file whose cells all have a value
+        return whole_numbers(cells, cells.type).numbers()
+    if is_a.is_null(cells.type):
+        return np.full(len(cells), np.nan)
+    return cells.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+
+
+def _filled(cells: pa.Array, value: int) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_null(cells.type):
+        return np.full(len(cells), value)
+    if cells.null_count:
+        cells = cells.fill_null(value)
+    return cells.to_numpy(zero_copy_only=False)
+
+
+def _words(name: str, cells: pa.Array, declared: bool) -> Column:
+    """Texts or categories, by the dictionary of the batch."""
+    import pyarrow as pa
+
+    if pa.types.is_null(cells.type):
+        return Column(name, np.full(len(cells), -1, dtype=np.int32), (), declared=declared)
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    codes = _filled(cells.indices, -1).astype(np.int32, copy=False)
+    words = cells.dictionary.to_pylist()
+    texts = tuple("" if word is None else str(word) for word in words)
+    gone = [code for code, word in enumerate(words) if word is None]
+    if gone:
+        codes = np.where(np.isin(codes, gone), -1, codes).astype(np.int32)
+    return Column(name, codes, texts, declared=declared)
+
+
+def _other(name: str, cells: pa.Array, unread: bool) -> Column:
+    """What is neither: durations, times of day, decimals, bytes, and what is refused."""
+    import pyarrow as pa
+
+    frame = pa.table({name: cells}).to_pandas(date_as_object=False)
+    try:
+        (column,) = columns_of(frame)
+    except InputError:
+        if unread:
+            return Column(name, np.full(len(cells), np.nan))
+        raise
+    values = column.numbers
+    if column.categories is None or values is None or set(column.categories) <= set(TRUTHS):
+        return column
+    return replace(column, values=values, categories=None, levels=None)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads one stored column the way that was decided on all rows.
+
+    Attributes
+    ----------
+    raw : str
+        Its name in the files.
+    kind : DataType
+        As what it is stored.
+    made : Column
+        What it is, with what each of ``known`` has become for values, and one more for a gap.
+    known : dict, array or None
+        Raw texts with their places, or raw numbers, rising; None where not all are known, or
+        where numbers stay as they are.
+    declared : Declared
+        Where not all are known, what stands for nothing.
+    """
+
+    raw: str
+    kind: pa.DataType
+    made: Column
+    known: dict[str, int] | Floats | None
+    declared: ColumnDeclarations
+
+    @classmethod
+    def of(
+        cls, raw: Column, made: Column, kind: pa.DataType, declared: ColumnDeclarations
+    ) -> Reader:
+        """A reader for a column by its tallies, as it is stored and as it is meant."""
+        import pyarrow.types as is_a
+
+        assert raw.tally is not None
+        nothing = -1 if made.categories is not None else np.nan
+        n = len(raw) - bool(raw.missing.any())  # a gap stands last
+        become = np.append(made.values[:n], nothing).astype(made.values.dtype)
+        filled = replace(made, values=become, tally=None)
+        known: dict[str, int] | Floats | None = None
+        if raw.tally.n_values is None and raw.categories is not None:
+            if is_a.is_timestamp(kind) or is_a.is_date(kind):  # said to be categories
+                when = np.array(raw.categories, dtype="datetime64[us]")
+                known = when.astype(np.int64).astype(np.float64)
+            elif raw.levels is None or set(raw.categories) <= set(TRUTHS):
+                known = {text: at for at, text in enumerate(raw.categories)}
+                at = np.append(np.argsort(raw.values[:n]), n)
+                filled = replace(filled, values=become[at])
+            else:
+                known = raw.levels
+        elif raw.tally.n_values is None and made.categories is not None:
+            known = raw.values[:n]
+        if known is None:
+            filled = replace(filled, values=become[:0])
+        return cls(raw.name, kind, filled, known, declared)
+
+    def column(self, cells: pa.Array) -> Column:
+        """Cells of a batch; categories and their codes are the same in all batches."""
+        import pyarrow.types as is_a
+
+        column = raw_column(self.raw, cells, self.kind, unread=True)
+        if self.known is None:
+            return self._alike(column)
+        gap = len(self.known)
+        if isinstance(self.known, dict):
+            if column.categories is None and is_a.is_integer(self.kind):
+                column = as_texts(self.raw, whole_numbers(cells, self.kind))
+            at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
+            return replace(self.made, values=self.made.values[at][column.values])
+        values = column.values
+        places = np.searchsorted(self.known, values)
+        places[np.isnan(values)] = gap
+        return replace(self.made, values=self.made.values[places])
+
+    def as_read(self, column: Column) -> Reader:
+        """The same where numbers are read as the categories that a tally of them has become."""
+        if self.made.categories is not None or column.categories is None:
+            return self
+        gap = bool(column.missing.any())
+        codes = np.append(column.values[: len(column) - gap], -1).astype(np.int32)
+        made = replace(column, values=codes, tally=None)
+        return replace(self, made=made, known=column.levels)
+
+    def _alike(self, column: Column) -> Column:
+        """Numbers as they are but for what stands for nothing; texts read one by one."""
+        made = self.made
+        if column.categories is None and made.categories is None:
+            values = column.values
+            for value in self.declared.missing.of_column(column):
+                values = np.where(value.among(column), np.nan, values)
+            return replace(made, values=values)
+        (column,) = self.declared.alike([column])
+        words = made.categories is not None and made.levels is None
+        column = read_alike(column, words, made.dates, made.written)
+        return replace(column, name=made.name)
+
+
+def tables_of(encoder: TableEncoder, readers: Sequence[Reader]) -> dict[int, Floats]:
+    """Of categories whose values are all known: lines for :meth:`TableEncoder.encode`."""
+    tables = {}
+    for place, (plan, reader) in enumerate(zip(encoder.plans_, readers, strict=True)):
+        categories = reader.made.categories
+        if (
+            isinstance(plan.becomes, CategoricalEncoding)
+            and categories is not None
+            and reader.known is not None
+        ):
+            codes = np.append(np.arange(len(categories)), -1).astype(np.int32)
+            read = plan.becomes.read(replace(reader.made, values=codes))
+            tables[place] = np.ascontiguousarray(read.values.T)
+    return tables

@@ -1,0 +1,223 @@
+"""One call from a table, wherever its rows are, to who PCA leaves out, and what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from leftout.auditing import run as memory_run
+from leftout.auditing.result import Audit
+from leftout.data.reading import Source
+from leftout.engine.tables import ChunkedTable, in_parts
+from leftout.errors import InputError
+from leftout.parameter_label import parameter_label
+from leftout.running import Report
+from leftout.settings import AUDIT, TENTH, Settings
+
+
+def audit(
+    table: Any,
+    *,
+    features: Any = None,
+    pipeline: Any = None,
+    pipeline_step: str | None = None,
+    trust_types: Sequence[str] | None = None,
+    sheet: str | None = None,
+    scaling: str = "minmax",
+    target: Any = None,
+    positive: Any = None,
+    prediction: Any = None,
+    categorical: Iterable[Any] | None = None,
+    numeric: Iterable[Any] | None = None,
+    drop: Iterable[Any] | None = None,
+    sensitive: Iterable[Any] | None = None,
+    missing: Any = None,
+    dictionary: Any = None,
+    encoding: str = "free",
+    n_components: int | float = 0.8,
+    min_group_size: int | float | None = None,
+    group_size: int | float | str | Sequence[int | float] | None = TENTH,
+    n_groups: int | str = 1,
+    n_restarts: int = 30,
+    n_surrogates: int = 99,
+    quick: bool = False,
+    full: bool = False,
+    preset: str | None = None,
+    sample: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    rows: int = 0,
+    engine: Any = None,
+    memory: int | str | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
+    progress: Report | bool | None = None,
+) -> Audit:
+    """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
+
+    Parameters
+    ----------
+    table : path, pandas, polars or pyarrow table, or two-dimensional array
+        As people have it: numbers, text, dates, gaps. Also one in parts: a pattern of paths
+        (``"data/*.parquet"``), a folder, a list of paths, a ``pyarrow.dataset.Dataset``, a Dask
+        data frame or array.
+    features : matrix, data frame or path, optional
+        What the representation sees instead of the table's columns: an embedding, pixels, gene
+        expression; one row for each row of the table, in the same order, or matched by a key column
+        that both have. The table then says who people are. Nothing is scaled.
+    pipeline : scikit-learn Pipeline or path of one written by ``skops.io.dump``, optional
+        Fitted or not: the steps before its representation make the features, that representation
+        is audited, and the steps after it are the model that costs are measured with.
+    pipeline_step : str, optional
+        The name of the step that is the representation, where that is not clear.
+    trust_types : list of str, optional
+        Types in a file of skops to trust beside scikit-learn's, as ``module.Name``.
+    sheet : str, optional
+        The sheet of an Excel file; else the first.
+    scaling : {"minmax", "standard", "none"}, default="minmax"
+        Of the table's columns: from 0 to 1, to unit variance as most pipelines do, or as they are.
+    target : name of a column, or array of shape (m,)
+        An outcome to compare between the group and the rest. The search never sees it.
+    positive : value or None
+        The target's value whose rate counts.
+    prediction : name of a column, or array of shape (m,)
+        What a model that is there predicts for the target: classes, probabilities of ``positive``
+        or numbers. It is not searched; its errors are compared between groups.
+    categorical : names of columns of numbers that are codes, or of text to keep
+    numeric : names of columns to read as numbers, whatever they look like
+    drop : names of columns to leave out
+    sensitive : names of columns to keep out of the search and to compare with the group afterwards
+    missing : value, str, list or mapping
+        Values that stand for nothing: ``999``, ``"review=-1"``, ``{"review": [-1, 999]}``.
+    dictionary : path, mapping, list of mappings or data frame
+        What is known of columns (kind, label, labels of values, note); the result speaks in labels.
+    encoding : {"free", "target"}, default="free"
+        What categories become: yes-or-no columns, or the target's mean, so that the target is part
+        of what is searched (and the result says what happens without that).
+    n_components : int or float, default=0.8
+        Number of components, or the share of variance to exceed.
+    min_group_size : int, float or None
+        Fewest rows on either side, as a number or a share; None: five per feature.
+    group_size : int, float, "evidence" or None, default=0.1
+        Size of the left-out group: a number or a share of the rows, the smallest size with about as
+        much evidence as any, or (None) whatever the search likes best, as a rule the smallest
+        allowed. The default is the worst-represented tenth. Of several groups, one size for all of
+        them or a list.
+    n_groups : int or "auto", default=1
+        Left-out groups to find, up to nine, the rest not among them.
+        ``"auto"``: as many as go beyond comparison tables, at most six left-out groups, sized by
+        the evidence; where there is none, the worst-represented tenth is told of all the same.
+        Each group is then compared with the rest: the rows of no left-out group.
+    n_restarts, n_surrogates : int
+        Searches from other starts, and comparison tables of each kind that decide if nothing is
+        clear before.
+    quick : bool, default=False
+        The first answer only: the group, who they are, what Fair PCA does about it.
+    full : bool, default=False
+        Also compare all algorithms, each free to choose the size.
+    preset : {"paper"} or None
+        ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
+    sample : int or None
+        Audit a sample of this many rows, drawn at random; in proportion to the target's values
+        where ``encoding`` is ``"target"``.
+    random_state : int, Generator or None, default=0
+        Of samples, comparison tables, splits and folds. The group itself does not depend on it.
+    n_jobs : int or None
+        Threads. The answer does not depend on it.
+    rows : int, default=0
+        Actual rows to show of either side. A row may be a person.
+    engine : {"memory", "local", "dask"} or None
+        Read the table whole, pass over its parts in this process, or on the cluster of the current
+        ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit.
+    memory : int, str or None
+        What a table may take to be read whole, ``"2GB"``; None: half of what this machine has.
+    state : path, bool or None
+        A folder for what passes over a table in parts have found, so that a run that was stopped
+        goes on where it was: one that is empty or not there yet. True: one in your own folder of
+        states. What was kept is removed at the end. None keeps nothing.
+    progress : callable, bool or None
+        ``progress(what, done, total)`` is called as work goes on; True: to stderr.
+
+    Returns
+    -------
+    Audit
+        ``summary()``, ``to_html(path)``, ``to_json(path)``, ``groups``, ``findings`` and all parts.
+
+    Examples
+    --------
+    >>> import leftout
+    >>> X, planted = leftout.datasets.make_planted(300, 8, 2, 60, random_state=0)
+    >>> found = leftout.audit(X, n_components=2, group_size=60, n_restarts=5)
+    >>> found.trust.verdict, found.findings[1].code, found.findings[1].status
+    ('A', 'C001', 'found')
+    """
+    given = locals()
+    if sheet is not None:
+        table = Source.of(table, sheet)
+    settings = Settings(**{name: given[name] for name in AUDIT})
+    return run(
+        table, settings, n_jobs=n_jobs, progress=progress, engine=engine, memory=memory, state=state
+    )
+
+
+def run(
+    table: Any,
+    settings: Settings,
+    *,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+    first: Callable[[Audit], None] | None = None,
+    partial: Callable[[Audit], None] | None = None,
+    engine: Any = None,
+    scheduler: str | None = None,
+    memory: int | str | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
+    running: ExitStack | None = None,
+) -> Audit:
+    """Audit a table as some settings say, where it fits best.
+
+    ``first`` is called with the first answer, as soon as it is there; ``partial`` with that, and
+    again as more is known. ``scheduler`` is the address
+    of a Dask cluster. Where the caller gives ``running``, a cluster goes on until that ends.
+    """
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    tell = {"first": first, "partial": partial}
+    how |= {name: each for name, each in tell.items() if each is not None}
+    parts = table if isinstance(table, ChunkedTable) else None
+    if parts is None and not isinstance(table, Source):
+        parts = in_parts(table, engine, memory)
+    if parts is None or parts.whole:
+        return memory_run.run(table if parts is None else parts.read(), settings, **how)
+    for name in ("features", "pipeline"):
+        if getattr(settings, name) is not None:
+            raise InputError(
+                f"{parameter_label(name)} was given, but a table that is passed over in parts is "
+                "searched "
+                f"by the PCA of its own columns. Use {parameter_label('engine', 'memory')} where "
+                "it fits, "
+                "or a sample of the table's rows."
+            )
+    if settings.scaling != "minmax":
+        raise InputError(
+            f"{parameter_label('scaling', settings.scaling)} was given, but a table that is "
+            "passed over in "
+            f"parts is scaled to [0, 1]. Use {parameter_label('scaling', 'minmax')}, or "
+            f"{parameter_label('engine', 'memory')} where it fits."
+        )
+    if settings.n_groups != 1:
+        raise InputError(
+            f"{parameter_label('n_groups', settings.n_groups)} was given, but a table that is "
+            "passed over "
+            f"in parts is searched for one left-out group. Use {parameter_label('n_groups', 1)}, "
+            "a sample "
+            f"of the table's rows, or {parameter_label('engine', 'memory')} where it fits."
+        )
+    from leftout.engine.work import run_in_parts
+
+    with ExitStack() as own:
+        chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
+        found = run_in_parts(parts, settings, chosen, state=state, **how)
+        if running is None and found.chunks is not None:
+            found.chunks.end()
+        return found

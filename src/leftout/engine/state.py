@@ -1,0 +1,289 @@
+"""What an audit of many chunks has done so far: saved after each pass, so that it can go on.
+
+An audit is the same sequence of passes whenever it is run on the same files with the same settings
+and versions. So the results of passes are numbered and kept in a private folder; a run that was
+stopped takes them from there, up to the pass that it was in, and ends with the same digits.
+
+A file is NumPy's archive of arrays, with a text that says how they belong together: reading it runs
+nothing. What a result may consist of is listed here; a file that says anything else is not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.engine.encoder_passes import Between, MissingCounts, TargetSums
+from leftout.engine.engines import Engine, Tell, silent
+from leftout.engine.exact_counts import Counted
+from leftout.engine.numbers import NumberCounts, Tallied
+from leftout.engine.profile_pass import TableProfile
+from leftout.engine.texts import Gone, TextCounts
+from leftout.errors import InputError
+from leftout.files import own_folder, write_whole
+from leftout.groups.outcome import Spread
+from leftout.linalg.moments import Moments
+from leftout.linalg.streaming_bound import RowExcess
+from leftout.linalg.top_k import Inside, Sorted
+from leftout.running import warn
+from leftout.text import shown
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+Arrays = dict[str, NDArray[Any]]
+_KINDS: tuple[Any, ...] = (
+    Between, Counted, Gone, Inside, MissingCounts, Moments, NumberCounts, RowExcess, Sorted, Spread,
+    TableProfile, Tallied, TargetSums, TextCounts,
+)  # fmt: skip
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "list": list, "tuple": tuple, "frozenset": frozenset,
+    "dict": lambda both: dict(zip(*both, strict=True)),
+    **{kind.__name__: kind._make for kind in _KINDS},
+}  # fmt: skip
+# The array that holds the text.
+_TEXT = "text"
+
+_HEADER, _FORMAT = "begun.json", "leftout passes 1"
+# Files of ours, also those that were being written; all others are left alone.
+_OURS = re.compile(r"\.?(begun\.json|\d{4,}\.npz)(\.\w+)?")
+# How long the user's own folder keeps what nobody came back for, in seconds.
+_KEPT = 30 * 24 * 3600.0
+
+
+class PassState:
+    """Numbered results of passes in a folder that only its owner may open.
+
+    Parameters
+    ----------
+    folder : path
+        Made when there is something to save. One that is there is empty, or was made here.
+    files : mapping
+        Of each file's path to what tells whether it has changed.
+    rest : mapping
+        What else the results depend on: settings, versions.
+    """
+
+    def __init__(self, folder: Path, files: Mapping[str, str], rest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        now = json.loads(json.dumps({"files": dict(files), "rest": dict(rest)}, default=repr))
+        before = self._before()
+        self.made = not os.path.lexists(folder) if before is None else bool(before["made"])
+        self.header = json.dumps({"format": _FORMAT, "made": self.made} | now, indent=1)
+        self.begun = False
+        if before is None:
+            return
+        if before["rest"] == now["rest"] and before["files"].keys() == now["files"].keys():
+            changed = [name for name, seen in now["files"].items() if before["files"][name] != seen]
+            if changed:
+                raise InputError(
+                    f"{shown(changed[0])!r} has changed since this audit was begun, so what was "
+                    f"done so far does not fit. To begin anew, remove {str(folder)!r}."
+                )
+            self.begun = True
+        else:
+            _emptied(folder, made=False)
+
+    @classmethod
+    def private(cls, files: Mapping[str, str], rest: Mapping[str, Any]) -> PassState | None:
+        """The one of these files and settings among the user's own; None, with a note, if none.
+
+        What nobody came back for in a month is removed on the way.
+        """
+        files = {os.path.abspath(path): seen for path, seen in files.items()}
+        asked = json.dumps([sorted(files), dict(rest)], default=repr, sort_keys=True)
+        try:
+            home = own_folder("state") / "unfinished"
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (OSError, RuntimeError) as error:  # no home, or none to write to
+            warn(
+                f"What passes over the table find cannot be kept ({shown(str(error))}), so a run "
+                "that is stopped would begin anew. Set XDG_STATE_HOME to a folder of yours."
+            )
+            return None
+        for header in home.glob(f"*/{_HEADER}"):
+            with suppress(OSError):  # another run may do the same
+                if time.time() - header.stat().st_mtime > _KEPT:
+                    _emptied(header.parent, made=True)
+        return cls(home / hashlib.sha256(asked.encode()).hexdigest()[:32], files, rest)
+
+    def _before(self) -> dict[str, Any] | None:
+        """What a run before this one was about; None if there was none."""
+        try:
+            about = self.folder.lstat()
+        except FileNotFoundError:
+            return None
+        mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+        if not stat.S_ISDIR(about.st_mode) or not mine or about.st_mode & 0o022:
+            raise InputError(
+                f"{str(self.folder)!r} is not a folder that only you can write to, so results are "
+                "neither kept in it nor read from it. Give another one, or chmod 700 this one."
+            )
+        try:
+            found = json.loads((self.folder / _HEADER).read_text())
+            if found["format"] == _FORMAT and {"made", "files", "rest"} <= found.keys():
+                return dict(found)
+        except (OSError, ValueError, LookupError, TypeError):
+            pass
+        if not any(self.folder.iterdir()):
+            return None
+        raise InputError(
+            f"{str(self.folder)!r} holds files, and not those of an audit that was stopped; they "
+            "are left as they are. Give a folder that is empty or not there yet, or empty this one."
+        )
+
+    def known(self, number: int) -> tuple[Any] | None:
+        """The result of a pass that was done before, if it was and can be read."""
+        if not self.begun:
+            return None
+        try:
+            return (unpacked((self.folder / _file(number)).read_bytes()),)
+        except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile):
+            return None
+
+    def save(self, number: int, result: Any) -> None:
+        """Keep a result, whole or not at all."""
+        try:
+            if not (self.folder / _HEADER).exists():
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_whole(self.folder / _HEADER, self.header)
+            self.begun = True
+            write_whole(self.folder / _file(number), packed(result))
+        except OSError as error:
+            reason = (error.strerror or str(error)).rstrip(".")
+            raise InputError(
+                f"What passes find cannot be kept in {str(self.folder)!r}: {reason}. Make room "
+                "there; the same call goes on from the last pass that was kept."
+            ) from error
+
+    def end(self) -> None:
+        """All is done: remove what was kept, and the folder if it was made for that."""
+        if self.begun:
+            with suppress(OSError):
+                _emptied(self.folder, self.made)
+
+
+def _file(number: int) -> str:
+    return f"{number:04d}.npz"
+
+
+def _emptied(folder: Path, made: bool) -> None:
+    """Remove the files of ours, the one that says so last, and a folder of ours with no others."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == _HEADER):
+        if _OURS.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    if made:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+class Passes:
+    """An engine whose folds are numbered, and saved where there is a state.
+
+    Attributes
+    ----------
+    tell : callable
+        Told how many chunks of a pass are done.
+    """
+
+    def __init__(self, engine: Engine, state: PassState | None = None, tell: Tell = silent) -> None:
+        self.engine, self.state, self.tell = engine, state, tell
+        self.number = 0
+
+    def fold(
+        self,
+        function: Callable[[Item], T],
+        items: Sequence[Item],
+        merge: Callable[[T, T], T],
+        tell: Tell | None = None,
+    ) -> T:
+        """As the engine folds; a result that is there already is not computed again."""
+        self.number += 1
+        if self.state is not None:
+            known = self.state.known(self.number)
+            if known is not None:
+                return known[0]
+        result = self.engine.fold(function, items, merge, tell or self.tell)
+        if self.state is not None:
+            self.state.save(self.number, result)
+        return result
+
+
+def packed(result: Any) -> bytes:
+    """The content of a file with the result of a pass."""
+    arrays: Arrays = {}
+    text = json.dumps(_told(result, arrays))
+    arrays[_TEXT] = np.frombuffer(text.encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes) -> Any:
+    """The reverse of :func:`packed`; an error of some kind if the content is anything else."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as held:
+
+        def made(told: dict[str, Any]) -> Any:
+            kind, of = told["is"], told["of"]
+            if kind == "array":
+                return held[of]
+            if kind == "number":
+                return held[of][()]
+            return _table(held[of]) if kind == "table" else _MADE[kind](of)
+
+        return json.loads(held[_TEXT].tobytes(), object_hook=made)
+
+
+def _told(data: Any, arrays: Arrays) -> Any:
+    """A part of a result as JSON, its arrays aside."""
+    kind = type(data)
+    if data is None or kind in (bool, int, float, str):
+        return data
+    if isinstance(data, np.ndarray | np.generic) and not data.dtype.hasobject:
+        return _aside("array" if kind is np.ndarray else "number", np.asarray(data), arrays)
+    if kind.__module__.startswith("pyarrow"):
+        return _aside("table", _stream(data), arrays)
+    if kind is dict:
+        return {"is": "dict", "of": [_each(data, arrays), _each(data.values(), arrays)]}
+    if kind in _KINDS or kind in (list, tuple, frozenset):
+        return {"is": kind.__name__, "of": _each(data, arrays)}
+    raise TypeError(f"The result of a pass cannot hold {kind.__name__}.")
+
+
+def _each(data: Any, arrays: Arrays) -> list[Any]:
+    return [each if type(each) in (int, str) else _told(each, arrays) for each in data]
+
+
+def _aside(kind: str, array: NDArray[Any], arrays: Arrays) -> dict[str, str]:
+    name = str(len(arrays))
+    arrays[name] = array
+    return {"is": kind, "of": name}
+
+
+def _stream(table: Any) -> NDArray[np.uint8]:
+    """Rows of a sample as Arrow stores them."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def _table(stored: NDArray[np.uint8]) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(pa.py_buffer(stored)) as reader:
+        return reader.read_all()

@@ -1,0 +1,394 @@
+"""The audit of a table in parts: exact from all rows where sums are enough, else from a sample.
+
+The group, its losses and sizes, its parts by feature, Fair PCA, the sentence's counts, outcomes and
+shares come from all rows. What looks at rows one by one (names, rules, evidence, costs) is done on
+a sample by the steps of an audit in memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from leftout import __version__
+from leftout.auditing import group_selection
+from leftout.auditing.chunks import Chunks
+from leftout.auditing.group_selection import FIND, READ
+from leftout.auditing.group_selection import stages as stages_of
+from leftout.auditing.presets import call, settled
+from leftout.auditing.result import Audit
+from leftout.auditing.steps import TRUST_ROWS, AuditPipeline
+from leftout.checks import generator
+from leftout.data.preparation import PreparedTable
+from leftout.engine import encoding_plan
+from leftout.engine.chunks import Chunk
+from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan
+from leftout.engine.engines import Engine, Local
+from leftout.engine.exact_counts import on_all_rows, with_exact_counts
+from leftout.engine.state import Passes, PassState
+from leftout.engine.tables import ChunkedTable
+from leftout.errors import InputError
+from leftout.explain.scores import split_losses
+from leftout.fair.mitigation import Mitigation, mitigate_summary
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SearchProblem, fitted_here
+from leftout.groups.sizes import group_sizes
+from leftout.linalg.components import check_components
+from leftout.linalg.losses import Array, Loss, Shared, Summary, own_components
+from leftout.linalg.moments import FIRST, Moments, build_about_mean
+from leftout.linalg.passes import Along, moments_and_rows
+from leftout.linalg.problem import Problem
+from leftout.linalg.streaming_bound import exceeding
+from leftout.linalg.top_k import RowForm, highest, score_form
+from leftout.parameter_label import parameter_label
+from leftout.representation.base import Representation
+from leftout.running import Report, Stages, clean_interrupts, collected_warnings, one_thread, warn
+from leftout.settings import EVIDENCE, Settings
+from leftout.solvers import Alternating, SearchResult, SolverContext
+from leftout.solvers.sampling import Short, Whole, drawn
+from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
+
+# Rows that are looked at one by one.
+EVIDENCE_ROWS = TRUST_ROWS
+# The fewest rows of the group that a sample must have for a description to rest on.
+_FEWEST = 20
+# What is exact, and what is not, as audit.json says it.
+ALL_ROWS = (
+    "table", "columns", "pca", "partition", "groups", "mitigation",
+    "explanation.disparity_by_feature", "explanation.sentence", "explanation.outcome",
+    "explanation.alignment", "known.all_rows",
+)  # fmt: skip
+OF_SAMPLE = (
+    "explanation.rules", "explanation.feature_scores", "explanation.typical",
+    "explanation.what_if", "explanation.alignment (numbers: strength and p-value)",
+    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
+    "table.blanks", "trust", "parts", "profile", "held_out", "stability", "returns", "comparison",
+    "named", "known", "harm", "prediction",
+)  # fmt: skip
+
+
+@clean_interrupts()
+def run_in_parts(
+    parts: ChunkedTable,
+    settings: Settings,
+    engine: Engine,
+    *,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+    first: Callable[[Audit], None] | None = None,
+    partial: Callable[[Audit], None] | None = None,
+    state: str | os.PathLike[str] | bool | None = None,
+) -> Audit:
+    """Audit a table in parts, as some settings say."""
+    asked = replace(settled(settings), command=call(settings, parts.name))
+    _check(asked)
+    stages = Stages(stages_of(asked.full), progress)
+    about = {"settings": settings.to_dict(), "leftout": __version__, "numpy": np.__version__}
+    with collected_warnings() as notes, one_thread():
+        saved = None
+        if state is True:
+            saved = PassState.private(parts.files, about)
+        elif state:
+            saved = PassState(Path(state), parts.files, about)
+        passes = Passes(engine, saved)
+        _told(passes, stages.begin(READ))
+        work = ChunkedAudit.on(parts, asked, passes, n_jobs, stages)
+        found = work.audit(notes, first, partial)
+    stages.end()
+    return found
+
+
+def _check(asked: Settings) -> None:
+    """Refuse what needs all rows at once."""
+    for name, value in (("preset", asked.preset), ("sample", asked.sample)):
+        if value is not None:
+            raise InputError(
+                f"{parameter_label(name, value)} takes some rows of a table in memory, but this "
+                "one is "
+                f"passed over in parts. Add {parameter_label('engine', 'memory')}, or leave it out."
+            )
+
+
+def _told(passes: Passes, report: Report) -> None:
+    """Let passes report how many chunks are done."""
+
+    def tell(done: int, total: int) -> None:
+        report(f"pass {passes.number}, chunk {done} of {total}", done, total)
+
+    passes.tell = tell
+
+
+@dataclass(frozen=True)
+class ChunkedAudit:
+    """The steps of an audit on a table in parts."""
+
+    parts: ChunkedTable
+    plan: EncodingPlan
+    table: ChunkedRows
+    passes: Passes
+    intake: PreparedTable  # of the sample
+    search: MaxDisparityPartition
+    pooled: Moments
+    shared: Shared
+    settings: Settings
+    stages: Stages
+
+    @classmethod
+    def on(
+        cls,
+        parts: ChunkedTable,
+        asked: Settings,
+        passes: Passes,
+        n_jobs: int | None,
+        stages: Stages,
+    ) -> ChunkedAudit:
+        """Read and encode what is needed, and settle what all later steps share."""
+        seed = asked.random_state if isinstance(asked.random_state, int) else 0
+        plan = encoding_plan.plan(parts.chunks, passes.fold, asked, seed=seed, sample=EVIDENCE_ROWS)
+        table = ChunkedRows(plan, parts.chunks, passes.fold)
+        search = MaxDisparityPartition(
+            asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
+            loss=asked.loss, centering=asked.centering, random_state=asked.random_state,
+            n_jobs=n_jobs, solver=asked.solver,
+        )  # fmt: skip
+        given = None if asked.group_size == EVIDENCE else asked.group_size
+        search.set_params(group_size=given)._check_names()
+        rule = Loss.named(asked.loss, asked.centering)
+        intake = plan.intake(parts.name)
+        pooled = moments_of(table, intake.X)
+        whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
+        shared = check_components(rule, whole, asked.n_components)
+        explained = shared.eigenvalues / shared.eigenvalues.sum()
+        problem = Problem(X=whole.rows, loss=rule, V=shared.components, pooled=pooled, min_size=1)
+        fitted = fitted_here(whole, shared.components)
+        d = group_selection.components(
+            SearchProblem(problem, whole, explained, fitted), asked.n_components
+        )
+        if d != len(shared.components):
+            shared = check_components(rule, whole, d)
+        search.set_params(n_components=d, group_size=None)
+        return cls(parts, plan, table, passes, intake, search, pooled, shared, asked, stages)
+
+    @property
+    def rule(self) -> Loss:
+        return Loss.named(self.settings.loss, self.settings.centering)
+
+    @property
+    def explained(self) -> Array:
+        return self.shared.eigenvalues / self.shared.eigenvalues.sum()
+
+    def audit(
+        self,
+        notes: list[str],
+        first: Callable[[Audit], None] | None,
+        partial: Callable[[Audit], None] | None,
+    ) -> Audit:
+        """All steps; ``notes`` are what was and will be said on the way."""
+        report = self.stages.begin(FIND)
+        _told(self.passes, report)
+        names = self.plan.encoder.get_feature_names_out()
+        X = pd.DataFrame(self.intake.X, columns=names)
+        m, n = self.table.n_rows, self.table.n_features
+        rows = np.arange(len(X))
+        d = len(self.shared.components)
+        size = group_selection.sized(self.search, d, X, rows, self.settings, report, m)
+        smallest = group_sizes(self.search.min_group_size, None, m, n)[0]
+        result = self._searched(X, size.rows, smallest)
+        found = self._described(X, result)
+        looked_at = self._looked_at(X, result, smallest)
+        if len(X) < m:
+            warn(
+                f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
+                f"names, rules, comparison tables and costs from {len(X):,} of them, drawn at "
+                "random, with sizes in proportion."
+            )
+        sample = self._posed(X.to_numpy(), smallest)
+        exact = None
+        if len(X) < m:
+            exact = functools.partial(
+                on_all_rows, plan=self.plan, chunks=self.parts.chunks, fold=self.passes.fold,
+                pooled=self.pooled, V=self.shared.components,
+            )  # fmt: skip
+        work = AuditPipeline(
+            self.intake, self.search, sample, self.settings, X, rows, X, self.stages, exact
+        )
+        mended = functools.partial(self._mended, found, result)
+        start = work.started(looked_at, None, mended, notes)
+        assert result.sides is not None
+        losses = split_losses(self.rule, result.sides, found.components_)
+        told = replace(
+            start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
+        )
+        told = with_exact_counts(
+            told, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
+        )
+        start = replace(
+            start,
+            partition=found,
+            explanation=told,
+            smallest=smallest,
+            scree=self.explained,
+            chunks=self._chunks(found, looked_at),
+        )
+        return work.answered(start, size, first, partial)
+
+    def _searched(self, X: pd.DataFrame, size: int | None, smallest: int) -> SearchResult:
+        """The group on all rows, as the same table in memory would have it."""
+        m, n = self.table.n_rows, self.table.n_features
+        if size is not None:
+            smallest, _ = group_sizes(None, size, m, n)
+        if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
+            rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
+            posed = self.search._pose(rows.to_numpy()).resized(size=None)
+            group = group_selection.found(self.search, posed, rows, size, False)
+            labels = group.labels_.astype(np.int8)
+            sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
+            return SearchResult(
+                labels=labels, history=group.history_, stopped=group.stopped_, sides=sides,
+                offset=float(group.offset_),
+                own=own_components(self.rule, sides, group.n_components_),
+            )  # fmt: skip
+        whole = Whole(
+            table=self.table, loss=self.rule, V=self.shared.components, pooled=self.pooled,
+            min_size=smallest, group_size=size,
+        )  # fmt: skip
+        means = SolverContext(rng=generator(group_selection.FIXED), n_jobs=self.search.n_jobs)
+        return search_passes(whole, means, last_pass=False)
+
+    def _posed(self, X: Array, smallest: int) -> SearchProblem:
+        """The problem of some rows, under the PCA of all."""
+        moments = build_about_mean(X)
+        problem = Problem(
+            X=X, loss=self.rule, V=self.shared.components, pooled=moments,
+            min_size=min(smallest, max(1, len(X) // 4)),
+        )  # fmt: skip
+        table = Summary(X, moments, moments.origin, None)
+        return SearchProblem(problem, table, self.explained, fitted_here(table, problem.V))
+
+    def _described(self, X: pd.DataFrame, result: SearchResult) -> MaxDisparityPartition:
+        """The partition of all rows, from its moments; its bound and offset from one pass."""
+        whole = Summary(X.to_numpy()[:0], self.pooled, self.pooled.origin, None)
+        problem = Problem(
+            X=whole.rows, loss=self.rule, V=self.shared.components, pooled=self.pooled, min_size=1
+        )
+        size = int(result.labels.sum(dtype=np.int64))
+        m, origin = self.table.n_rows, self.pooled.origin
+        bound = exceeding(m, X.to_numpy(), self.rule, problem.V, origin, size)
+        along = Along(self.table, bound)
+        if result.offset is None:
+            assert result.own is not None
+            form = RowForm(score_form(self.rule, problem.V, result.own, size / (m - size)), origin)
+            guess = Short.of(X.to_numpy() - origin, self.pooled).guess(form, len(X) / m)
+            result = replace(result, offset=highest(along, form, size, guess).offset)
+        found = clone(self.search).set_params(
+            random_state=group_selection.FIXED, solver=Alternating(n_starts=None), group_size=size,
+            min_group_size=None,
+        )  # fmt: skip
+        posed = SearchProblem(problem, whole, self.explained, fitted_here(whole, problem.V))
+        found._fit_known(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
+        return found.set_params(solver=self.search.solver)
+
+    def _looked_at(
+        self, X: pd.DataFrame, result: SearchResult, smallest: int
+    ) -> MaxDisparityPartition:
+        """The same group among the rows of the sample."""
+        labels = np.ascontiguousarray(result.labels[self.intake.rows])
+        inside = int(labels.sum())
+        if min(inside, len(labels) - inside) < min(_FEWEST, len(labels) // 4):
+            raise InputError(
+                f"The group has {int(result.labels.sum(dtype=np.int64)):,} rows, of which {inside} "
+                f"are in the sample of {len(labels):,} that its description rests on: too few. Ask "
+                f"for a larger one, such as {parameter_label('group_size', 0.01)}."
+            )
+        posed = self._posed(X.to_numpy(), smallest)
+        sides = posed.problem.split(labels)
+        here = SearchResult(
+            labels=labels, history=result.history, stopped=result.stopped, sides=sides,
+            own=own_components(self.rule, sides, len(self.shared.components)),
+        )  # fmt: skip
+        found = clone(self.search).set_params(random_state=group_selection.FIXED, group_size=inside)
+        return found.set_params(min_group_size=None)._fit_known(X, posed, here)
+
+    def _mended(
+        self, found: MaxDisparityPartition, result: SearchResult, _: Any, report: Report
+    ) -> Mitigation:
+        assert result.sides is not None
+        table = Summary(np.empty((0, self.table.n_features)), result.sides, found.mean_, None)
+        names = list(found.feature_names_in_)
+        groups = ["rest", "the left-out group"]
+        return mitigate_summary(table, groups, found.n_components_, names=names, progress=report)
+
+    def _chunks(self, found: MaxDisparityPartition, looked_at: MaxDisparityPartition) -> Chunks:
+        chunks, m = self.parts.chunks, self.table.n_rows
+        everything = len(self.intake.rows) == m
+        return Chunks(
+            engine=self.passes.engine.name,
+            n_files=len(self.parts.files),
+            n_chunks=len(chunks),
+            n_rows=m,
+            n_sampled=len(self.intake.rows),
+            all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
+            sample=[] if everything else list(OF_SAMPLE),
+            looked_at=looked_at,
+            parts=functools.partial(
+                scored, self.passes.engine, self.plan, self.parts, found, self.rule
+            ),
+            end=lambda: None if self.passes.state is None else self.passes.state.end(),
+        )
+
+
+def moments_of(table: ChunkedRows, sample: Array) -> Moments:
+    """Moments of all rows; what a search will draw is read on the way."""
+    m, n = table.n_rows, table.n_features
+    places = np.empty(0, dtype=np.intp)
+    if m * n > STREAMED_ABOVE:
+        places = np.union1d(*drawn(generator(group_selection.FIXED), m, n))
+    pooled, rows = moments_and_rows(table, sample[:FIRST], places)
+    if len(places):
+        table.hold(places, rows)
+    return pooled
+
+
+def scored(
+    engine: Engine,
+    plan: EncodingPlan,
+    parts: ChunkedTable,
+    found: MaxDisparityPartition,
+    rule: Loss,
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Of each chunk a name, and a line for each row: its number, its group, its score."""
+    weight = float(found.sizes_[1] / found.sizes_[0])
+    score = Scores(plan, rule, found.representation_, found.group_components_, weight)
+    engine = Local() if engine.closed else engine  # a cluster that was started for the audit
+    chunks = parts.chunks
+    for place, (chunk, scores) in enumerate(zip(chunks, engine.stream(score, chunks), strict=True)):
+        rows = np.arange(chunk.start, chunk.start + chunk.n_rows)
+        group = pd.Categorical.from_codes(found.labels_[rows], ["rest", "left out"])
+        part = pd.DataFrame({"row": rows, "group": group, "score": scores})
+        yield f"part-{place:05d}.parquet", part
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How far each row of a chunk leans to the left-out side."""
+
+    plan: EncodingPlan
+    rule: Loss
+    shared: Representation
+    own: Array
+    weight: float
+
+    def __call__(self, chunk: Chunk) -> Array:
+        parts = []
+        for _, rows in self.plan.blocks(chunk):
+            rest, group = self.shared.row_losses(self.rule, rows, self.own)
+            parts.append(group + self.weight * rest)
+        return np.concatenate(parts)

@@ -1,0 +1,395 @@
+"""The evidence for a left-out group: each fact, the threshold it rests on, and its sentence, once.
+
+What comparison tables and halves of the rows say together is one of four verdicts. What is lost is
+a fact whatever the verdict: it says what explains the loss, not whether it is accident.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leftout.evidence.duplicate_rows import Repeats
+from leftout.evidence.holdout import SAME_GROUP, HeldOut
+from leftout.evidence.loss_parts import LossParts
+from leftout.evidence.profiles import Profile
+from leftout.evidence.sequential_stopping import drawing_interval
+from leftout.evidence.stability import Stability
+from leftout.evidence.subsample_stability import Membership
+from leftout.files import Serializable, plain
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.linalg.effects import Interval
+from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.settings import TENTH
+from leftout.text import counted, number
+
+# What comparison tables of a kind are called.
+SURROGATE_NAMES = {
+    "copula": "tables with the same values and correlations",
+    "gaussian": "bell-shaped tables with the same correlations",
+}
+# A correlation, or the residual variance, that is further off makes a comparison doubtful.
+_FAR = 0.1
+# With fewer tables p cannot come down to the level.
+FEWEST_TABLES = round(1 / LEVEL) - 1
+_RARELY = "Tables with the same values rarely lose as much"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of four: its letter, its name, what it says, and the part of the loss it is about."""
+
+    letter: str
+    name: str
+    says: str
+    part: str | None = None
+
+
+VERDICTS = {
+    verdict.letter: verdict
+    for verdict in (
+        Verdict(
+            "A",
+            "a group of its own",
+            f"{_RARELY}, and halves of the table agree on most of the rows.",
+            "own",
+        ),
+        Verdict(
+            "B",
+            "a pattern, no sharp group",
+            f"{_RARELY}, but halves of the table point to different rows: who belongs is "
+            "uncertain.",
+            "own",
+        ),
+        Verdict(
+            "C",
+            "unusual values",
+            "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
+            "values make the difference.",
+            "values",
+        ),
+        Verdict(
+            "D",
+            "edge of the cloud",
+            "Any cloud with these correlations has an edge that loses as much: nothing marks a "
+            "group.",
+        ),
+    )
+}
+
+
+def verdict(p_values: float | None, p_cloud: float | None, overlap: float | None) -> Verdict | None:
+    """Which of the four it is; None where that was not tested.
+
+    Parameters
+    ----------
+    p_values, p_cloud : float or None
+        P-values against tables with the same values, and against bell-shaped ones.
+    overlap : float or None
+        Jaccard similarity of the groups that halves of the rows name.
+
+    Examples
+    --------
+    >>> verdict(0.05, None, 0.5).name, verdict(0.06, 0.05, 0.9).name
+    ('a group of its own', 'unusual values')
+    """
+    if p_values is None:
+        return None
+    if p_values <= LEVEL:
+        return None if overlap is None else VERDICTS["A" if overlap >= SAME_GROUP else "B"]
+    if p_cloud is None:
+        return None
+    return VERDICTS["C" if p_cloud <= LEVEL else "D"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trust(Serializable):
+    """A left-out group and the evidence for it.
+
+    Attributes
+    ----------
+    partition : MaxDisparityPartition
+        Fitted at ``group_size``.
+    group_size : int
+    chosen : {"tenth", "evidence", "given"}
+        Whether the size is a tenth of the rows, the one with the most evidence, or as asked for.
+    profile : Profile
+        The best disparity at several sizes, beside comparison tables.
+    parts : Parts or None
+        Why the group loses: what any cloud shows, what rare values add, what is left. None without
+        comparison tables of both kinds.
+    verdict : {"A", "B", "C", "D"} or None
+        What explains the loss (:func:`verdict`); None where that was not tested.
+    p_value : float or None
+        How often tables with the same values lose as much, by the same search: at the group's size
+        or, with ``over_sizes``, over all sizes among which the evidence chose it: the table's
+        largest among the largest of comparison tables. None without such tables.
+    p_cloud : float or None
+        The same of bell-shaped tables; None where it was not needed.
+    p_drawn_in : float or None
+        ``p_value`` with the tails of columns drawn in; None where they are not heavy.
+    beyond_chance : bool or None
+        Whether ``p_value``, and where there is one ``p_drawn_in``, are at most 0.05. None with
+        fewer than 19 tables, which cannot tell.
+    held_out : HeldOut or None
+        Halves of the rows, searched apart.
+    cross_fitted : Interval or None
+        The gap on rows that the search has not seen, with its interval.
+    membership : Membership or None
+        How surely each row belongs to the group.
+    stability : Stability or None
+        Searches from other starts.
+    notes : list of str
+        What could not be done, and why.
+    of_rows : int or None
+        Rows of the table that these were drawn from; None: these are all.
+    repeats : Repeats or None
+        Equal rows: how many are distinct, and whether they are copies.
+    over_sizes : (int, int) or None
+        How many sizes ``p_value`` covers, and the rows that it comes from; None: it belongs to the
+        group's size alone.
+    searched : float
+        The table's disparity, searched with the effort that comparison tables are: what these, and
+        the parts, are held against. ``partition`` may come from a longer search.
+    """
+
+    partition: MaxDisparityPartition
+    group_size: int
+    chosen: str
+    profile: Profile
+    parts: LossParts | None
+    held_out: HeldOut | None
+    membership: Membership | None
+    stability: Stability | None
+    p_value: float | None
+    p_cloud: float | None
+    p_drawn_in: float | None
+    notes: list[str]
+    of_rows: int | None = None
+    repeats: Repeats | None = None
+    over_sizes: tuple[int, int] | None = None
+
+    @property
+    def cross_fitted(self) -> Interval | None:
+        return None if self.held_out is None else self.held_out.gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: numbers, strings, lists."""
+        found = self.partition
+        data = {
+            "partition": {
+                "group_size": self.group_size,
+                "chosen": self.chosen,
+                "sizes": found.sizes_.tolist(),
+                "losses": found.losses_.tolist(),
+                "disparity": found.disparity_,
+                "bound": found.bound_,
+            },
+            "verdict": self.verdict,
+            "verdict_name": self.verdict_name,
+            "verdict_says": self.told_verdict,
+            "parts": None if self.parts is None else self.parts.to_dict(),
+            "p_value": self.p_value,
+            "p_cloud": self.p_cloud,
+            "p_drawn_in": self.p_drawn_in,
+            "over_sizes": self.over_sizes,
+            "searched": self.searched,
+            "beyond_chance": self.beyond_chance,
+            "cross_fitted": None if self.cross_fitted is None else self.cross_fitted._asdict(),
+            "membership": None if self.membership is None else self.membership.to_dict(),
+            "profile": self.profile.to_list(),
+            "evidence_size": self.profile.evidence_size,
+            "evidence_range": self.profile.evidence_range,
+            "chance": {kind: c.to_dict() for kind, c in self.profile.chance.items()},
+            "held_out": None if self.held_out is None else self.held_out.to_dict(),
+            "stability": None if self.stability is None else self.stability.to_dict(),
+            "notes": self.notes,
+        }
+        return {key: plain(value) for key, value in data.items()}
+
+    @property
+    def disparity(self) -> float:
+        """Best disparity at the group's size."""
+        return float(self.partition.disparity_)
+
+    @property
+    def searched(self) -> float:
+        """The table's disparity, searched with the effort that comparison tables are."""
+        return float(np.interp(self.group_size, self.profile.sizes, self.profile.disparities))
+
+    @property
+    def by_chance(self) -> float | None:
+        """What the same search finds in tables with the same values, on average."""
+        main = self.profile.chance.get("copula")
+        return None if main is None else main.mean_at(self.group_size)
+
+    @property
+    def beyond_chance(self) -> bool | None:
+        main = self.profile.chance.get("copula")
+        if self.p_value is None or main is None:
+            return None
+        if self.p_value <= LEVEL:
+            return self.p_drawn_in is None or self.p_drawn_in <= LEVEL
+        # few tables that all lose less cannot tell; few that lose more can
+        return None if not can_tell(main.surrogates) and self.p_value < 0.25 else False
+
+    @property
+    def verdict(self) -> str | None:
+        found = self._verdict
+        return None if found is None else found.letter
+
+    @property
+    def _verdict(self) -> Verdict | None:
+        if self.beyond_chance is None:
+            return None
+        p_values = max(self.p_value or 0.0, self.p_drawn_in or 0.0)
+        overlap = None if self.held_out is None else self.held_out.overlap
+        cloud = self.profile.chance.get("gaussian")
+        p_cloud = self.p_cloud
+        if cloud is not None and p_cloud is not None and not can_tell(cloud.surrogates):
+            p_cloud = None if p_cloud < 0.25 else p_cloud
+        return verdict(p_values, p_cloud, overlap)
+
+    @property
+    def told_verdict(self) -> str:
+        """What explains the loss, in a sentence."""
+        found = self._verdict
+        if found is None:
+            return (
+                f"What explains the loss was not tested: that takes {FEWEST_TABLES} comparison "
+                "tables of each kind, and halves of the rows."
+            )
+        shares = "" if self.parts is None else self.parts.told_shares
+        return f"{found.says} {shares}".strip()
+
+    @property
+    def verdict_name(self) -> str | None:
+        """A few words for it; with the share of the loss that it is about, where that is small."""
+        found = self._verdict
+        if found is None:
+            return None
+        if found.part is None or self.parts is None or self.parts.total <= 0.0:
+            return found.name
+        share = max(self.parts.each()[found.part].share, 0.0)
+        return found.name if share > 0.5 else f"{found.name} ({100 * share:.0f} % of the loss)"
+
+    def told_against(self, kind: str) -> str:
+        """How far comparison tables of a kind come: how many, what they lose, the p-value."""
+        main = self.profile.chance.get(kind)
+        if main is None:
+            return f"The table was not compared with {SURROGATE_NAMES[kind]}."
+        tables = f"{main.surrogates} {SURROGATE_NAMES[kind]}"
+        there = number(main.mean_at(self.group_size) or 0.0, self.searched)
+        text = (
+            f"One search of the table finds a loss {number(self.searched)} above the rest's; in "
+            f"{tables} the same search finds {there} on average"
+        )
+        p = self.p_value if kind == "copula" else self.p_cloud
+        if p is not None:
+            text += f" ({describe_p(p)}{self._how_exact(kind, p, main.surrogates)})"
+        longer = number(self.disparity)
+        if self.disparity > self.searched and longer != number(self.searched):
+            text += f". The group's, from a longer search, is {longer}"
+        return f"{text}."
+
+    def _how_exact(self, kind: str, p: float, tables: int) -> str:
+        """What else to know of a p-value: sizes, rows, and how exact it is."""
+        more = ""
+        if kind == "copula" and self.over_sizes is not None:
+            sizes, rows = self.over_sizes
+            on = f" on {rows:,} of the rows" if rows < self.profile.n_rows else ""
+            more += f" over {counted(sizes, 'size')}{on}"
+        elif tables >= 99:
+            _, low, high = drawing_interval(round(p * (1 + tables)) - 1, tables)
+            more += f", with ever more tables {number(low, digits=2)} to {number(high, digits=2)}"
+        if self.chosen == "evidence" and (kind != "copula" or self.over_sizes is None):
+            more += ", at this size alone"
+        if self.of_rows is not None and self.of_rows > self.profile.n_rows:
+            more += f", on {self.profile.n_rows:,} of the rows"
+        return more
+
+    @property
+    def told_chance(self) -> str:
+        """Do tables with the same values lose as much? With what that rests on."""
+        main = self.profile.chance.get("copula")
+        if main is None:
+            return self.told_against("copula")
+        if self.beyond_chance is None:
+            return (
+                f"To judge takes {FEWEST_TABLES} comparison tables, and there were "
+                f"{main.surrogates}: p is never below "
+                f"{number(1 / (1 + main.surrogates), digits=2)}."
+            )
+        text = self.told_against("copula")
+        if self.p_drawn_in is not None:
+            text += (
+                f" Columns have heavy tails; with these drawn in, {describe_p(self.p_drawn_in)}."
+            )
+        return text
+
+    @property
+    def told_returns(self) -> str:
+        """Does it come back: on other rows, in halves, and who is sure to belong."""
+        said = [] if self.held_out is None else [self.held_out.told]
+        said += [] if self.membership is None else [self.membership.told]
+        return " ".join(said) or "Whether it comes back on other rows was not tested."
+
+    @property
+    def told_size(self) -> str:
+        """How large the group is, and why."""
+        rows = self.profile.n_rows
+        how = {
+            "tenth": "the worst-represented tenth",
+            "evidence": "the smallest size with about as much evidence as any",
+            "given": "the size asked for",
+            "free": "the size that the search chose",
+        }[self.chosen]
+        if self.chosen == "tenth" and self.group_size > round(TENTH * rows):
+            how = "more than a tenth, since a group needs as many"
+        return f"{self.group_size:,} of {rows:,} rows, {how}"
+
+    def summary(self) -> str:
+        """The evidence in plain words, a line for each question."""
+        group = self.partition.left_out_
+        lines = [
+            f"Group: {self.told_size}. {group.told_fact} {group.told}",
+            *([] if self.parts is None else [f"Why: {self.parts.told}"]),
+            f"Verdict: {_capital(self.verdict_name or 'not tested')}. {self.told_verdict}",
+            f"Comparison tables: {self.told_chance}",
+            f"Other rows: {self.told_returns}",
+        ]
+        if self.stability is not None:
+            lines.append(f"Other starts: {self.stability.told} {self.stability.told_several}")
+        return "\n".join(lines + self.notes)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def doubts(profile: Profile, heavy: bool) -> list[str]:
+    """Where tables with the same values are not like the table in what they should share."""
+    main = profile.chance.get("copula")
+    if main is None:
+        return []
+    found = []
+    if heavy:
+        found.append(
+            "Comparison tables: columns have heavy tails. Rank correlations are "
+            f"{abs(main.ranks_miss):.2f} {'larger' if main.ranks_miss > 0.0 else 'smaller'} in the "
+            "table on average, so what stands out may be how columns go together in the middle of "
+            "their values."
+        )
+    if main.miss > _FAR:
+        found.append(
+            f"Comparison tables: a correlation is off by {main.miss:.2f} on average, so read the "
+            "p-value with care."
+        )
+    if abs(main.residual - 1.0) > _FAR:
+        found.append(
+            f"Comparison tables: {profile.n_components} components leave {main.residual:.2f} times "
+            "the variance that they leave of the table, so read the p-value with care."
+        )
+    return found

@@ -1,0 +1,212 @@
+"""Why the group loses: three parts of its loss, and the columns that carry each.
+
+With ``D`` the disparity that a search finds at the group's size, ``N_cloud`` what the same search,
+with the same effort, finds on average in
+bell-shaped tables (same mean and covariance) and ``N_values`` in tables with the same values as
+well,
+
+    D = N_cloud                 what any cloud of this spread and covariance shows: its tail
+      + (N_values - N_cloud)    what rare and uneven values of single columns add
+      + (D - N_values)          what is left: a structure of their own.
+
+Each disparity splits exactly over features, so each part does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leftout.files import Serializable
+from leftout.linalg.losses import Array
+from leftout.text import as_name, listed, number
+
+# What people call the parts, in this order.
+PART_NAMES = {
+    "cloud": "any cloud of this spread",
+    "values": "rare or uneven values",
+    "own": "a structure of their own",
+}
+# Columns that carry at least this share of a part are named, so many at the most.
+_SHARE, _MOST = 0.1, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carrier(Serializable):
+    """What a column adds to a part."""
+
+    column: str
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossPart(Serializable):
+    """One part of a loss.
+
+    Attributes
+    ----------
+    loss : float
+        May be below zero: tables can lose more than this one.
+    p_value : float or None
+        How often comparison tables reach the whole loss: bell-shaped ones for the cloud's part,
+        tables with the same values for the two others. None where that was not needed.
+    columns : list of Carrier
+        The columns that carry it, most first; all of them.
+    share : float
+        Of the whole loss.
+    carriers : list of str
+        The few columns that are named for it, wherever it is told.
+    """
+
+    loss: float
+    p_value: float | None
+    columns: list[Carrier]
+    share: float
+    carriers: list[str]
+
+
+def _leading(columns: Sequence[Carrier]) -> list[str]:
+    gained = sum(max(each.loss, 0.0) for each in columns)
+    return [each.column for each in columns[:_MOST] if each.loss > _SHARE * gained]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LossParts:
+    """The three parts of a disparity.
+
+    Attributes
+    ----------
+    by_feature : array of shape (3, n)
+        Each part, split over the features.
+    losses : array of shape (3,)
+        Each part; the sums of ``by_feature`` where that is known.
+    names : list of str
+        Of the features, or of the columns that they were made from.
+    p_cloud, p_values : float or None
+    cloud, values, own : Part
+    """
+
+    losses: Array
+    by_feature: Array | None
+    names: Sequence[str]
+    p_cloud: float | None
+    p_values: float | None
+
+    @classmethod
+    def of(
+        cls,
+        disparity: float,
+        split: Array | None,
+        at_cloud: tuple[float, Array | None],
+        at_values: tuple[float, Array | None],
+        names: Sequence[str],
+        p_cloud: float | None,
+        p_values: float | None,
+    ) -> LossParts:
+        """From the disparity of the table and the mean ones of either kind, and their splits."""
+        (cloud, cloud_split), (values, values_split) = at_cloud, at_values
+        by_feature = None
+        if split is not None and cloud_split is not None and values_split is not None:
+            by_feature = np.stack([cloud_split, values_split - cloud_split, split - values_split])
+        return cls(
+            losses=np.array([cloud, values - cloud, disparity - values]),
+            by_feature=by_feature,
+            names=names,
+            p_cloud=p_cloud,
+            p_values=p_values,
+        )
+
+    def named(self, names: Sequence[str]) -> LossParts:
+        """Parts under other names of the features: those of the columns they were made from."""
+        return replace(self, names=names)
+
+    @property
+    def total(self) -> float:
+        return float(self.losses.sum())
+
+    @property
+    def cloud(self) -> LossPart:
+        return self._part(0, self.p_cloud)
+
+    @property
+    def values(self) -> LossPart:
+        return self._part(1, self.p_values)
+
+    @property
+    def own(self) -> LossPart:
+        return self._part(2, self.p_values)
+
+    def each(self) -> dict[str, LossPart]:
+        """All three, by their short names."""
+        return {"cloud": self.cloud, "values": self.values, "own": self.own}
+
+    def _part(self, place: int, p_value: float | None) -> LossPart:
+        loss = float(self.losses[place])
+        columns: list[Carrier] = []
+        leading: list[str] = []
+        if self.by_feature is not None:
+            columns = self._ranked(self.by_feature[place])
+            leading = _leading(columns)
+            if place == 1 and self.losses[2] <= _SHARE * self.total:
+                # Other rows of comparison tables may lose by other columns: where these rows have
+                # hardly a structure of their own, all that they lose beyond any cloud is counted.
+                leading = _leading(self._ranked(self.by_feature[1] + self.by_feature[2]))
+        return LossPart(
+            loss=loss,
+            p_value=p_value,
+            columns=columns,
+            share=loss / self.total if self.total else 0.0,
+            carriers=leading,
+        )
+
+    def _ranked(self, by_feature: Array) -> list[Carrier]:
+        """Columns by what they add, most first."""
+        sums: dict[str, float] = {}
+        for name, part in zip(self.names, by_feature.tolist(), strict=True):
+            sums[name] = sums.get(name, 0.0) + part
+        ranked = sorted(sums.items(), key=lambda one: -one[1])
+        return [Carrier(column=name, loss=part) for name, part in ranked]
+
+    @property
+    def told(self) -> str:
+        """One sentence: how much each part is, and which columns carry it."""
+        words = []
+        for key, part in self.each().items():
+            text = f"{number(part.loss, self.total)} {PART_NAMES[key]}"
+            if key != "cloud" and part.loss > _SHARE * abs(self.total) and part.carriers:
+                text += f" ({listed([as_name(name) for name in part.carriers])})"
+            words.append(text)
+        return (
+            f"Searched alike, they lose {number(self.total)} more than the rest: {listed(words)}."
+        )
+
+    @property
+    def told_shares(self) -> str:
+        """One sentence: how large each part is, the largest first; nothing where nothing is lost.
+
+        Where a part is below zero, the others may be more than the whole, and are called all of it.
+        """
+        columns = [as_name(name) for name in self.values.carriers]
+        uneven = "rare or uneven values" + (f" of {listed(columns)}" if columns else "")
+        shares = {key: round(100 * part.share) for key, part in self.each().items()}
+        words = {  # of the largest part, and of another
+            "cloud": ("is what any cloud shows", f"any cloud shows {shares['cloud']} %"),
+            "values": (f"is {uneven}", f"{uneven} add {shares['values']} %"),
+            "own": ("is structure of its own", f"{shares['own']} % is structure of its own"),
+        }
+        ranked = sorted((key for key in words if shares[key] > 0), key=lambda key: -shares[key])
+        if self.total <= 0.0 or not ranked:
+            return ""
+        first, *others = ranked
+        share = f"{shares[first]} %"
+        head = f"Most of the loss, {share}," if shares[first] > 50 else f"Of the loss, {share}"
+        if shares[first] >= 100:
+            head = "All of the loss"
+        each = [f"{head} {words[first][0]}", *(words[key][1] for key in others)]
+        return f"{'; '.join(each)}."
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"total": self.total, **{key: part.to_dict() for key, part in self.each().items()}}

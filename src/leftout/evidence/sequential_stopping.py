@@ -1,0 +1,117 @@
+"""How many comparison tables are enough?
+
+A p-value by rank needs many tables only where it is near the level. So tables are drawn one by one,
+and looked at until the answer is settled:
+
+- "no" as soon as five reach the table's value, and the 70 % interval of what ever more tables would
+  give for p (Clopper and Pearson's) is above the level. Five of 99 are a p of 0.06: a "no" before
+  99 tables is always theirs;
+- "yes" after 19 or 39 of which none does, if the table stands clear of the highest of them, by 1.5
+  or 1 standard deviations;
+- after 99, as soon as that interval does not hold the level; after 399 in any case.
+
+Without these rules, 99 tables would decide. Where p is uniform, as without any structure, that is
+the same decision in 98.9 of 100 cases, for 26.7 tables on average (51 is their standard deviation),
+and 5.0 % false alarms: exact figures, by adding up over all paths (``tests/test_looks.py``), but
+for the early "yes", which adds less than 0.1 %. Nearly all of what differs are cases that more than
+99 tables decide better: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 95 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import special
+
+from leftout.linalg.effects import Interval
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import LEVEL, reaching
+from leftout.running import Steps, imap_ordered, one_thread
+
+Drawn = TypeVar("Drawn")
+
+# Parts of a loss are means over this many tables at least.
+FEWEST_TABLES = 9
+# Fewer that reach the value never end the drawing with a "no".
+_TOO_MANY = 5
+# Standard deviations by which the value exceeds all others, so that no more are drawn.
+_CLEAR = {19: 1.5, 39: 1.0}
+_LAST_LOOK = 99
+# Where the p-value is near the level, so many times as many tables are drawn, and one more each.
+_FURTHER = 4
+# Of the interval that ends the drawing, and of the one that people are told.
+_ENOUGH, _CONFIDENCE = 0.7, 0.9
+
+
+def most_tables(asked: int) -> int:
+    """How many tables are drawn at the most, where ``asked`` are to decide: 399 for 99."""
+    return asked if asked < _LAST_LOOK else _FURTHER * (asked + 1) - 1
+
+
+def drawn_until(
+    enough: Callable[[list[Drawn]], bool],
+    draw: Callable[..., Drawn],
+    tasks: Sequence[tuple[Any, ...]],
+    n_jobs: int | None,
+    steps: Steps,
+    what: str,
+) -> list[Drawn]:
+    """What ``draw`` makes of the tasks, one after the other, until these are enough or all."""
+    found: list[Drawn] = []
+    with one_thread():
+        while len(found) < len(tasks) and not (found and enough(found)):
+            # so many at a time that threads have work, and little is done in vain
+            ahead = tasks[len(found) : len(found) + FEWEST_TABLES]
+            for one in imap_ordered(draw, ahead, n_jobs, steps, what):
+                found.append(one)
+                if enough(found):
+                    break
+    return found
+
+
+def should_stop(value: float, others: Array, asked: int) -> bool:
+    """Whether the tables so far are enough.
+
+    Parameters
+    ----------
+    value : float
+        The table's.
+    others : array
+        Those of comparison tables, in the order in which they were drawn.
+    asked : int
+        Tables that are to decide if nothing is clear before; 99 for all looks.
+
+    Examples
+    --------
+    >>> settled(1.0, np.linspace(0.0, 2.0, 9), 99), settled(1.0, np.linspace(0.0, 0.9, 19), 99)
+    (True, False)
+    """
+    n, above = len(others), reaching(value, others)
+    if n >= most_tables(asked):
+        return True
+    if n < FEWEST_TABLES:
+        return False
+    if n in _CLEAR and not above:
+        values = np.append(others, value)
+        return bool(value - others.max() >= _CLEAR[n] * values.std())
+    _, low, high = drawing_interval(above, n, _ENOUGH)
+    if above >= _TOO_MANY and low > LEVEL:
+        return True
+    return n >= max(asked, _LAST_LOOK) and high < LEVEL
+
+
+def drawing_interval(above: int, n: int, confidence: float = _CONFIDENCE) -> Interval:
+    """The p-value of ``above`` of ``n`` tables, and its interval, were ever more drawn.
+
+    Examples
+    --------
+    >>> p, low, high = drawing_interval(2, 99)
+    >>> p, round(low, 3), round(high, 3)
+    (0.03, 0.004, 0.062)
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = special.betaincinv(above, n - above + 1, tail) if above else 0.0
+    high = special.betaincinv(above + 1, n - above, 1.0 - tail) if above < n else 1.0
+    return Interval((1 + above) / (1 + n), float(low), float(high))

@@ -1,0 +1,372 @@
+"""Why do groups with a name lose? The same search, and the same groups, in comparison tables.
+
+For each kind of comparison table, the table itself is one of ``B + 1``:
+
+- A group's loss beyond the rest's, averaged over the tables of a kind, is what that kind explains.
+- The search is repeated in each table, and every name in any of the lists is weighed in all of
+  them. A name's quality is standardised over the tables; each table is reduced to the largest value
+  in its own list; and a name's p-value ranks its own value, up to the table's largest, among these.
+  Were the table drawn like the others, each would be the highest with the same probability, however
+  many names there are.
+
+The search that is repeated goes on from the best conditions alone, so that it takes a fraction of
+the time of the exact one. And it is repeated in few tables where these are enough: once two of them
+reach every group, no p-value comes down to the level any more. A group is called beyond chance only
+after all tables.
+
+The same conditions in comparison tables.
+
+A comparison table has features, not raw columns: categories are columns of yes or no, and of a
+bell-shaped table even these are numbers. So conditions are looked for by rank: the row with the
+``r``-th largest value of a feature gets what the row with the ``r``-th largest value of it has in
+the table. In tables with the same values that is the condition itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.checks import generator
+from leftout.data.binning import BinnedColumn
+from leftout.data.conditions import Mask
+from leftout.evidence.duplicate_rows import Repeats
+from leftout.evidence.surrogates import Surrogate, law_of
+from leftout.groups.greedy_cover import Key
+from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.left_out import LossDecomposition
+from leftout.groups.named_result import NamedGroups
+from leftout.groups.problem_setup import build_problem
+from leftout.groups.rows import Rows
+from leftout.groups.sizes import smallest_named
+from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import corrected_p_values, p_value, standardised
+from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
+
+
+class Matched(NamedTuple):
+    """A feature, and what the table's rows have, in the rising order of the feature."""
+
+    feature: int
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, X: Array, feature: int, values: NDArray[Any]) -> Matched:
+        return cls(feature, values[np.argsort(X[:, feature], kind="stable")])
+
+    def within(self, Y: Array) -> NDArray[Any]:
+        """What each row of another table has."""
+        result = np.empty_like(self.values)
+        result[np.argsort(Y[:, self.feature], kind="stable")] = self.values
+        return result
+
+
+@dataclass(frozen=True)
+class RankMatch:
+    """How the bins of a column are told from features.
+
+    Numbers follow the order of one feature. Values of a category have features of their own, and so
+    has what is missing; where several hold, the rarest counts, and where none does, ``other``.
+    """
+
+    numbers: Matched | None
+    single: list[tuple[int, Matched]]  # bins, the rarest last
+    other: int
+
+    @classmethod
+    def of(cls, binned: BinnedColumn, X: Array) -> RankMatch:
+        codes, column = binned.codes, binned.column
+        common = np.argsort(-np.bincount(codes, minlength=binned.n_bins), kind="stable").tolist()
+        gaps = column.missing
+        numbers = None
+        if column.categories is None:
+            feature = _likest(codes[~gaps], X[~gaps])
+            numbers = Matched.of(X, feature, _filled(codes, gaps, X[:, feature]))
+            alone = np.unique(codes[gaps]).tolist()
+        else:
+            told = [b for b in common if _told(binned, b)]
+            alone = told if len(told) < len(common) else told[1:]
+        single = [(b, Matched.of(X, _likest(codes == b, X), codes == b)) for b in alone]
+        others = [b for b in common if b not in alone]
+        return cls(numbers, single, others[0] if others else common[0])
+
+    def within(self, Y: Array) -> NDArray[np.int32]:
+        """The bin of each row of another table."""
+        codes = np.full(len(Y), self.other, dtype=np.int32)
+        if self.numbers is not None:
+            codes = self.numbers.within(Y)
+        for place, matched in self.single:
+            codes[matched.within(Y)] = place
+        return codes
+
+
+def _told(binned: BinnedColumn, place: int) -> bool:
+    """Whether a bin is a single value, rather than all that no condition tells apart."""
+    return len(np.unique(binned.column.values[binned.codes == place])) == 1
+
+
+def _likest(values: NDArray[Any], X: Array) -> int:
+    """The feature with the strongest correlation, whichever way."""
+    v = values - values.mean()
+    centred = X - X.mean(axis=0)
+    length = np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        strength = np.abs(v @ centred) / length
+    return int(np.nan_to_num(strength, nan=-1.0, posinf=-1.0).argmax())
+
+
+def _filled(codes: NDArray[np.int32], gaps: Mask, feature: Array) -> NDArray[np.int32]:
+    """Bins with those of missing rows as their feature, which was filled, stands among others."""
+    if not gaps.any():
+        return codes
+    order = np.argsort(feature[~gaps], kind="stable")
+    place = np.searchsorted(feature[~gaps][order], feature[gaps])
+    filled = codes.copy()
+    filled[gaps] = codes[~gaps][order[np.minimum(place, len(order) - 1)]]
+    return filled
+
+
+GAUSSIAN, COPULA = "gaussian", "copula"
+# Comparison tables of each kind: as many as a p-value of 0.05 takes.
+TABLES = 19
+# After so many of them it is looked whether the others can still matter.
+_LOOKS = (4, 6, 8, 10, 12, 15)
+# They cannot, once so many reach every group (one would do, were nothing standardised anew).
+_REACHED = 2
+# Names in the list of every table: a longer one takes longer, and is as well calibrated.
+_TOP = 4
+
+
+class JudgedNames(NamedTuple):
+    """One table, and what was found in it."""
+
+    differences: Array  # of each group, its loss minus the rest's
+    names: list[Key]  # that its own search lists
+    search: SubgroupSearch
+    qualities: dict[Key, float]  # of names that were asked for
+
+    def quality(self, key: Key) -> float:
+        """The quality of a name in this table."""
+        if key not in self.qualities:
+            self.qualities[key] = self.search.quality(key)
+        return self.qualities[key]
+
+
+class Explained(NamedTuple):
+    """What comparison tables of one kind explain of each group."""
+
+    differences: Array  # loss minus the rest's, on average
+    p_values: Array
+
+
+@dataclass(frozen=True)
+class SubgroupNullTest:
+    """Groups to look for in comparison tables: named ones first, then known ones."""
+
+    X: Array
+    extra: Array  # what is known of the rows and was not searched: yes or no
+    n_components: int
+    representation: Any  # None: the PCA of each table
+    columns: list[BinnedColumn]  # of these rows
+    named: list[Key]
+    known: list[list[int]]  # the extra columns that hold for each known group
+    query: SubgroupQuery
+    top: int
+
+    @cached_property
+    def whole(self) -> Array:
+        return np.hstack([self.X, self.extra])
+
+    @cached_property
+    def twins(self) -> list[RankMatch]:
+        return [RankMatch.of(binned, self.X) for binned in self.columns]
+
+    @cached_property
+    def matched(self) -> list[Matched]:
+        n = self.X.shape[1]
+        return [
+            Matched.of(self.whole, n + place, held > 0.5) for place, held in enumerate(self.extra.T)
+        ]
+
+    def explained(
+        self,
+        law: Surrogate,
+        tables: int,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+        steps: Steps,
+    ) -> Explained:
+        """What the groups lose in tables drawn from a law."""
+        tasks = [(law, each) for each in rng.spawn(tables)]
+        looks = [look for look in _LOOKS if look < tables]
+        with one_thread(), collected_warnings():  # what they say of themselves, the table's says
+            every = [self._judged(self.whole, [binned.codes for binned in self.columns])]
+            for start, stop in pairwise([0, *looks, tables]):
+                part = tasks[start:stop]
+                every += imap_ordered(
+                    self._drawn, part, n_jobs, steps, "names in comparison tables"
+                )
+                explained = self._compared(every)
+                if stop < tables and self.settled(explained.p_values, stop):
+                    steps.tell("names in comparison tables", tables - stop)
+                    break
+        return explained
+
+    @staticmethod
+    def settled(p_values: Array, tables: int) -> bool:
+        """Whether further tables can make no group one that is beyond chance."""
+        return bool((p_values * (1 + tables) >= 1 + _REACHED - 0.5).all())
+
+    def _compared(self, every: list[JudgedNames]) -> Explained:
+        """What all tables but the first explain of it."""
+        differences, n = np.stack([one.differences for one in every]), len(self.named)
+        of_known = corrected_p_values(differences[:, n:]) if self.known else np.empty(0)
+        p_values = np.concatenate([self._p_named(every), of_known])
+        return Explained(differences[1:].mean(axis=0), p_values)
+
+    def _drawn(self, law: Surrogate, rng: np.random.Generator) -> JudgedNames:
+        Y = law.draw(rng)
+        return self._judged(Y, [twin.within(Y) for twin in self.twins])
+
+    def _judged(self, whole: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
+        Y = np.ascontiguousarray(whole[:, : self.X.shape[1]])
+        posed = build_problem(
+            Y, self.n_components, "excess", "global", 1, None, self.representation
+        )
+        rows = Rows.of(posed.problem)
+        columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
+        search = SubgroupSearch(rows, columns, self.query)
+        found = [line.subgroup for line in search.beam(self.top)]
+        held = [matched.within(whole) for matched in self.matched]
+        masks = [search.mask(key) for key in self.named]
+        masks += [np.logical_and.reduce([held[place] for place in group]) for group in self.known]
+        differences = np.array([rows.difference(mask) for mask in masks])
+        qualities = {one.key: one.quality for one in found}
+        return JudgedNames(differences, list(qualities), search, qualities)
+
+    def _p_named(self, every: list[JudgedNames]) -> Array:
+        if not self.named:
+            return np.empty(0)
+        every_name = [*self.named, *(key for one in every for key in one.names)]
+        places = {key: place for place, key in enumerate(dict.fromkeys(every_name))}
+        z = standardised(np.array([[one.quality(key) for key in places] for one in every]))
+        highest = [
+            max((z[t, places[key]] for key in one.names), default=-np.inf)
+            for t, one in enumerate(every)
+        ]
+        # The exact search sees more names than the quick one, of which chance is the judge: none of
+        # them counts as further out than the furthest that the quick one finds here, too.
+        own = [min(z[0, places[key]], highest[0]) for key in self.named]
+        return np.array([p_value(float(value), np.array(highest[1:])) for value in own])
+
+
+def subgroup_null_test(
+    X: Array,
+    named: NamedGroups | None,
+    known: KnownGroups | None,
+    *,
+    representation: Any = None,
+    rows: NDArray[np.intp] | None = None,
+    repeats: Repeats | None = None,
+    tables: int = TABLES,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+) -> tuple[NamedGroups | None, KnownGroups | None]:
+    """What comparison tables explain of the loss of each group, added to the groups.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        What was searched.
+    named : NamedGroups or None
+    known : KnownGroups or None
+    representation : fitted transformer or None
+        What was given as shared; comparison tables pass through the same.
+    rows : array of int, optional
+        Places of the rows that comparison tables are made like; None: all.
+    repeats : Repeats, optional
+        Which of these rows are equal.
+    tables : int
+        Of each kind.
+    random_state, n_jobs, progress
+        As everywhere.
+    """
+    whole = [] if named is None else named.groups
+    large = [] if known is None else known.measured
+    if not whole and not large or not tables:
+        return named, known
+    work = weighing_of(X, named, known, rows, representation)
+    steps = Steps(2 * tables, progress)
+    copies = None if repeats is None else repeats.copies
+    cloud, values = (
+        work.explained(law_of(kind, work.whole, copies), tables, each, n_jobs, steps)
+        for kind, each in zip((GAUSSIAN, COPULA), generator(random_state).spawn(2), strict=True)
+    )
+    gaps = [one.loss - one.rest_loss for one in whole]
+    gaps += [one.loss - one.rest_loss for one in large]
+    why = [
+        LossDecomposition(
+            cloud=float(cloud.differences[g]),
+            values=float(values.differences[g] - cloud.differences[g]),
+            own=float(gap - values.differences[g]),
+            p_cloud=float(cloud.p_values[g]),
+            p_values=float(values.p_values[g]),
+            tables=tables,
+        )
+        for g, gap in enumerate(gaps)
+    ]
+    of_known = zip(large, why[len(whole) :], strict=True)
+    told = {id(group): replace(group, why=each) for group, each in of_known}
+    if named is not None:
+        of_named = zip(whole, why[: len(whole)], strict=True)
+        named = replace(named, groups=[replace(group, why=each) for group, each in of_named])
+    if known is not None:
+        known = replace(known, groups=[told.get(id(group), group) for group in known.groups])
+    return named, known
+
+
+def weighing_of(
+    X: Array,
+    named: NamedGroups | None,
+    every: KnownGroups | None,
+    rows: NDArray[np.intp] | None = None,
+    representation: Any = None,
+) -> SubgroupNullTest:
+    """What to look for, on some of the rows."""
+    rows = np.arange(len(X)) if rows is None else rows
+    known = [] if every is None else every.measured
+    named_groups = [] if named is None else named.groups
+    columns = [] if named is None else [binned.take(rows) for binned in named.columns]
+    parts = {key: place for place, key in enumerate(dict.fromkeys(_parts(known)))}
+    extra = np.zeros((len(rows), len(parts)))
+    for group in () if every is None else every.groups:
+        if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
+            extra[:, parts[key]] = group.mask[rows]
+    d = next(found.n_components for found in (named, every) if found is not None)
+    return SubgroupNullTest(
+        X=X[rows],
+        extra=extra,
+        n_components=d,
+        representation=representation,
+        columns=columns,
+        named=[group.key for group in named_groups],
+        known=[[parts[key] for key in group.labels.items()] for group in known],
+        query=SubgroupQuery(
+            smallest_named(None, len(rows), d),
+            0.5 if named is None else named.weight,
+            2 if named is None else named.depth,
+        ),
+        top=_TOP,
+    )
+
+
+def _parts(known: list[KnownGroup]) -> list[tuple[str, str]]:
+    """The single columns' groups that known groups are made of."""
+    return [key for group in known for key in group.labels.items()]

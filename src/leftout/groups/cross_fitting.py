@@ -1,0 +1,240 @@
+"""What a group loses, and a 95 % interval, without the optimism of its own components.
+
+A group's own components are chosen for its rows, so on these rows they do better than on others: a
+random group of few rows "loses" something as well. Cross-fitting takes shared and own components
+from the rows outside a fold and compares them on the group's rows inside it. That errs to the
+other side, and by about as much: components of few rows serve others worse than the group's true
+ones would. The loss reported lies between the two, where to second order nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from leftout.data.conditions import Mask
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.effects import CONFIDENCE, Interval
+from leftout.linalg.losses import Array, Loss, basis_loss, shared_pca, summarise, top_components
+from leftout.linalg.moments import Moments, build, pooled, recentre, without
+
+FOLDS = 10
+_EXCESS = Loss.named("excess", "global")
+# Half the distance from held-out to in-sample loss is taken away: by how much of it that may be
+# wrong (near ties it is too little, with few rows in many columns too much), as a standard error.
+_DOUBT = 0.1
+
+
+class CrossFitted(NamedTuple):
+    """A group's average loss, on its own rows, on rows held out, and between the two."""
+
+    in_sample: float  # too high: the own components are chosen for these rows
+    held_out: float  # the plain cross-fitted loss; too low: they come from few rows, for others
+    loss: Interval  # neither: about what the group would lose in a table of very many rows
+
+
+class _FoldTable(NamedTuple):
+    """The rows in their principal axes, and what every fold leaves to learn from."""
+
+    rows: Array  # the shared components are the first d axes, unless they are given
+    variances: Array  # along the axes
+    folds: NDArray[np.integer]  # of each row
+    origins: list[Array]  # of the rows outside each fold
+    shared: list[Array]  # their components
+    about_mean: bool
+    kept: Array | None = None  # of each row, by a representation that is given
+
+
+def cross_fitted(
+    X: Array,
+    masks: Sequence[Mask],
+    n_components: int,
+    *,
+    rng: np.random.Generator,
+    folds: int = FOLDS,
+    centering: str = "global",
+    representation: Any = None,
+) -> list[CrossFitted]:
+    """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95 % interval.
+
+    For every fold of the rows, mean and shared components ``V`` come from all rows outside it, the
+    own components ``W`` from the group's rows outside it, and each of its rows inside gets
+    ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``. It is too low by about what the in-sample
+    loss is too high (an interval around it covers the truth in 0 to 90 %), so ``loss.value`` is
+    the average of both, not the plain cross-fitted loss.
+
+    The groups may overlap. The intervals are for groups that were not chosen by their losses on
+    these rows; of the leading name of a search they hold the loss in 90 %, not 95 (benchmark
+    ``names_chosen``). They share the folds, so what is said of a group does not depend on the
+    others.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+    masks : sequence of boolean arrays of shape (m,)
+    n_components : int
+    rng : numpy.random.Generator
+        Draws the folds.
+    folds : int
+    centering : {"global", "none"}
+    representation : as for :func:`leftout.group_losses`
+        One that is given stays as it is: only the group's own components come from other rows.
+
+    Returns
+    -------
+    list of CrossFitted
+        One for each mask; nan where a group, or what a fold leaves of it, has no more rows than
+        components. ``loss`` may be below zero, as an unbiased figure of something near zero must.
+
+    Notes
+    -----
+    O(m n^2) for the table and O(k n^2 + folds n^3 + m n d) for a group of k rows.
+
+    The standard error comes from the influence of every row (:func:`influences`): through the
+    group's average and its size, the mean, and the shared components. A loss is a kind of square,
+    whose spread grows with it, so the interval reaches further up than down, about as it does on
+    the scale of a root. It holds zero where the group's own components are of no use to the rows
+    held out. In some 3,600 tables of 60 laws it held the loss in a million rows in 96 %, for groups
+    in samples of four real tables in 91 to 96 %: less with near ties of the shared components, few
+    rows, or columns ruled by few rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 8)) * [3, 1, 1, 1, 1, 1, 1, 1]
+    >>> group = np.arange(500) < 60
+    >>> X[group, 1] *= 2.0
+    >>> X[group, 0] /= 3.0
+    >>> (found,) = cross_fitted(X, [group], 1, rng=rng)
+    >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
+    ['2.39', '2.57', '1.58', '3.65', '2.73']
+    """
+    n_folds = min(folds, len(X))
+    if representation is None:
+        table = _prepared(X, n_components, n_folds, centering == "global", rng)
+    else:
+        table = _given(X, n_folds, centering, rng, representation)
+    return [_fitted(table, mask, n_components) for mask in masks]
+
+
+def _prepared(
+    X: Array, d: int, n_folds: int, about_mean: bool, rng: np.random.Generator
+) -> _FoldTable:
+    table = summarise(X, "global" if about_mean else "none")
+    shared = shared_pca(_EXCESS, table.moments, d)
+    rows = (table.rows - table.moments.origin) @ shared.axes.T
+    folds = rng.permutation(len(rows)) % n_folds
+    parts = build(rows, folds, n_groups=n_folds)
+    origins, components = [], []
+    for fold in range(n_folds):
+        outside = without(pooled(parts), _one(parts, fold))
+        origins.append(outside.total[0] / outside.count[0] * about_mean)
+        components.append(top_components(recentre(outside, origins[-1]).second[0], d))
+    return _FoldTable(rows, shared.eigenvalues / len(rows), folds, origins, components, about_mean)
+
+
+def _given(
+    X: Array, n_folds: int, centering: str, rng: np.random.Generator, representation: Any
+) -> _FoldTable:
+    """Rows about the origin of a representation that no fold changes."""
+    problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
+    rows, n = problem.rows(), problem.X.shape[1]
+    folds = rng.permutation(len(rows)) % n_folds
+    origins, kept = [np.zeros(n)] * n_folds, problem.norms_and_kept[1]
+    return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, False, kept)
+
+
+def _one(moments: Moments, group: int) -> Moments:
+    count, total, second = (part[group : group + 1] for part in moments[:3])
+    return Moments(count, total, second, moments.origin)
+
+
+def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
+    n_folds = len(table.shared)
+    parts = build(table.rows[mask], table.folds[mask], n_groups=n_folds)
+    whole = pooled(parts)
+    count = whole.count[0]
+    if count - parts.count.max() <= d:
+        return CrossFitted(np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
+    total = 0.0
+    for fold in np.flatnonzero(parts.count).tolist():
+        inside, origin = _one(parts, fold), table.origins[fold]
+        W = top_components(recentre(without(whole, inside), origin).second[0], d)
+        S = recentre(inside, origin).second[0]
+        kept = None
+        if table.kept is not None:
+            kept = float(table.kept[mask & (table.folds == fold)].sum())
+        total += basis_loss(_EXCESS, S, table.shared[fold], W, kept)
+    W = top_components(whole.second[0], d)
+    if table.kept is None:
+        V = np.eye(W.shape[1])[:d]
+        in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
+        psi = influences(table.rows, mask, table.variances, W, about_mean=table.about_mean)
+    else:
+        values = np.sum((table.rows[mask] @ W.T) ** 2, axis=1) - table.kept[mask]
+        in_sample = values.mean()
+        # what is shared does not move: a row counts through the group's average and size alone
+        psi = np.zeros(len(mask))
+        psi[mask] = (values - in_sample) * (len(mask) / count)
+    return _between(float(in_sample), float(total / count), psi, int(count), n_folds)
+
+
+def influences(
+    rows: Array, mask: Mask, variances: Array, W: Array, *, about_mean: bool = True
+) -> Array:
+    """How much each row moves the group's in-sample loss: the derivative by its weight, times m.
+
+    ``rows`` are in the table's principal axes, with these ``variances``; ``W`` are the group's own
+    components. With ``A`` the group's average second moments, ``D = P_G - P``, and ``a`` and ``b``
+    axes that are kept and dropped:
+
+    - a row of the group moves the average, and the number it is divided by: ``(x'Dx - loss) m/k``;
+    - every row turns the shared components: ``-2 sum_ab A_ab x_a x_b / (l_a - l_b)``;
+    - every row moves the mean: ``-2 x'D mean(G)``.
+
+    No turn has a standard error above one radian: so much for ties of ``l_a`` and ``l_b``.
+    """
+    m, d = len(rows), len(W)
+    group = rows[mask]
+    k = len(group)
+    D = W.T @ W
+    D[np.arange(d), np.arange(d)] -= 1.0
+    kept, dropped = variances[:d, None], variances[None, d:]
+    gaps = np.maximum(kept - dropped, np.sqrt(kept * dropped / m))
+    across = group[:, :d].T @ group[:, d:] / k
+    turns = np.divide(across, gaps, out=np.zeros_like(across), where=gaps > 0.0)
+    psi = -2.0 * np.einsum("ij,ij->i", rows[:, d:] @ turns.T, rows[:, :d])
+    if about_mean:
+        psi -= 2.0 * rows @ (D @ group.mean(axis=0))
+    values = np.einsum("ij,ij->i", group @ D, group)
+    psi[mask] += (values - values.mean()) * (m / k)
+    return psi
+
+
+def _between(in_sample: float, held_out: float, psi: Array, k: int, n_folds: int) -> CrossFitted:
+    """The loss between in-sample and held-out, and its interval."""
+    # components from a share 1 - 1/K of the rows err by K/(K - 1) times as much
+    value = (n_folds * in_sample + (n_folds - 1) * held_out) / (2 * n_folds - 1)
+    error = np.hypot(np.linalg.norm(psi) / len(psi), _DOUBT * (in_sample - held_out) / 2.0)
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, _freedom(psi, k)) * error)
+    # A loss is a square, r^2, whose spread grows with r: upwards the interval adds what the root's
+    # would, (r + reach / 2r)^2 = r^2 + reach + reach^2 / 4r^2, but at most as much again.
+    lean = reach * min(reach / (4.0 * in_sample), 1.0) if in_sample > 0.0 else reach
+    low, high = value - reach, value + lean + float(np.hypot(reach, lean))
+    if held_out <= 0.0:
+        low = min(low, 0.0)
+    return CrossFitted(in_sample, held_out, Interval(value, low, high))
+
+
+def _freedom(psi: Array, k: int) -> float:
+    """Degrees of freedom of a variance that is an average of ``psi^2``, by its fourth moment."""
+    squares = psi * psi
+    excess = len(psi) * float(squares @ squares) - float(squares.sum()) ** 2
+    if excess <= 0.0:
+        return k - 1.0
+    return min(k - 1.0, 2.0 * len(psi) * float(squares.sum()) ** 2 / excess)

@@ -1,0 +1,376 @@
+"""What is told of known groups: their losses, beside those of random groups of their sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leftout.checks import check_choice
+from leftout.data.conditions import Condition, Mask
+from leftout.files import Serializable, plain
+from leftout.groups.left_out import LossDecomposition
+from leftout.linalg.effects import Interval
+from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.text import as_name, counted, leading, listed, number, points
+
+# The most groups that a sentence names.
+_NAMED = 5
+# A group that loses less than this share of its variance beyond random groups is not left out: of
+# very many rows, any difference is beyond that of random groups.
+_MATTERS = 0.01
+_MEASURED = (
+    "size", "share", "retained", "retained_own", "loss", "rest_loss", "random", "random_high",
+    "p_value", "p_alone",
+)  # fmt: skip
+_METHODS = ("between_groups", "to_overall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnAllRows(Serializable):
+    """A group's own figures on all rows of a table, of which a sample was looked at."""
+
+    size: int
+    share: float
+    retained: float
+    retained_own: float
+    loss: float
+    rest_loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownGroup(Serializable):
+    """One group: what holds for its rows, and how PCA serves it.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+    text : str
+        The conditions in words, such as ``sex = Female and race = Black``.
+    labels : dict of str
+        What the group is called under the name of each of its columns.
+    rows : array of int
+        Where its rows are.
+    size : int
+    share : float
+        Of the table's rows.
+    too_small : bool
+        Whether it, or what it leaves, has too few rows to say more; then the rest is nan.
+    retained, retained_own : float
+        Share of its variance, about the table's mean, that the shared PCA keeps, and its own would.
+    loss, rest_loss : float
+        Average loss of its rows, and of the others.
+    random, random_high : float
+        What random groups of that size lose on average, and 95 % of them at most.
+    p_value : float
+        How often some random group stands out as far, of all that were looked at.
+    p_alone : float
+        How often a random group of its size loses as much, not corrected for the others.
+    cross_fitted : Interval
+        Loss on rows that neither PCA has seen, and its 95 % interval.
+    why : Why or None
+        What comparison tables explain of its loss; None where there were none.
+    all_rows : OnAllRows or None
+        Of a table that was passed over in parts: the same of all rows, where the rest is of a
+        sample.
+    left_out : bool
+        Whether it loses more than random groups (``p_value`` is 0.05 or less), more than the rest,
+        and at least a hundredth of its variance more than random groups do.
+    """
+
+    also = ("left_out",)
+
+    conditions: tuple[Condition, ...]
+    labels: dict[str, str]
+    rows: NDArray[np.intp] = field(repr=False)
+    n_rows: int = field(repr=False)
+    too_small: bool = False
+    retained: float = np.nan
+    retained_own: float = np.nan
+    loss: float = np.nan
+    rest_loss: float = np.nan
+    random: float = np.nan
+    random_high: float = np.nan
+    p_value: float = np.nan
+    p_alone: float = np.nan
+    cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
+    why: LossDecomposition | None = None
+    all_rows: OnAllRows | None = None
+
+    @property
+    def text(self) -> str:
+        return " and ".join(condition.text for condition in self.conditions)
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def share(self) -> float:
+        return self.size / self.n_rows
+
+    @property
+    def mask(self) -> Mask:
+        """True in the group's rows."""
+        mask = np.zeros(self.n_rows, dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    @property
+    def left_out(self) -> bool:
+        worse = self.loss > self.rest_loss and self.lost >= _MATTERS
+        return bool(self.p_value <= LEVEL and worse)
+
+    @property
+    def lost(self) -> float:
+        """Share of its variance that it loses by sharing, beyond what random groups lose."""
+        if not self.loss > 0.0:
+            return 0.0
+        return (self.retained_own - self.retained) * self.beyond / self.loss
+
+    @property
+    def beyond(self) -> float:
+        """Loss beyond that of random groups of the same size."""
+        return self.loss - self.random
+
+    @property
+    def brief(self) -> str:
+        """Its name, rows and loss, beside random groups', as in a list."""
+        chance = f", random groups {number(self.random)}" * bool(np.isfinite(self.random))
+        head = f"{self.text} ({counted(self.size, 'row')}, loss {number(self.loss)}{chance}"
+        if self.all_rows is None:
+            return f"{head})"
+        return f"{head}; on all rows {number(self.all_rows.loss)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("text", "labels", "conditions", *_MEASURED, "cross_fitted", "why", "too_small")
+        told = {name: getattr(self, name) for name in (*names, *self.also)}
+        return plain(told if self.all_rows is None else told | {"all_rows": self.all_rows})
+
+    def __str__(self) -> str:
+        head = f"{self.text} ({counted(self.size, 'row')})"
+        if self.too_small:
+            return f"{head}: too small to say"
+        rest = number(self.rest_loss, self.loss)
+        if np.isnan(self.random):
+            return f"{head}: loses {number(self.loss)} on average, the rest {rest}"
+        text = (
+            f"{head}: loses {number(self.loss)} on average, the rest {rest}, "
+            f"random groups of that size {number(self.random)} (95 % of them at most "
+            f"{number(self.random_high)}; {describe_p(self.p_value)})"
+        )
+        if self.all_rows is None:
+            return text
+        on = self.all_rows
+        return (
+            f"{text}; on all rows {counted(on.size, 'row')} lose {number(on.loss)}, the rest "
+            f"{number(on.rest_loss, on.loss)}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownGroups(Serializable):
+    """Every group of some known columns, and of their combinations.
+
+    Attributes
+    ----------
+    columns : list of str
+        The columns that have groups.
+    groups : list of KnownGroup
+        Those of single columns first; groups that are too small among them.
+    by_group : DataFrame
+        The same as a table, indexed by the columns; "" where a column does not matter.
+    overall : Series
+        The table: its rows, components and the share of variance they keep.
+    n_rows, n_components : int
+    retained : float
+        Share of the table's variance that the shared components keep.
+    smallest : int
+        Groups of fewer rows are too small.
+    permutations : int
+    notes : list of str
+        What to bear in mind.
+    loss : float
+        Of all rows together: 0, but under a representation that is given.
+    shared : str
+        What all rows share: ``PCA``, or the name of what was given.
+    """
+
+    also = ("told", "told_count", "told_small")
+
+    columns: list[str]
+    groups: list[KnownGroup]
+    n_rows: int
+    n_components: int
+    retained: float
+    smallest: int
+    permutations: int
+    notes: list[str]
+    loss: float = 0.0
+    shared: str = "PCA"
+
+    @property
+    def measured(self) -> list[KnownGroup]:
+        """The groups that are not too small."""
+        return [group for group in self.groups if not group.too_small]
+
+    @property
+    def left_out(self) -> list[KnownGroup]:
+        """The groups that lose more than random ones, furthest beyond these first."""
+        found = [group for group in self.groups if group.left_out]
+        return sorted(found, key=lambda group: -group.beyond)
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        lines = [
+            {name: getattr(group, name) for name in _MEASURED}
+            | {"cross_fitted": group.cross_fitted.value}
+            | {"low": group.cross_fitted.low, "high": group.cross_fitted.high}
+            | {"too_small": group.too_small}
+            for group in self.groups
+        ]
+        keys = [tuple(group.labels.get(name, "") for name in self.columns) for group in self.groups]
+        if len(self.columns) > 1:
+            index = pd.MultiIndex.from_tuples(keys, names=self.columns)
+        else:
+            index = pd.Index([key for (key,) in keys], name=self.columns[0])
+        return pd.DataFrame(lines, index=index)
+
+    @property
+    def overall(self) -> pd.Series:
+        told = {
+            "rows": self.n_rows,
+            "n_components": self.n_components,
+            "retained": self.retained,
+            "loss": self.loss,
+            "groups": len(self.groups),
+            "too_small": len(self.groups) - len(self.measured),
+            "left_out": len(self.left_out),
+            "permutations": self.permutations,
+        }
+        return pd.Series(told, dtype=object)
+
+    def difference(self, method: str = "between_groups") -> pd.Series:
+        """How far apart the groups' losses are, for each column and each combination of columns.
+
+        Parameters
+        ----------
+        method : {"between_groups", "to_overall"}
+            Largest minus smallest loss; or the largest distance from the loss of all rows together
+            (0 where the shared PCA is their own).
+
+        Returns
+        -------
+        Series
+            Indexed by the columns, as ``sex and race``; groups that are too small do not count.
+        """
+        check_choice("method", method, _METHODS)
+        told = {}
+        for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):
+            losses = [group.loss for group in groups if not group.too_small] or [np.nan]
+            apart = max(losses) - min(losses)
+            if method == "to_overall":
+                apart = max(abs(loss - self.loss) for loss in losses)
+            told[" and ".join(names)] = apart
+        return pd.Series(told, name="difference", dtype=np.float64)
+
+    @property
+    def ranked(self) -> list[KnownGroup]:
+        """The groups that are not too small: those left out first, then by what they lose."""
+        others = [group for group in self.measured if not group.left_out]
+        return self.left_out + sorted(others, key=lambda group: -group.loss)
+
+    @property
+    def too_small(self) -> list[KnownGroup]:
+        """The groups of which nothing can be said."""
+        return [group for group in self.groups if group.too_small]
+
+    @property
+    def told(self) -> str:
+        """Who loses more than random groups do, in a sentence."""
+        found = self.left_out
+        if not found:
+            return self._told_none
+        return f"{self._told_many}: {leading([group.brief for group in found], '; ')}."
+
+    @property
+    def told_count(self) -> str:
+        """How many groups lose more than random groups do."""
+        return f"{self._told_many}." if self.left_out else self._told_none
+
+    @property
+    def _looked(self) -> str:
+        return f"{counted(len(self.measured), 'group')} of {self._which}"
+
+    @property
+    def _which(self) -> str:
+        return listed([as_name(name) for name in self.columns])
+
+    @property
+    def _told_many(self) -> str:
+        found = len(self.left_out)
+        verb = "loses" if found == 1 else "lose"
+        return f"Of {self._looked}, {found:,} {verb} more than the rest and than random groups"
+
+    @property
+    def _told_none(self) -> str:
+        """What is said where no group is known to be left out."""
+        groups = self.measured
+        if not groups:
+            return f"No group of {self._which} is large enough to say more."
+        if not self.permutations:
+            worst = max(groups, key=lambda group: group.loss)
+            return (
+                f"Of {self._looked}, {worst.text} has the largest loss, {number(worst.loss)}; they "
+                "were not compared with random groups, which lose something, too."
+            )
+        least = describe_p(min(group.p_value for group in groups))
+        text = (
+            f"Of {self._looked}, none loses more than the rest and clearly more than random groups "
+            f"({least} at the least, corrected for all of them)."
+        )
+        small = sum(group.p_value <= LEVEL for group in groups)
+        if small:
+            which = "One goes" if small == 1 else f"{small:,} go"
+            text += (
+                f" {which} beyond random groups, but {'it' if small == 1 else 'each'} loses no "
+                "more than the rest, or less than a hundredth of its variance more than these do."
+            )
+        if not can_tell(self.permutations):
+            text += (
+                f" With {counted(self.permutations, 'permutation')} no p-value comes down to "
+                f"{LEVEL:g}: 19 are needed at least."
+            )
+        return text
+
+    @property
+    def told_small(self) -> str:
+        """How many groups are too small; nothing where none is."""
+        small = len(self.too_small)
+        if not small or not self.measured:
+            return ""
+        return (
+            f"{counted(small, 'other group')} {'is' if small == 1 else 'are'} too small to say: "
+            f"fewer than {self.smallest:,} rows, or all but as few."
+        )
+
+    def summary(self) -> str:
+        """Who loses more than random groups do, in a few sentences."""
+        text = (
+            f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
+            f"{points(self.retained)} % of the variance of {self.n_rows:,} rows."
+        )
+        found = self.left_out
+        parts = [self._told_none]
+        if found:
+            parts = [f"{self._told_many}.", *(f"{group}." for group in found[:_NAMED])]
+            parts += [f"And {len(found) - _NAMED:,} more."] * (len(found) > _NAMED)
+        return " ".join(filter(None, [text, *parts, self.told_small]))
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,182 @@
+"""A left-out group beside the rest, as a value.
+
+Why a group loses what it loses: what comparison tables explain of it, in three parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.files import Serializable
+from leftout.linalg.losses import Array
+from leftout.linalg.monte_carlo import LEVEL, describe_p
+from leftout.text import number
+
+Number = TypeVar("Number", int, float)
+
+
+def describe_points(share: float) -> str:
+    """A share of the variance in points, as fine as is worth reading: 25 points, 0.2 points."""
+    text = f"{100 * share:.0f}"
+    if share < 0.1:
+        text = number(100 * share, scale=10.0, digits=1 if share < 0.01 else 2)
+    return f"{text} point" + "s" * (text != "1")
+
+
+class Both(NamedTuple, Generic[Number]):
+    """A figure of the left-out group, and of the rest."""
+
+    group: Number
+    rest: Number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeftOut:
+    """One left-out group: what evidence, explanation, findings and report know of it.
+
+    Attributes
+    ----------
+    mask : array of shape (m,)
+        Which rows.
+    sizes : Both of int
+    losses : Both of float
+    retained, retained_own : Both of float
+        Share of the variance kept by the shared projection, and by each side's own.
+    components : array of shape (d, n)
+        The group's own.
+    offset : float
+        Rows whose score exceeds it belong to the group.
+    disparity : float
+        The group's loss minus the rest's.
+    bound : float
+        No group of this size has a larger disparity; computed when it is first read.
+    shared : str
+        What all rows share: ``PCA``, or the name of what was given.
+    """
+
+    mask: NDArray[np.bool_]
+    sizes: Both[int]
+    losses: Both[float]
+    retained: Both[float]
+    retained_own: Both[float]
+    components: Array
+    offset: float
+    certified: Callable[[], float] = field(repr=False)
+    shared: str = "PCA"
+
+    @property
+    def size(self) -> int:
+        return self.sizes.group
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.mask)
+
+    @property
+    def share(self) -> float:
+        """Of all rows."""
+        return self.size / self.n_rows
+
+    @property
+    def disparity(self) -> float:
+        return self.losses.group - self.losses.rest
+
+    @cached_property
+    def bound(self) -> float:
+        return self.certified()
+
+    @property
+    def points(self) -> Both[float]:
+        """Share of the variance that each side loses by sharing a PCA, beyond its own."""
+        return Both(
+            *(own - kept for own, kept in zip(self.retained_own, self.retained, strict=True))
+        )
+
+    @property
+    def told_fact(self) -> str:
+        """What is lost, whatever explains it."""
+        group, rest = (describe_points(max(share, 0.0)) for share in self.points)
+        return (
+            f"By sharing one {self.shared}, {self.sizes.group:,} rows lose {group} of their "
+            f"variance, the rest {rest.split()[0]}."
+        )
+
+    @property
+    def told(self) -> str:
+        gap = f"{'exceeds' if self.disparity >= 0.0 else 'is below'} the rest's by"
+        return (
+            f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows can "
+            f"exceed {number(self.bound)} (certified)."
+        )
+
+
+_CLOUD = "any cloud of this spread"
+_VALUES = "rare or uneven values of single columns"
+_OWN = "a structure of their own"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossDecomposition(Serializable):
+    """The difference of a group's loss to the rest's, in parts that add up to it.
+
+    The same group is looked for in comparison tables: bell-shaped ones with the same correlations,
+    and ones that have the same values in every column as well.
+
+    Attributes
+    ----------
+    cloud : float
+        What bell-shaped tables show.
+    values : float
+        What rare and uneven values of single columns add to it.
+    own : float
+        What is left: a structure of their own.
+    p_cloud, p_values : float
+        How often the same search finds a name that stands out as far in bell-shaped tables, and in
+        tables with the same values. For known groups: how often their loss is reached there.
+    tables : int
+        Comparison tables of each kind, at most: fewer are drawn where it is soon clear that no
+        group goes beyond them.
+    """
+
+    also = ("told",)
+
+    cloud: float
+    values: float
+    own: float
+    p_cloud: float
+    p_values: float
+    tables: int
+
+    @property
+    def total(self) -> float:
+        return self.cloud + self.values + self.own
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What each part is called, and how much it is."""
+        return {_CLOUD: self.cloud, _VALUES: self.values, _OWN: self.own}
+
+    @property
+    def beyond_cloud(self) -> bool:
+        return self.p_cloud <= LEVEL
+
+    @property
+    def beyond_values(self) -> bool:
+        return self.p_values <= LEVEL
+
+    @property
+    def told(self) -> str:
+        parts = [f"{number(part, self.total)} {name}" for name, part in self.parts.items()]
+        more = f"{number(self.total)} more than the rest"
+        if self.total < 0.0:
+            more = f"a difference of {number(self.total)} to the rest"
+        return (
+            f"Of {more}, {parts[0]} ({describe_p(self.p_cloud)}), "
+            f"{parts[1]}, {parts[2]} ({describe_p(self.p_values)})."
+        )

@@ -1,0 +1,284 @@
+"""The outcome: how a target that the search never saw differs between the group and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from leftout.checks import check_left_out
+from leftout.data.columns import Column, column_of
+from leftout.data.conditions import Mask
+from leftout.data.roles import levels_of, value_of
+from leftout.files import Serializable
+from leftout.linalg.effects import CONFIDENCE, Interval, exceeds, matters, of_shares, over_spread
+from leftout.text import as_name, number, unambiguous
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Serializable):
+    """A target's rate, or mean, in the left-out group and in the rest; or how often it is missing.
+
+    Attributes
+    ----------
+    target : str
+    kind : {"rate", "mean", "missing"}
+    positive : str or None
+        The value whose rate it is.
+    left_out, rest, gap : Interval
+        ``gap`` is the group's minus the rest's.
+    difference : float or None
+        The same difference, standardised: over the root of the mean of the sides' variances.
+    missing : int
+        Rows without a value (or with an infinite one, which has no mean), not counted.
+    encoding : str or None
+        How categories became numbers for the search that found this group; None for the one asked
+        about.
+    overlap : float or None
+        Under another encoding: the share of rows left out by either search that both leave out.
+    """
+
+    also = ("shown",)
+
+    target: str
+    kind: str
+    positive: str | None
+    left_out: Interval
+    rest: Interval
+    gap: Interval
+    missing: int
+    difference: float | None = None
+    encoding: str | None = None
+    overlap: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What it is a rate or a mean of."""
+        name = as_name(self.target)
+        if self.kind == "missing":
+            return f"{name} is missing"
+        return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"
+
+    @property
+    def brief(self) -> str:
+        """The figures of the group and of the rest, in a few words."""
+        group, rest = self.sides()
+        return f"{self.text}: {group}{' on average' * (self.kind == 'mean')} (rest {rest})"
+
+    @property
+    def differs(self) -> int:
+        """The sign of a difference that is clear, and large enough for a claim; else 0."""
+        points = None if self.kind == "mean" else self.gap.value
+        return self.gap.clear if matters(self.difference, points) else 0
+
+    @property
+    def notable(self) -> bool:
+        """Of missing values: whether one side lacks them far more often, clearly or not."""
+        return self.kind == "missing" and exceeds(self.gap.value)
+
+    def sides(self) -> tuple[str, str]:
+        """The figures of the left-out group and of the rest, as text."""
+        return self._shown(self.left_out.value), self._shown(self.rest.value)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The figures of both sides and their difference, with intervals, as text."""
+        rate = self.kind != "mean"
+        return {
+            "left_out": self._with_interval(self.left_out, "%" if rate else "", ""),
+            "rest": self._with_interval(self.rest, "%" if rate else "", ""),
+            "gap": self._with_interval(self.gap, "points" if rate else "", "+"),
+        }
+
+    def _shown(self, value: float) -> str:
+        return self._figure(value, "" if self.kind == "mean" else "%")
+
+    def _figure(self, value: float, unit: str, sign: str = "") -> str:
+        if unit and not np.isnan(value):
+            return f"{100 * value:{sign}.1f} {unit}"
+        # as fine as the difference, or as what is known of it
+        ends = np.abs([self.gap.value, self.gap.high - self.gap.value])
+        text = number(value, float(np.nanmax(ends)) if not np.isnan(ends).all() else None)
+        return f"{sign}{text}" if value > 0.0 and text != "0" else text
+
+    def _with_interval(self, each: Interval, unit: str, sign: str) -> str:
+        text = self._figure(each.value, unit, sign)
+        if np.isnan(each.value):
+            return text
+        if not np.isfinite(each.low):
+            return f"{text} (too few rows for an interval)"
+        low, high = (self._figure(end, unit, sign).removesuffix(f" {unit}") for end in each[1:])
+        return f"{text} (95 % interval {low} to {high})"
+
+    def __str__(self) -> str:
+        a, b = self.sides()
+        sides = f"{a} of the group, {b} of the rest"
+        if self.kind == "mean":
+            sides = f"{a} on average in the group, {b} in the rest"
+        if np.isnan(self.gap.value):
+            return f"{self.text}: {sides}"
+        return f"{self.text}: {sides}: {self.shown['gap']}"
+
+
+def compare_outcome(
+    target: ArrayLike, labels: ArrayLike, *, positive: Any = None, name: str = "target"
+) -> list[Outcome]:
+    """Compare a target between the left-out group and the rest.
+
+    Parameters
+    ----------
+    target : array of shape (m,)
+        Numbers of more than two values are compared by their means, anything else by its rates.
+    labels : array of shape (m,)
+        1 or True where a row is left out, else 0.
+    positive : value or None
+        The value whose rate to compare. None: the larger of two numbers, or every category in turn
+        (of two, the second).
+    name : str
+        What the target is called.
+
+    Returns
+    -------
+    list of Outcome
+        Rates have Wilson's intervals and Newcombe's for their difference; means have Student's and
+        Welch's.
+
+    Examples
+    --------
+    >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
+    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="y")
+    >>> print(found)
+    y = 1: 25.0 % of the group, 100.0 % of the rest: -75.0 points (95 % interval -95.4 to -8.5)
+    """
+    column = column_of(target, name)
+    return outcomes(column, check_left_out(labels, len(column)), positive)
+
+
+def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
+    """:func:`compare_outcome` on a column and a mask that are checked."""
+    levels = levels_of(target, positive)
+    if levels is None:
+        return [_means(target, group)]
+    return [_rates(target, level, group) for level in levels]
+
+
+def without_outcome(target: Column, group: Mask, positive: Any = None) -> Outcome | None:
+    """How often either side has no outcome; None where every row has one."""
+    known = _known(target, levels_of(target, positive) is None)
+    if known.all():
+        return None
+    return Outcome(kind="missing", positive=None, **_shares(target, ~known, group, ~known))
+
+
+def _known(target: Column, numbers: bool) -> Mask:
+    """Rows with a value: of numbers that are averaged, a finite one."""
+    return np.isfinite(target.values) if numbers else ~target.missing
+
+
+def _rates(target: Column, level: Any, group: Mask) -> Outcome:
+    known = _known(target, False)
+    parts = _shares(target, target.values == level, group, ~known, among=known)
+    return Outcome(kind="rate", positive=value_of(target, level), **parts)
+
+
+def _shares(
+    target: Column, hit: Mask, group: Mask, missing: Mask, among: Mask | None = None
+) -> dict[str, Any]:
+    """The shares of rows on either side that are hit, and their difference."""
+    among = np.ones(len(hit), dtype=bool) if among is None else among
+    counts = [(int(hit[side].sum()), int(side.sum())) for side in (among & group, among & ~group)]
+    return of_shares_counted(target.name, counts, int(missing.sum()))
+
+
+def of_shares_counted(name: str, counts: Sequence[tuple[int, int]], missing: int) -> dict[str, Any]:
+    """The shares of rows that are hit, from hits and rows of the group and of the rest."""
+    sides = []
+    for hits, n in counts:
+        if n:
+            around = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
+            sides.append(Interval(hits / n, float(around.low), float(around.high)))
+        else:
+            sides.append(Interval(np.nan, np.nan, np.nan))
+    a, b = sides
+    gap = a.value - b.value
+    # Newcombe (1998), method 10: from the two intervals
+    below = np.hypot(a.value - a.low, b.high - b.value)
+    above = np.hypot(a.high - a.value, b.value - b.low)
+    return {
+        "target": name,
+        "left_out": a,
+        "rest": b,
+        "gap": Interval(gap, float(gap - below), float(gap + above)),
+        "difference": of_shares(a.value, b.value),
+        "missing": missing,
+    }
+
+
+def _means(target: Column, group: Mask) -> Outcome:
+    known = _known(target, True)
+    sides = [target.values[known & side] for side in (group, ~group)]
+    return of_means(target.name, [Spread.of(side) for side in sides], int((~known).sum()))
+
+
+class Spread(NamedTuple):
+    """Numbers, as far as their mean and its interval need: count, mean, sum of squares about it."""
+
+    n: int
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Spread:
+        if not len(values):
+            return cls(0, 0.0, 0.0)
+        mean = float(values.mean())
+        return cls(len(values), mean, float(np.square(values - mean).sum()))
+
+    def merge(self, other: Spread) -> Spread:
+        """Of both together."""
+        n = self.n + other.n
+        if not (self.n and other.n):
+            return self if self.n else other
+        gap = other.mean - self.mean
+        mean = self.mean + gap * other.n / n
+        squares = self.squares + other.squares + gap**2 * self.n * other.n / n
+        return Spread(n, mean, squares)
+
+    @property
+    def interval(self) -> Interval:
+        """The mean, with Student's interval."""
+        if self.n < 2:
+            return Interval(self.mean if self.n else np.nan, np.nan, np.nan)
+        error = np.sqrt(self.squares / (self.n - 1) / self.n)
+        half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, self.n - 1) * error)
+        return Interval(self.mean, self.mean - half, self.mean + half)
+
+
+def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
+    """The means of the group and of the rest."""
+    a, b = sides
+    gap, low, high = a.interval.value - b.interval.value, np.nan, np.nan
+    if min(a.n, b.n) > 1:
+        # Welch: the variances may differ (SciPy's test warns where a side does not vary)
+        parts = np.array([side.squares / (side.n - 1) / side.n for side in (a, b)])
+        freedom = np.array([a.n, b.n]) - 1.0
+        half = 0.0
+        if parts.any():
+            degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
+            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, degrees) * np.sqrt(parts.sum()))
+        low, high = gap - half, gap + half
+    spread = [side.squares / side.n if side.n else 0.0 for side in (a, b)]
+    return Outcome(
+        target=name,
+        kind="mean",
+        positive=None,
+        left_out=a.interval,
+        rest=b.interval,
+        gap=Interval(gap, low, high),
+        difference=over_spread(gap, *spread) if a.n and b.n else None,
+        missing=missing,
+    )

@@ -1,0 +1,448 @@
+"""The estimator: a loss, a solver, and what people want to know of the partition found."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import leftout
+from leftout.checks import check_choice, generator
+from leftout.data.matrix import check_features
+from leftout.errors import InputError
+from leftout.groups.group_rule import GroupRule, score_offsets
+from leftout.groups.left_out import Both, LeftOut
+from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
+from leftout.groups.sizes import check_n_groups, group_sizes
+from leftout.linalg.bounds import certified_bound
+from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, signed
+from leftout.linalg.moments import blocks
+from leftout.linalg.problem import Problem
+from leftout.linalg.sparse import SparseRows
+from leftout.parameter_label import parameter_label
+from leftout.representation.base import features_of
+from leftout.running import clean_interrupts, one_thread, warn
+from leftout.settings import AUTO
+from leftout.solvers import SOLVERS, Alternating, SearchResult, Solver, SolverContext
+from leftout.solvers.base import silent
+from leftout.solvers.multi import maximise
+
+# Disparities below zero by up to this share of the variance are rounding.
+_HIDDEN = 1e-12
+
+
+class MaxDisparityPartition(BaseEstimator):
+    """Find, without group labels, the rows that a shared PCA represents worst.
+
+    Searches for the partition of the rows into a left-out group and the rest with the largest gap
+    in average reconstruction loss under the PCA of the whole table; or into several left-out groups
+    and the rest, with the largest mean gap.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        Number of components of the shared PCA, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What is audited. None: the PCA of the table. Else a fitted ``PCA``, ``IncrementalPCA``,
+        ``TruncatedSVD``, ``FairPCA`` or ``MinimaxPCA``, a fitted ``Pipeline`` that ends in one,
+        components as rows, or anything fitted with ``transform`` and ``inverse_transform``. Its
+        origin and number of components then count, and it is not fitted again.
+    min_group_size : int, float or None, default=None
+        Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
+        but never more than a quarter of the rows.
+    group_size : int, float, list or None, default=None
+        Size of the left-out group, as a number or as a share; None leaves it free. Of several
+        groups: one size for all, or a list.
+    n_groups : int or "auto", default=1
+        Left-out groups, the rest not among them. ``"auto"``: as many as are more than comparison
+        tables show (:func:`leftout.how_many`), at most six and maybe none.
+    loss : {"excess", "projection_gap"}, default="excess"
+        The error a group suffers beyond what its own PCA would leave (the paper's Definition 2.2),
+        or the distance between the two reconstructions (its Algorithm 1).
+    centering : {"global", "none", "paper"}, default="global"
+        ``"global"``: PCA about the column means, as everybody runs it. ``"none"``: about zero.
+        ``"paper"``: components about means, applied to uncentred rows, each group about its own
+        mean; it is here to reproduce published figures, with ``loss="projection_gap"``.
+    solver : str or object, default="alternating"
+        ``"alternating"``, ``"greedy"``, ``"annealing"``, ``"sorting"``, or an object from
+        :mod:`leftout.solvers`.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads. The answer does not depend on it.
+    verbose : int, default=0
+        Above 0, progress goes to the standard error stream.
+
+    Attributes
+    ----------
+    labels_ : array of shape (m,)
+        0 = rest, 1 = left out; several groups from 1 by falling loss.
+    n_groups_ : int
+        Left-out groups found.
+    disparity_ : float
+        ``losses_[1] - losses_[0]``; the mean of several groups' ``disparities_``.
+    disparities_ : array of shape (``n_groups_``,)
+        Each group's loss minus the rest's.
+    losses_, sizes_ : arrays of shape (``n_groups_ + 1``,)
+        Average loss and number of rows, by label.
+    bound_ : float, or array of shape (``n_groups_``,) of several groups
+        No group of this size has a larger disparity: proved in :mod:`leftout.linalg.bounds`.
+        Computed when it is first read. retained_, retained_own_ : arrays of shape (``n_groups_ +
+        1``,) Share of each group's variance kept by the shared projection, and by the group's own.
+        components_, mean_ : arrays of shape (d, n) and (n,) The shared PCA; no ``components_``
+        where a representation that was given has none. representation_ : Representation What is
+        shared: its name, rank, origin, and what it keeps of rows. n_components_ : int
+        explained_variance_ratio_ : array of shape (d,) A representation that is no projection has
+        one entry: the share of variance it keeps. group_components_ : array of shape (``n_groups_ +
+        1``, d, n) The components of the rest and of the left-out group, or groups. offset_ : float,
+        or array of shape (``n_groups_``,) of several groups New rows whose score exceeds it are
+        predicted to be left out. history_ : structured array ``disparity`` after each sweep and the
+        ``moves`` in it. stopped_ : str Why the search stopped. starts_agree_ : bool or None Whether
+        starts of the search ended in the same group; if not, other groups may lose about as much,
+        and other seeds may find them. None where the solver has not looked. left_out_ : LeftOut The
+        left-out group as a value: rows, sizes, losses and shares of variance of both sides. Of
+        several, the one that loses most; ``left_out_groups_`` is the list of all. how_many_ :
+        HowMany How the groups were counted; only with ``n_groups="auto"``. epoch_labels_ : array of
+        shape (n_epochs + 1, m) Labels after each epoch; only from solvers that keep them
+        (``"greedy"``). n_features_in_ : int feature_names_in_ : array of str Only if the table has
+        column names.
+
+    References
+    ----------
+    Arjun KM and Shashi Jain (2026), Identifying Representational Biases in Datasets Using PCA.
+
+    Examples
+    --------
+    >>> from leftout import MaxDisparityPartition, datasets, disparity
+    >>> X, planted = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> found = MaxDisparityPartition(3, group_size=100, random_state=0).fit(X)
+    >>> found.sizes_.tolist()
+    [300, 100]
+    >>> bool(found.disparity_ >= disparity(X, planted, 3))
+    True
+    """
+
+    labels_: NDArray[np.integer]
+    # The problem that ``bound_`` has still to be computed for.
+    _uncertified: Problem | None = None
+
+    def __init__(
+        self,
+        n_components: int | float = 0.8,
+        *,
+        representation: Any = None,
+        min_group_size: int | float | None = None,
+        group_size: int | float | Sequence[int | float] | None = None,
+        n_groups: int | str = 1,
+        loss: str = "excess",
+        centering: str = "global",
+        solver: str | Solver = "alternating",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.representation = representation
+        self.min_group_size = min_group_size
+        self.group_size = group_size
+        self.n_groups = n_groups
+        self.loss = loss
+        self.centering = centering
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @clean_interrupts()
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Search the rows of ``X`` for the left-out group.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            Numbers: an array, a pandas, polars or pyarrow table, or a sparse matrix.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        solver = self._check_names()
+        matrix = self._check_table(X, reset=True)
+        if isinstance(matrix, SparseRows):
+            self._check_sparse(solver)
+        self.__dict__.pop("how_many_", None)
+        with one_thread(matrix.size <= SMALL):
+            n_groups, smallest, sizes = self._groups(matrix)
+            size = sizes[0] if sizes is not None and n_groups == 1 else None
+            posed = self._pose_sized(matrix, smallest, size)
+            return self._search(solver, posed, n_groups, sizes)
+
+    def _check_sparse(self, solver: Solver) -> None:
+        """Refuse what needs a large sparse table as an array."""
+        if not isinstance(solver, Alternating) or self.n_groups != 1:
+            raise InputError(
+                "A large sparse table is searched for one left-out group, by the solver "
+                "'alternating', but others were asked for. Use "
+                f"{parameter_label('n_groups', 1)} and solver='alternating', or pass X.toarray()."
+            )
+
+    def _groups(self, matrix: Array) -> tuple[int, int, list[int] | None]:
+        """How many groups, as asked for or as evidence counts; fewest rows of a side; sizes."""
+        if self.n_groups != AUTO:
+            n_groups = int(self.n_groups)
+            asked = (self.min_group_size, self.group_size, *matrix.shape)
+            return n_groups, *group_sizes(*asked, n_groups=n_groups)
+        # Evidence is above the search and may not be imported here: the package's own front door
+        # is asked when it is needed.
+        self.how_many_ = leftout.how_many(self, matrix)
+        sizes = self.how_many_.sizes
+        return len(sizes), max(1, min([*sizes, len(matrix) - sum(sizes)])), sizes
+
+    def _pose(self, matrix: Array) -> SearchProblem:
+        """The problem of one group on a checked matrix."""
+        smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
+        return self._pose_sized(matrix, smallest, None if sizes is None else sizes[0])
+
+    def _pose_sized(self, matrix: Array, smallest: int, size: int | None) -> SearchProblem:
+        return build_problem(
+            matrix,
+            self.n_components,
+            self.loss,
+            self.centering,
+            smallest,
+            size,
+            self.representation,
+        )
+
+    def _fit_posed(self, X: Any, posed: SearchProblem) -> Self:
+        """:meth:`fit` on a table that is checked and posed already."""
+        self._see(X, reset=True)
+        with one_thread(posed.problem.X.size <= SMALL):
+            return self._search(self._check_names(), posed)
+
+    def _search(
+        self,
+        solver: Solver,
+        posed: SearchProblem,
+        n_groups: int = 1,
+        sizes: list[int] | None = None,
+    ) -> Self:
+        result = maximise(solver, posed.problem, n_groups, sizes, self._means())
+        self._describe(posed, result, n_groups + 1)
+        return self
+
+    def _means(self) -> SolverContext:
+        return SolverContext(
+            rng=generator(self.random_state),
+            n_jobs=self.n_jobs,
+            tell=_to_stderr if self.verbose else silent,
+        )
+
+    @property
+    def left_out_(self) -> LeftOut:
+        """The left-out group as a value; of several, the one that loses most."""
+        check_is_fitted(self)
+        if self.n_groups_ == 0:
+            raise InputError(
+                "No group is more than comparison tables show, so there is none to tell of. For "
+                "the rows that are represented worst in any case: "
+                f"{parameter_label('n_groups', 1)}."
+            )
+        return self._left_out(1)
+
+    @property
+    def left_out_groups_(self) -> list[LeftOut]:
+        """Each left-out group as a value, beside the rest."""
+        check_is_fitted(self)
+        return [self._left_out(group) for group in range(1, self.n_groups_ + 1)]
+
+    def _left_out(self, group: int) -> LeftOut:
+        return LeftOut(
+            mask=self.labels_ == group,
+            sizes=_both(self.sizes_, group),
+            losses=_both(self.losses_, group),
+            retained=_both(self.retained_, group),
+            retained_own=_both(self.retained_own_, group),
+            components=self.group_components_[group],
+            offset=float(np.ravel(self.offset_)[group - 1]),
+            certified=lambda: float(np.ravel(self.bound_)[group - 1]),
+            shared=self.representation_.name,
+        )
+
+    @property
+    def bound_(self) -> float | Array:
+        """Certified upper bound on the disparity of any group of this size."""
+        check_is_fitted(self)
+        if self._uncertified is not None:
+            with one_thread(self._uncertified.X.size <= SMALL):
+                by_size = {
+                    int(size): certified_bound(self._uncertified, int(size))
+                    for size in np.unique(self.sizes_[1:])
+                }
+            bounds = [by_size[int(size)] for size in self.sizes_[1:]]
+            self._bound = bounds[0] if self.n_groups_ == 1 else np.array(bounds)
+            self._uncertified = None
+        return self._bound
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Settle the bound first, so that the table is not kept with the estimator."""
+        if self.__dict__.get("_uncertified") is not None:
+            self.bound_  # noqa: B018
+        return super().__getstate__()
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.integer]:
+        """Search the rows of ``X`` and return their labels."""
+        return self.fit(X).labels_
+
+    def score_samples(self, X: Any) -> Array:
+        """How far each row leans to the left-out side, in units of the loss.
+
+        What the row would add to the left-out group's total loss plus, weighted by the ratio of the
+        sizes, what it would take from the rest's: the score by which the search ranks rows. Of
+        several groups, one column for each.
+        """
+        found = self._rule.scores(self.loss_samples(X).T)
+        return found[0] if self.n_groups_ == 1 else found.T
+
+    def loss_samples(self, X: Any) -> Array:
+        """What each row adds to the loss of a side it is on, under that side's components.
+
+        Returns
+        -------
+        array of shape (m, ``n_groups_ + 1``)
+            On the rest's side and on the left-out group's, or groups'. Averaged over the rows of a
+            side of ``fit``, this is that side's entry in ``losses_``.
+        """
+        rule, rows = self._rule, self._check_table(X, reset=False)
+        parts = blocks(*rows.shape) if isinstance(rows, SparseRows) else [slice(None)]
+        return np.concatenate([rule.row_losses(rows[part]) for part in parts], axis=1).T
+
+    @property
+    def _rule(self) -> GroupRule:
+        check_is_fitted(self)
+        return GroupRule(
+            loss=Loss.named(self.loss, self.centering),
+            shared=self.representation_,
+            own=self.group_components_,
+            sizes=self.sizes_,
+            offsets=np.ravel(self.offset_),
+        )
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.
+
+        On the rows of ``fit`` this repeats the ``labels_`` of the default solver and loss nearly
+        always, unless many scores tie; other searches need not end at a set of highest scores.
+        """
+        return self._rule.predict(self.loss_samples(X).T)
+
+    def _check_names(self) -> Solver:
+        """The solver; refuses names that are not known."""
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("centering", self.centering, CENTERINGS)
+        check_n_groups(self.n_groups, self.group_size)
+        if hasattr(self.solver, "maximise"):
+            if isinstance(self.solver, type):
+                raise InputError(
+                    f"solver is the class {self.solver.__name__}; an object is needed. "
+                    f"Pass solver={self.solver.__name__}()."
+                )
+            return self.solver
+        check_choice("solver", self.solver, SOLVERS)
+        return SOLVERS[str(self.solver)]()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy; a representation that was fitted elsewhere stays as it is."""
+        given = self.get_params(deep=False)
+        return type(self)(
+            **{
+                name: value if name == "representation" else clone(value, safe=False)
+                for name, value in given.items()
+            }
+        )
+
+    def _check_table(self, X: Any, reset: bool) -> Array:
+        """Names are checked on the table as it came, values on its matrix."""
+        matrix = check_features(features_of(self.representation, X), min_features=2 if reset else 1)
+        self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
+        return matrix
+
+    def _see(self, X: Any, reset: bool) -> None:
+        """Learn the names of the features, or compare them."""
+        validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _fit_known(
+        self, X: Any, posed: SearchProblem, result: SearchResult, bound: float | None = None
+    ) -> Self:
+        """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.
+
+        ``X`` has the names of the features.
+        """
+        self._see(X, reset=True)
+        self._describe(posed, result, 2)
+        if bound is not None:
+            self.labels_ = result.labels  # a byte each: they may be very many
+            self._uncertified, self._bound = None, bound
+        return self
+
+    def _describe(self, posed: SearchProblem, result: SearchResult, n_sides: int) -> None:
+        """Set what people ask of a partition."""
+        self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
+        problem, labels = posed.problem, result.labels
+        self.n_groups_ = n_sides - 1
+        self.mean_, self.n_components_ = posed.table.mean, problem.d
+        self.explained_variance_ratio_ = posed.explained[: problem.d]
+        moments = problem.split(labels, n_sides) if result.sides is None else result.sides
+        self.losses_, own = problem.losses_of(moments, result.own)
+        self.labels_ = labels.astype(np.intp)
+        self.sizes_ = moments.count.astype(np.intp)
+        self.disparities_ = self.losses_[1:] - self.losses_[0]
+        self.disparity_ = float(self.disparities_.mean()) if n_sides > 1 else 0.0
+        variance = np.trace(moments.second, axis1=1, axis2=2)
+        hidden = -_HIDDEN * float((variance / moments.count).max())
+        for size in self.sizes_[1:][self.disparities_ < hidden]:
+            warn(
+                f"No group of {size} rows was found whose loss exceeds the rest's: "
+                f"its disparity is negative. Choose a smaller {parameter_label('group_size')}, "
+                "or leave it "
+                "free.",
+                stacklevel=3,
+            )
+        self._uncertified = problem
+        kept = moments.kept
+        if kept is None:
+            kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
+        kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
+        with np.errstate(invalid="ignore"):
+            self.retained_, self.retained_own_ = kept / variance, kept_own / variance
+        self.offset_: float | Array
+        if result.offset is not None:
+            self.offset_ = result.offset
+        else:
+            offsets = score_offsets(problem, own, self.sizes_)
+            self.offset_ = float(offsets[0]) if n_sides == 2 else offsets
+        self.__dict__.pop("components_", None)
+        self.representation_ = posed.representation
+        if posed.representation.components is not None:
+            self.components_ = signed(posed.representation.components)
+        self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
+        self.history_, self.stopped_ = result.history, result.stopped
+        self.starts_agree_ = result.agreed
+        if result.sweeps is not None:
+            self.epoch_labels_ = result.sweeps
+
+
+def _both(by_label: NDArray[Any], group: int) -> Both[Any]:
+    return Both(by_label[group].item(), by_label[0].item())
+
+
+def _to_stderr(message: str) -> None:
+    print(f"leftout: {message}", file=sys.stderr)

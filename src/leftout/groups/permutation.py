@@ -1,0 +1,272 @@
+"""Losses of many groups that overlap, and what they are when membership is permuted.
+
+One permutation moves the rows of all known columns together: ``order[i]`` takes the known values of
+row ``i``, so that all groups keep their sizes and overlaps. Moments are taken once for cells, rows
+that are in the same groups; those of a group are sums over its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from leftout.groups.problem_setup import build_problem, residual_axes
+from leftout.linalg.components import check_components
+from leftout.linalg.losses import WIDE, Array, Loss, summarise
+from leftout.linalg.moments import blocks
+from leftout.linalg.monte_carlo import corrected_p_values, p_value
+from leftout.running import Steps, imap_ordered, one_thread
+
+Rows = NDArray[np.intp]
+
+# Of wide tables, permutations look at the leading axes that hold this share of the variance.
+_NEARLY_ALL = 0.99
+# Losses up to this share of the table's variance are rounding.
+_NOTHING = 1e-13
+# Adding a cell's moments to a group's takes as long as those of this many rows.
+_ADDED = 10
+# Moments of all groups are looked at in blocks of about this many numbers (64 MB).
+_BLOCK = 1 << 23
+# Groups of fewer numbers than this in all: sums over rows are as quick as anything.
+_FEW = 1 << 18
+# With more ways to part the rows than this, hardly two rows are in the same groups.
+_WAYS = 30
+# Permutations that a thread does before it reports.
+_AT_ONCE = 8
+
+
+class Shares(NamedTuple):
+    """Of each group: total loss, and the variance in all, kept, and kept by its own PCA."""
+
+    variance: Array
+    kept: Array
+    own: Array
+
+    @property
+    def losses(self) -> Array:
+        return self.own - self.kept
+
+
+class InAxes(NamedTuple):
+    """Rows about what is shared, in axes of which the leading ones hold nearly all."""
+
+    rows: Array
+    kept: Array  # of each row
+    d: int
+
+    @classmethod
+    def of(
+        cls, X: Array, n_components: Any, representation: Any = None, centering: str = "global"
+    ) -> InAxes:
+        """About the origin of a representation that is given, or of the rows' own PCA."""
+        if representation is not None:
+            problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
+            rows = problem.rows() @ residual_axes(problem).T
+            return cls(rows, problem.norms_and_kept[1], problem.d)
+        table = summarise(X, centering, mean_first=True)
+        rule = Loss.named("excess", centering)
+        shared = check_components(rule, table, n_components, below_rank=False)
+        d = len(shared.components)
+        rows = (table.rows - table.moments.origin) @ shared.axes.T
+        return cls(rows, np.einsum("ij,ij->i", rows[:, :d], rows[:, :d]), d)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows parted into cells, of which some groups are unions."""
+
+    order: Rows  # the rows, cell by cell
+    starts: Rows  # where each cell begins in it, and the end
+    largest: int  # the cell whose moments are what the others leave
+    members: sparse.csr_array  # which cells are in which group
+    groups: Rows  # the places of these groups among all
+
+    @classmethod
+    def of(cls, signatures: NDArray[np.intp]) -> Cells:
+        """Cells of rows that are in the same groups: the numbers in a row, but for -1."""
+        first = cell = np.zeros(len(signatures), dtype=np.intp)
+        for column in signatures.T:  # numbers that stay small, since they are counted anew
+            both = cell * (int(column.max()) + 2) + column + 1
+            first, cell = np.unique(both, return_index=True, return_inverse=True)[1:]
+        return cls._made(signatures[first], cell)
+
+    @classmethod
+    def each(cls, signatures: NDArray[np.intp]) -> Cells:
+        """Every row as a cell of its own."""
+        return cls._made(signatures, np.arange(len(signatures)))
+
+    @classmethod
+    def _made(cls, distinct: NDArray[np.intp], cell: Rows) -> Cells:
+        sizes = np.bincount(cell)
+        at, column = np.nonzero(distinct >= 0)
+        groups, place = np.unique(distinct[at, column], return_inverse=True)
+        members = sparse.csr_array(
+            (np.ones(len(at)), (place, at)), shape=(len(groups), len(distinct))
+        )
+        order = np.argsort(cell, kind="stable")
+        starts = np.append(0, np.cumsum(sizes))
+        return cls(order, starts, int(sizes.argmax()), members, groups)
+
+    @property
+    def work(self) -> int:
+        """How long one look takes, in rows."""
+        largest = int(self.starts[self.largest + 1] - self.starts[self.largest])
+        return len(self.order) - largest + _ADDED * self.members.nnz
+
+    def sums(self, values: Array, moved: Rows | None = None) -> Array:
+        """Sum of some values of the rows over every cell, where its rows are moved or not."""
+        order = self.order if moved is None else moved[self.order]
+        return np.add.reduceat(values[order], self.starts[:-1])
+
+    def seconds(self, rows: Array, pooled: Array, moved: Rows | None = None) -> Array:
+        """Second moments of every cell, shape (cells, n, n), where its rows are moved or not."""
+        n = rows.shape[1]
+        order = self.order if moved is None else moved[self.order]
+        if len(self.starts) > len(order):  # every row is a cell
+            moved_rows = rows[order]
+            return moved_rows[:, :, None] * moved_rows[:, None, :]
+        result = np.zeros((len(self.starts) - 1, n, n))
+        for cell in range(len(result)):
+            if cell == self.largest:
+                continue
+            index = order[self.starts[cell] : self.starts[cell + 1]]
+            for block in blocks(len(index), n):
+                part = rows[index[block]]
+                result[cell] += part.T @ part
+        result[self.largest] = pooled - result.sum(axis=0)
+        return result
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of rows that may overlap, in coordinates of the table's principal axes."""
+
+    rows: Array  # of the centred table
+    kept: Array  # of each row, by the shared representation
+    pooled: Array  # second moments of the rows
+    d: int
+    cells: list[Cells]
+    sizes: Array
+
+    @classmethod
+    def of(cls, rows: Array, kept: Array, d: int, members: Sequence[Sequence[Rows]]) -> Groups:
+        """Groups of several ways to part the rows: each way a list of the rows of its groups."""
+        sizes = np.array([float(len(index)) for way in members for index in way])
+        signatures = np.full((len(rows), len(members)), -1, dtype=np.intp)
+        first = 0
+        for way, groups in enumerate(members):
+            for place, index in enumerate(groups, first):
+                signatures[index, way] = place
+            first += len(groups)
+        cells = _parted(signatures, rows.shape[1])
+        return cls(rows, kept, rows.T @ rows, d, cells, sizes)
+
+    @property
+    def variance(self) -> float:
+        return float(np.trace(self.pooled))
+
+    def leading(self) -> Groups:
+        """The same in the leading axes alone, where there are many: quicker to look at."""
+        n = len(self.pooled)
+        if n <= WIDE:
+            return self
+        held = np.cumsum(np.diagonal(self.pooled))
+        q = min(n, max(self.d + 1, 1 + int(np.searchsorted(held, _NEARLY_ALL * held[-1]))))
+        rows = np.ascontiguousarray(self.rows[:, :q])
+        return Groups(rows, self.kept, self.pooled[:q, :q], self.d, self.cells, self.sizes)
+
+    def shares(self, moved: Rows | None = None) -> Shares:
+        """What is kept of every group."""
+        return self._each(moved)[0]
+
+    def both(self) -> tuple[Shares, Shares]:
+        """What is kept of every group, and of the rows that are not in it."""
+        groups, rest = self._each(None, rest=True)
+        return groups, rest
+
+    def losses(self, moved: Rows | None = None) -> Array:
+        """Every group's average loss; nothing but rounding is nothing."""
+        totals = self.shares(moved).losses
+        return np.where(totals > _NOTHING * self.variance, totals, 0.0) / self.sizes
+
+    def _each(self, moved: Rows | None, rest: bool = False) -> list[Shares]:
+        n, d = len(self.pooled), self.d
+        sides = [Shares(*np.empty((3, len(self.sizes)))) for _ in range(1 + rest)]
+        step = max(1, _BLOCK // n**2)
+        for cells in self.cells:
+            parts = cells.seconds(self.rows, self.pooled, moved).reshape(-1, n * n)
+            kept = cells.members @ cells.sums(self.kept, moved)
+            side_kept = (kept, self.kept.sum() - kept)
+            for side, each in zip(sides, side_kept, strict=False):
+                side.kept[cells.groups] = each
+            for start in range(0, len(cells.groups), step):
+                at = cells.groups[start : start + step]
+                second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)
+                for side, S in zip(sides, (second, self.pooled - second), strict=False):
+                    spread = np.diagonal(S, axis1=1, axis2=2)
+                    side.variance[at] = spread.sum(axis=1)
+                    side.own[at] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
+        return sides
+
+
+def _parted(signatures: NDArray[np.intp], n: int) -> list[Cells]:
+    """The cells of all ways together, or of each way by itself where that is less work."""
+    if np.count_nonzero(signatures >= 0) * n**2 <= _FEW:
+        return [Cells.each(signatures)]
+    alone = [Cells.of(signatures[:, [way]]) for way in range(signatures.shape[1])]
+    alone = [cells for cells in alone if len(cells.groups)]
+    if not 2 <= len(alone) <= _WAYS:
+        return alone
+    together = Cells.of(signatures)
+    if (len(together.starts) - 1) * n**2 > 4 * _BLOCK:
+        return alone
+    return [together] if together.work <= sum(cells.work for cells in alone) else alone
+
+
+class Permuted(NamedTuple):
+    """What random groups of the same sizes and overlaps lose, and where the groups stand."""
+
+    random: Array  # mean loss
+    high: Array  # 95th percentile
+    alone: Array  # p-value of each group by itself
+    corrected: Array  # for all groups looked at
+
+
+def permutation_test(
+    groups: Groups,
+    permutations: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    steps: Steps,
+) -> Permuted:
+    """Compare every group's loss with those under permutations of the rows."""
+    if not permutations or not len(groups.sizes):
+        return Permuted(*np.full((4, len(groups.sizes)), np.nan))
+    leading = groups.leading()
+    rngs = rng.spawn(permutations)
+    tasks = [(leading, rngs[start : start + _AT_ONCE]) for start in range(0, len(rngs), _AT_ONCE)]
+    with one_thread():
+        found = [leading.losses()[None]]
+        found += imap_ordered(_permuted, tasks, n_jobs, steps, "random groups")
+    curves = np.concatenate(found)
+    return Permuted(
+        curves[1:].mean(axis=0),
+        np.quantile(curves[1:], 0.95, axis=0),
+        np.array([p_value(column[0], column[1:]) for column in curves.T]),
+        corrected_p_values(curves),
+    )
+
+
+def permuting_steps(permutations: int) -> int:
+    """How many steps :func:`permutation_test` reports."""
+    return -(-permutations // _AT_ONCE)
+
+
+def _permuted(groups: Groups, rngs: Sequence[np.random.Generator]) -> Array:
+    n_rows = len(groups.rows)
+    return np.stack([groups.losses(rng.permutation(n_rows)) for rng in rngs])

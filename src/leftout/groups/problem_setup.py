@@ -1,0 +1,227 @@
+"""From a checked matrix to the problem that a search is given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from leftout.errors import InputError
+from leftout.linalg.components import check_components, check_variance
+from leftout.linalg.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
+from leftout.linalg.moments import Moments
+from leftout.linalg.problem import Problem
+from leftout.linalg.sparse import SparseRows
+from leftout.parameter_label import parameter_label
+from leftout.representation.base import Representation, as_representation
+from leftout.text import counted
+
+# Tables up to this many values are copied once, centred, and searched with one BLAS thread.
+SMALL = 1 << 22
+# Searches of a large sparse table start in so many axes beside the shared components.
+_AXES = 256
+# The leading axes of a wide table hold this share of what the shared components leave.
+_NEARLY_ALL = 0.8
+
+
+class SearchProblem(NamedTuple):
+    """A table's problem, and the table as PCA sees it."""
+
+    problem: Problem
+    table: Summary
+    # share of variance of all components; of a representation that is given, of each of its own,
+    # or of all together where it is no projection
+    explained: Array
+    representation: Representation  # what is shared, in the table's columns
+
+    def resized(self, smallest: int | None = None, size: int | None = None) -> SearchProblem:
+        """The table's problem with other sizes allowed."""
+        smallest = self.problem.min_size if smallest is None else smallest
+        problem = replace(self.problem, min_size=smallest, group_size=size)
+        _check_own_means(problem)
+        return self._replace(problem=problem)
+
+
+def build_problem(
+    X: Array,
+    n_components: Any,
+    loss: str,
+    centering: str,
+    smallest: int,
+    size: int | None,
+    representation: Any = None,
+) -> SearchProblem:
+    """The search's problem on a checked matrix.
+
+    ``representation`` is what rows share; None: their PCA with ``n_components`` components.
+    """
+    if loss == "excess" and centering == "paper":
+        raise InputError(
+            "centering='paper' exists to reproduce published figures and goes with "
+            "loss='projection_gap', but loss='excess' was asked for. Use loss='projection_gap', "
+            "or centering='global' for the definition."
+        )
+    rule = Loss.named(loss, centering)
+    if representation is not None:
+        return _pose_given(X, as_representation(representation), rule, centering, smallest, size)
+    table = summarise(X, centering)
+    shared = check_components(rule, table, n_components)
+    problem = Problem(
+        X=table.rows,
+        loss=rule,
+        V=shared.components,
+        pooled=table.moments,
+        min_size=smallest,
+        group_size=size,
+    )
+    _check_own_means(problem)
+    if table.rows.size <= SMALL:
+        problem = problem.centred()
+        if min(table.rows.shape) > WIDE and rule.own_is_best:
+            problem = _in_principal_axes(problem, shared)
+            axes = shared.axes.T
+            table = table._replace(back=axes if table.back is None else table.back @ axes)
+    elif isinstance(X, SparseRows):
+        problem = replace(problem, axes=shared.axes[: problem.d + _AXES])
+    fitted = fitted_here(table, table.in_columns(problem.V))
+    return SearchProblem(problem, table, shared.eigenvalues / shared.eigenvalues.sum(), fitted)
+
+
+def fitted_here(table: Summary, components: Array) -> Representation:
+    """The PCA of a table as a representation."""
+    return Representation(
+        name="PCA",
+        rank=len(components),
+        n_features=len(table.mean),
+        origin=table.mean,
+        components=components,
+    )
+
+
+def check_given(given: Representation, loss: Loss, X: Array) -> None:
+    """Refuse a representation of other features, or one that a loss is not defined for."""
+    n_features = X.shape[1]
+    if given.n_features != n_features:
+        raise InputError(
+            f"The representation, {given.name}, has {given.n_features:,} features, but the table "
+            f"has {n_features:,}. Pass the features that it was fitted on."
+        )
+    if given.rank >= n_features:
+        raise InputError(
+            f"The representation, {given.name}, has {counted(given.rank, 'component')} for "
+            f"{counted(n_features, 'feature')}: nothing is left out. Give one of lower rank."
+        )
+    if not loss.own_is_best:
+        raise InputError(
+            "A representation that is given is audited by the loss 'excess' with centering='global'"
+            " or 'none', but others were asked for. Use these, or leave representation=None."
+        )
+    if isinstance(X, SparseRows) and not given.is_projection:
+        raise InputError(
+            f"The representation, {given.name}, is no projection, so its errors fill a table as "
+            f"large as this sparse one ({len(X):,} x {n_features:,}). Pass fewer rows, or "
+            "X.toarray() where memory allows."
+        )
+
+
+def _pose_given(
+    X: Array,
+    given: Representation,
+    rule: Loss,
+    centering: str,
+    smallest: int,
+    size: int | None,
+) -> SearchProblem:
+    """The search's problem under a representation that is given."""
+    check_given(given, rule, X)
+    table = summarise(X, centering, origin=given.origin)
+    given = given.at(table.mean)
+    variance = float(np.trace(table.moments.second[0]))
+    check_variance(variance, X.shape[1])
+    moments, kept = table.moments, None
+    if given.components is None:
+        # the PCA of the rows is where searches start
+        kept = given.kept(X)
+        V = shared_pca(rule, moments, given.rank).components
+        moments = moments._replace(kept=np.array([kept.sum()]))
+        explained = np.array([kept.sum() / variance])
+    else:
+        V = given.components if table.back is None else given.components @ table.back
+        explained = np.einsum("in,nk,ik->i", V, moments.second[0], V, optimize=True) / variance
+    problem = Problem(
+        X=table.rows,
+        loss=rule,
+        V=np.ascontiguousarray(V),
+        pooled=moments,
+        min_size=smallest,
+        group_size=size,
+        kept=kept,
+        refit=False,
+    )
+    if table.rows.size <= SMALL:
+        problem = problem.centred()
+        if min(table.rows.shape) > WIDE and kept is None:
+            axes = residual_axes(problem)
+            problem = _turned(problem, axes)
+            table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
+    elif isinstance(X, SparseRows):
+        problem = replace(problem, axes=residual_axes(problem)[: problem.d + _AXES])
+    return SearchProblem(problem, table, explained, given)
+
+
+def residual_axes(problem: Problem) -> Array:
+    """The shared components, then the principal axes of what they leave, as rows."""
+    V = np.linalg.qr(problem.V.T)[0].T  # not quite orthonormal in coordinates of fewer rows
+    S = problem.pooled.second[0]
+    left = S - V.T @ (V @ S)
+    left = left - (left @ V.T) @ V
+    # a shift below all others puts the components last
+    vectors = linalg.eigh(left - np.trace(S) * (V.T @ V), check_finite=False)[1][:, ::-1]
+    return np.vstack([V, vectors[:, : len(S) - len(V)].T])
+
+
+def _turned(problem: Problem, axes: Array) -> Problem:
+    """A centred problem in coordinates of such axes, with how many hold nearly all that is left."""
+    count, total, second, origin, kept = problem.pooled
+    turned = axes @ second[0] @ axes.T
+    left = np.cumsum(np.diagonal(turned)[problem.d :])
+    return replace(
+        problem,
+        X=problem.X @ axes.T,
+        V=problem.V @ axes.T,
+        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
+        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
+    )
+
+
+def _in_principal_axes(problem: Problem, shared: Shared) -> Problem:
+    """A centred problem in coordinates of the table's principal axes.
+
+    Few of them hold nearly all that the shared components leave: a search can go a long way in
+    these alone.
+    """
+    n, values = problem.X.shape[1], shared.eigenvalues
+    left = np.cumsum(values[problem.d :])
+    count, total, _, origin, _ = problem.pooled
+    return replace(
+        problem,
+        X=problem.X @ shared.axes.T,
+        V=np.eye(n)[: problem.d],
+        pooled=Moments(count, total @ shared.axes.T, np.diag(values)[None], origin),
+        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
+    )
+
+
+def _check_own_means(problem: Problem) -> None:
+    """About its own mean, a group of d rows or fewer has no d components."""
+    size = problem.group_size
+    fewest = problem.min_size if size is None else min(size, problem.n_rows - size)
+    if problem.loss.own_mean and fewest <= problem.d:
+        raise InputError(
+            f"The paper's centring takes each group's {problem.d} components about its own mean, "
+            f"which needs at least {problem.d + 1} rows, but a side may have {fewest}. Raise "
+            f"{parameter_label('min_group_size')} or {parameter_label('group_size')}, or lower "
+            f"{parameter_label('n_components')}."
+        )

@@ -1,0 +1,149 @@
+r"""A certified ceiling: no group of a given size has a larger disparity.
+
+A group's own subspace has only ``d`` dimensions, and cannot serve many rows that point many ways.
+
+**Theorem.** Let rows have residual ``r_i = |x_i|^2 - |V x_i|^2`` under the shared components ``V``.
+For any weights ``0 <= w_i <= 1`` and any matrix ``T`` with ``0 <= T T' <= I``, no group of ``k``
+rows has an ``excess`` loss, hence no disparity, above
+
+.. math:: \frac1k \Big[ \sum_{k\ \text{largest}} \big(r_i - w_i |T'x_i|^2\big)
+          + \mathrm{top}_d\big(\textstyle\sum_i w_i\, T'x_i x_i'T\big) \Big],
+
+where the second sum is over *all* rows and ``top_d`` is the sum of the ``d`` largest eigenvalues.
+
+**Proof.** Let ``Y`` hold the rows of a group ``A``. ``top_d`` is subadditive, monotone, at most the
+trace on positive semidefinite matrices (Ky Fan), and the same for ``ZZ'`` as for ``Z'Z``. With
+``YY' = Y(I - TT')Y' + (YT)(YT)'``,
+
+- ``top_d(Y'Y) <= tr Y(I - TT')Y' + top_d(T'Y'Y T)``;
+- ``T'Y'Y T`` is a sum over ``A`` of ``(1 - w_i) T'x_i x_i'T + w_i T'x_i x_i'T``; the first terms
+  count at most by their traces, the second at most by ``top_d`` of their sum over all rows.
+
+Together ``top_d(Y'Y) <= sum_A (|x_i|^2 - w_i |T'x_i|^2) + top_d(sum_i w_i T'x_i x_i'T)``. Take away
+``sum_A |V x_i|^2``, replace the sum over ``A`` by the ``k`` largest terms, divide by ``k``; the
+rest's loss, which is taken away for the disparity, is not negative.  QED
+
+The theorem holds for the residuals of any representation. Where it is no projection, the rest's
+loss may be negative: :meth:`leftout.linalg.problem.Problem.disparity_bound`.
+
+With ``w = 0`` this is the mean of the ``k`` largest residuals. Any ``w`` and ``T`` prove a bound,
+so a short search for good ones is enough. ``w`` levels the residuals: with a cap ``c``,
+``w_i |T'x_i|^2 = max(r_i - c, 0)``. ``T`` then levels the spectrum of what was cut off, whose top
+``d`` eigenvalues are the price: ``TT' = min(I, theta S^-1)`` in the eigenbasis of
+``S = sum_i w_i x_i x_i'``. The numbers ``c`` and ``theta`` are found by line searches in turn.
+
+Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in place of ``d``: the
+matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``. Of a loss that was
+registered nothing is known but ``r_i``: with all dimensions it is the mean of the ``k`` largest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from scipy.optimize import minimize_scalar
+
+from leftout.linalg.losses import WIDE, Array
+from leftout.linalg.problem import Problem
+
+# Rows that the cap may touch: this many times the group, but not more than this many values.
+_TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
+ROUNDS, _STEPS = 2, 9
+# The level of a spectrum is looked for between its largest eigenvalue and this share of it.
+_LOWEST = 1e-3
+# Sums of squares are rounded in proportion to the longest row.
+ROUNDING = 1e-12
+
+
+def certified_bound(problem: Problem, size: int) -> float:
+    """Upper bound on the disparity of any left-out group of ``size`` rows (proof above).
+
+    About fifty passes over the rows whose residual exceeds the cap, each followed by the largest
+    eigenvalues of an n x n matrix.
+    """
+    n, order = problem.X.shape[1], problem.by_reach
+    touched = max(1, min(max(_TIMES * size, _FEWEST), _VALUES // n, len(order) - 1))
+    ceiling = Ceiling(
+        X=problem.rows(order[:touched]),
+        r=problem.reach[order],
+        size=size,
+        d=problem.loss.rank(problem.d, n),
+    )
+    most = ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
+    return float(problem.disparity_bound(most, size))
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The theorem's bound as a function of the cap and of ``T``."""
+
+    X: Array  # the rows that a cap may touch, by falling r
+    r: Array  # of all rows, falling
+    size: int
+    d: int
+
+    def cut(self, cap: float, T: Array) -> tuple[Array, Array, float]:
+        """Weights of the rows above the cap, these rows times ``T``, and the k largest terms."""
+        above = int(np.searchsorted(-self.r[: len(self.X)], -cap))
+        r, Z = self.r[:above], self.X[:above] @ T
+        lengths = np.einsum("ij,ij->i", Z, Z)
+        w = np.minimum((r - cap) / np.maximum(lengths, np.finfo(float).tiny), 1.0)
+        # No term falls below the cap, so rows below it come last, in their order.
+        terms = np.sort(r - w * lengths)[::-1][: self.size]
+        return w, Z, float(terms.sum() + self.r[above : self.size].sum())
+
+    def value(self, cap: float, T: Array) -> float:
+        w, Z, largest = self.cut(cap, T)
+        if max(len(Z), WIDE) < Z.shape[1]:  # of the two products that share them, the smaller
+            Z = np.sqrt(w)[:, None] * Z
+            S = Z @ Z.T
+        else:
+            S = (Z.T * w) @ Z
+        # All eigenvalues: where the largest are levelled they tie, and LAPACK may fail on a subset.
+        top = np.linalg.eigvalsh(S)[-self.d :]
+        return (largest + float(top.sum())) / self.size
+
+    def lowest(self) -> float:
+        """The lowest bound that line searches find, in turn, over the cap and over ``T``."""
+        T = np.eye(self.X.shape[1])
+        cap, value = self.best_cap(T)
+        best = min(float(self.r[: self.size].mean()), value)
+        for _ in range(ROUNDS):
+            T = self.levelled(cap, T)
+            cap, value = self.best_cap(T)
+            best = min(best, value)
+        return best
+
+    def best_cap(self, T: Array) -> tuple[float, float]:
+        # With d rows or fewer above the cap nothing is gained: on wide tables, a broad plateau.
+        first = self.d if self.X.shape[1] > WIDE else 0
+        low, high = float(self.r[len(self.X)]), float(self.r[min(first, len(self.X))])
+        return _least(lambda cap: self.value(cap, T), low, high)
+
+    def levelled(self, cap: float, T: Array) -> Array:
+        """A better ``T``, from the spectrum of what the cap cuts off."""
+        w, _, _ = self.cut(cap, T)
+        X = self.X[: len(w)]
+        values, vectors = linalg.eigh((X.T * w) @ X, check_finite=False)
+        top = float(values[-1])
+        if not top > 0.0:
+            return T
+
+        def level(log_theta: float) -> Array:
+            theta = np.exp(log_theta)
+            return vectors * np.sqrt(theta / np.maximum(values, theta))
+
+        def price(log_theta: float) -> float:
+            return self.value(cap, level(log_theta))
+
+        return level(_least(price, np.log(_LOWEST * top), np.log(top))[0])
+
+
+def _least(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a function of one number is least between two ends, and its value there."""
+    if not low < high:
+        return high, function(high)
+    options = {"maxiter": _STEPS, "xatol": 1e-3 * (high - low)}
+    found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options)
+    return float(found.x), float(found.fun)

@@ -1,0 +1,282 @@
+"""What a solver is given: a table, a loss bound to it, and the sizes it may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.linalg.losses import (
+    EXCESS,
+    Array,
+    Loss,
+    basis_loss,
+    evaluate,
+    own_components,
+    row_losses,
+    row_reach,
+    top_components_of_rows,
+)
+from leftout.linalg.moments import (
+    SUMMED_AT_ONCE,
+    Moments,
+    blocks,
+    build,
+    merge,
+    scaled,
+    stack,
+    without,
+)
+from leftout.linalg.passes import fold
+from leftout.linalg.sparse import SparseRows
+
+Labels = NDArray[np.int8]
+
+# Rows beyond the cut that a ranking still holds.
+MARGIN = 8
+# A ranking looks at this many rows first, or at four times the group.
+_FIRST = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Find the rows whose average loss exceeds the rest's by the most.
+
+    Rows stay as they came; ``rows`` takes the origin away where they are used, so that a large
+    table is never copied. ``X`` may hold only the rows that can still be in the group: whatever
+    else ``pooled`` counts then belongs to the rest, and no formula changes.
+
+    The shared representation is the projection onto ``V``: the PCA of these rows (``refit``), or
+    one that was given. Where it is no projection, ``kept`` holds what it keeps of each row, and
+    ``pooled.kept`` the sum over all; ``V`` is then the PCA of the rows, from which searches start.
+    A loss may be negative there.
+    """
+
+    # (rows that may be in the group, n), as given; of a large sparse table, `SparseRows`
+    X: Array
+    loss: Loss
+    V: Array  # shared components, one per row
+    pooled: Moments  # of all rows, about the origin of the centring
+    min_size: int
+    group_size: int | None = None
+    # where coordinates are principal axes: how many of them hold nearly all there is to lose
+    leading: int | None = None
+    kept: Array | None = None
+    refit: bool = True
+    # of a large sparse table: few directions, as rows, in which searches start
+    axes: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """All rows of the table."""
+        return round(float(self.pooled.count[0]))
+
+    @property
+    def d(self) -> int:
+        return len(self.V)
+
+    def rows(self, index: Any = slice(None)) -> Array:
+        """Rows as PCA sees them, contiguous and writeable: kernels are compiled for that alone."""
+        rows = self.X[index]
+        if self.pooled.origin.any():
+            rows = rows - self.pooled.origin
+        return np.require(rows, requirements=("C", "W", "E"))
+
+    def centred(self, index: Any = slice(None)) -> Problem:
+        """The problem with its rows, or those that may be in the group, copied about the origin."""
+        pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
+        return replace(self, X=self.rows(index), pooled=pooled, kept=self.kept_of(index))
+
+    def kept_of(self, index: Any) -> Array | None:
+        """What the representation keeps of some rows, where it is no projection."""
+        return None if self.kept is None else self.kept[index]
+
+    def narrow(self) -> Problem:
+        """The problem in its leading axes alone; itself where the axes are others."""
+        q = self.leading
+        if q is None:
+            return self
+        count, total, second, origin, kept = self.pooled
+        leading = np.ascontiguousarray(second[:, :q, :q])
+        pooled = Moments(count, total[:, :q], leading, origin[:q], kept)
+        X, V = np.ascontiguousarray(self.X[:, :q]), np.ascontiguousarray(self.V[:, :q])
+        return replace(self, X=X, V=V, pooled=pooled, leading=None)
+
+    @cached_property
+    def norms_and_kept(self) -> tuple[Array, Array]:
+        """Squared length of every row, and what the shared components keep of it."""
+        norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
+        X: Any = self.X
+        if isinstance(X, SparseRows):
+            for block in blocks(len(X), self.d):
+                some = X.some(block, self.pooled.origin)
+                Y = some @ self.V.T
+                norms[block], kept[block] = some.norms(), np.einsum("ij,ij->i", Y, Y)
+            return norms, kept
+        for block in blocks(*self.X.shape):
+            rows = self.rows(block)
+            norms[block] = np.einsum("ij,ij->i", rows, rows)
+            if self.kept is None:
+                Y = rows @ self.V.T
+                kept[block] = np.einsum("ij,ij->i", Y, Y)
+        return norms, kept if self.kept is None else self.kept
+
+    @cached_property
+    def reach(self) -> Array:
+        """The most each row can add to a group's total loss."""
+        return row_reach(self.loss, *self.norms_and_kept)
+
+    @cached_property
+    def by_reach(self) -> NDArray[np.intp]:
+        """Rows by falling reach."""
+        return np.argsort(-self.reach, kind="stable")
+
+    @cached_property
+    def _mean_reach(self) -> Array:
+        """Mean of the ``k`` longest reaches, at place ``k - 1``."""
+        return np.cumsum(self.reach[self.by_reach]) / np.arange(1, len(self.X) + 1)
+
+    def bound(self, size: int) -> float:
+        """Certified upper bound on the disparity of any left-out group of ``size`` rows.
+
+        A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
+        longest.
+        """
+        return self.disparity_bound(float(self._mean_reach[size - 1]), size)
+
+    def disparity_bound(self, loss: Any, size: Any) -> Any:
+        """No group of ``size`` rows has a larger disparity, if none has a larger ``loss``.
+
+        Under a projection the rest's loss is not negative. Otherwise, with ``D`` the sum of the d
+        largest eigenvalues, ``D(all) <= D(group) + D(rest)``: so the rest's total loss is at least
+        that of all rows less the group's, and the disparity at most ``m / (m - k)`` times the
+        group's average loss less that of all rows.
+        """
+        if self.kept is None:
+            return loss
+        return (loss - self.overall) * self.n_rows / (self.n_rows - size)
+
+    @cached_property
+    def overall(self) -> float:
+        """Average loss of all rows."""
+        return float(evaluate(self.loss, self.pooled, self.V)[0])
+
+    def split(self, labels: Labels, n_sides: int = 2) -> Moments:
+        """Moments of the rest (0), which is what the groups leave, and of each group (from 1)."""
+        step = max(
+            SUMMED_AT_ONCE // self.X.shape[1], 1
+        )  # so that not too many rows are copied at once
+        rest, groups = self.pooled, []
+        for side in range(1, n_sides):
+            index = np.flatnonzero(labels == side)
+            parts = (index[start : start + step] for start in range(0, max(len(index), 1), step))
+            groups.append(fold((self.moments_of(part) for part in parts), merge))
+            rest = without(rest, groups[-1])
+        return stack(rest, *groups)
+
+    def moments_of(self, index: Any) -> Moments:
+        """Moments of some rows, with what is kept of them where components do not tell."""
+        moments = build(self.X[index], origin=self.pooled.origin)
+        if self.kept is None:
+            return moments
+        return moments._replace(kept=np.array([self.kept[index].sum()]))
+
+    def total_loss(self, W: Array) -> float:
+        """Total loss of all rows if their own components were ``W``."""
+        kept = None if self.pooled.kept is None else float(self.pooled.kept[0])
+        return basis_loss(self.loss, self.pooled.second[0], self.V, W, kept)
+
+    def losses(
+        self, labels: Labels, own: Array | None = None, n_sides: int = 2
+    ) -> tuple[Array, Array]:
+        """Average losses of the rest and each group, and their components if not known already.
+
+        From moments or, on wide tables, from the rows of each side: these are few.
+        """
+        if self.leading is None:
+            return self.losses_of(self.split(labels, n_sides), own)
+        sides = [np.flatnonzero(labels == side) for side in range(n_sides)]
+        if own is None:
+            own = np.stack([top_components_of_rows(self.rows(side), self.d) for side in sides])
+        each = self.row_losses(own)
+        return np.array([each[side, rows].mean() for side, rows in enumerate(sides)]), own
+
+    def losses_of(self, moments: Moments, own: Array | None = None) -> tuple[Array, Array]:
+        """Average losses from the moments of each side, and its components if they are known."""
+        if own is None:
+            own = own_components(self.loss, moments, self.d)
+        return evaluate(self.loss, moments, self.V, own), own
+
+    def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
+        """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
+        kept = self.norms_and_kept[1][index]
+        result = np.empty((len(own), len(kept)))
+        X: Any = self.X
+        sparse = isinstance(X, SparseRows)  # products are all that is dense
+        for block in blocks(len(kept), self.d if sparse else X.shape[1]):
+            some = block if isinstance(index, slice) else index[block]
+            rows = X.some(some, self.pooled.origin) if sparse else self.rows(some)
+            for side, W in enumerate(own):
+                result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
+        return result
+
+    def scores(self, own: Array, size: int, index: Any = slice(None)) -> Array:
+        """How much the disparity gains from each row's being in the group rather than in the rest.
+
+        With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
+        the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
+        scores are ``k`` times these terms, in units of the loss.
+        """
+        rest, group = self.row_losses(own, index)
+        return group + size / (self.n_rows - size) * rest
+
+    def rank(self, own: Array, size: int) -> Ranking:
+        """The rows with the highest scores, the group and a few more, best first.
+
+        No score exceeds ``(1 + k / (m - k)) reach``, so in a large table only rows of long reach
+        are looked at: first the longest, then all that could still be among the best.
+        """
+        wanted = min(size + MARGIN, len(self.X))
+        first = max(4 * size, _FIRST)
+        index = None
+        if 2 * first < len(self.X):
+            stretch = 1.0 + size / (self.n_rows - size)
+            scores = self.scores(own, size, self.by_reach[:first])
+            least = np.partition(scores, first - wanted)[first - wanted]
+            # Scores and reaches are differences of squared lengths, and rounded like these.
+            slack = 1e-12 * float(self.norms_and_kept[0].max())
+            index = np.flatnonzero(stretch * self.reach >= least - slack)
+        scores = self.scores(own, size, slice(None) if index is None else index)
+        cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+        best = np.flatnonzero(scores >= cut)
+        best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
+        return Ranking(best if index is None else index[best], scores[best])
+
+    def under_excess(self) -> Problem:
+        """The problem under the loss that alternating is made for."""
+        return replace(self, loss=Loss(EXCESS, own_mean=False))
+
+    def part(self, index: NDArray[np.integer], rate: float) -> Problem:
+        """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
+
+        At rate 1 these are all the rows that may be in the group, and the rest of the table enters
+        through its moments alone; below it they are a sample of them, and the moments shrink alike.
+        """
+        part = self.centred(index)
+        return replace(part, pooled=scaled(part.pooled, rate))
+
+
+class Ranking(NamedTuple):
+    """Rows by falling score."""
+
+    rows: NDArray[np.intp]
+    scores: Array
+
+    def labels(self, size: int, n_rows: int) -> Labels:
+        """The first ``size`` rows, labelled 1."""
+        labels = np.zeros(n_rows, dtype=np.int8)
+        labels[self.rows[:size]] = 1
+        return labels

@@ -1,0 +1,91 @@
+"""Figures of mitigation that holds against every group: the worst off, the price, the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leftout.errors import InputError
+from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, read
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from leftout.fair.afterwards import Afterwards
+    from leftout.fair.minimax import MinimaxPCA, TradeOffCurve
+
+
+def worst_by_dimension(found: Sequence[Afterwards], ax: Axes | None = None) -> Axes:
+    """The worst-off group's loss under each projection, by the number of components.
+
+    ``found`` are results of :func:`leftout.afterwards`, one for each number. Grey: what no
+    projection gets below.
+    """
+    if not found:
+        raise InputError(
+            "There is nothing to draw. Give at least one result of leftout.afterwards."
+        )
+    ax = axis(ax)
+    lines = sorted(found, key=lambda after: after.n_components)
+    numbers = [after.n_components for after in lines]
+    for place, (color, style) in enumerate(((LEFT_OUT, "--"), (REST, "-"), (FAIR, "-"))):
+        losses = [after.lines[place].worst_loss for after in lines]
+        label = drawable(lines[0].lines[place].called)
+        ax.plot(numbers, losses, style, color=color, marker="o", ms=4, label=label)
+    bounds = [after.bound for after in lines]
+    ax.plot(numbers, bounds, ":", color=GREY, label="no projection below")
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("components")
+    _finish(ax, "The worst-off group, by number of components")
+    return ax
+
+
+def trade_off(found: TradeOffCurve, ax: Axes | None = None) -> Axes:
+    """What the worst-off group loses against the price, from ordinary PCA to the worst-off alone.
+
+    Each point is a trade-off ``t``.
+    """
+    ax = axis(ax)
+    prices = 100.0 * found.prices
+    ax.plot(prices, found.worst_losses, color=FAIR, marker="o", ms=4, label="worst-off group")
+    for t, price, loss in zip(found.trade_offs, prices, found.worst_losses, strict=True):
+        ax.annotate(f"t = {t:g}", (price, loss), textcoords="offset points", xytext=(4, 4))
+    ax.set_xlabel("price, % of the variance")
+    _finish(ax, "What protecting the worst off costs")
+    read(ax.xaxis)
+    return ax
+
+
+def rounds(fair: MinimaxPCA, ax: Axes | None = None) -> Axes:
+    """The game round by round: what a search found above, what is proved below.
+
+    Dashed: rounds with fractions of dimensions, before those of a projection.
+    """
+    history = fair.history_
+    if not len(history):
+        raise InputError("No round was played: ordinary PCA is the answer. Draw another fit.")
+    ax = axis(ax)
+    each = np.arange(1, len(history) + 1)
+    for name, mask, style in (
+        ("found, fractions of dimensions", history["rank"] == 0, "--"),
+        ("found, projection", history["rank"] > 0, "-"),
+    ):
+        if mask.any():
+            found = history["found"][mask]
+            ax.plot(each[mask], found, style, color=LEFT_OUT, marker="o", ms=4, label=name)
+    ax.plot(each, history["bound"], color=REST, marker="o", ms=4, label="proved")
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("round")
+    _finish(ax, "Projection against search, round by round")
+    return ax
+
+
+def _finish(ax: Axes, title: str) -> None:
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel("loss of the worst off")
+    read(ax.yaxis)
+    ax.set_title(title)
+    for text in ax.legend(frameon=False).get_texts():
+        text.set_parse_math(False)

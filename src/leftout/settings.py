@@ -1,0 +1,395 @@
+"""Every setting once: Python, the command line, the page, the guide and audit.json have it of here.
+
+A field of :class:`Settings` has a setting's name, type and default, and in its :class:`Setting` how
+people ask for it elsewhere. :data:`EXECUTION` are the settings that a result does not depend on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from leftout.errors import InputError
+from leftout.text import shortened
+
+AUTO, EVIDENCE = "auto", "evidence"
+# The default size of a left-out group, as a share of the rows: comparable between tables.
+TENTH = 0.1
+ENCODINGS, SCALINGS = ("free", "target"), ("minmax", "standard", "none")
+ENGINES = ("memory", "local", "dask")
+# What an option takes that names columns.
+NAMES = "names"
+_MOST = 10**9
+
+
+class Setting(NamedTuple):
+    """How people ask for a setting, and what they read about it.
+
+    Parameters
+    ----------
+    help : str
+        What it is, in the guide and on the command line.
+    option, metavar : str
+        Its option, "" where there is none, and what follows it.
+    takes : type, range, tuple or callable
+        What a text may be: ``bool`` is a flag, a range a whole number in it, a tuple one of its
+        words, :data:`NAMES` columns; else what a function makes of it (ValueError: it is wrong).
+    default : any
+    usual : str
+        The default as people would write it, where that is not its own text.
+    many, required : bool
+        The option may come again, and adds to a list with commas; it has to come.
+    page, valid : str
+        The label on the page, where it is asked for there; what a text may be, in words.
+    guide : str
+        Where the guide says more.
+    in_python : bool
+        Whether :func:`leftout.audit` takes it.
+    """
+
+    help: str
+    option: str = ""
+    metavar: str = ""
+    takes: Any = str
+    default: Any = None
+    usual: str = ""
+    many: bool = False
+    required: bool = False
+    page: str = ""
+    valid: str = ""
+    guide: str = ""
+    in_python: bool = True
+
+    def read(self, text: str) -> Any:
+        """A setting's value from what people write; refuses what is none."""
+        try:
+            if not isinstance(self.takes, range):
+                return self.takes(text) if callable(self.takes) else text
+            if is_number(text) and int(text) in self.takes:
+                return int(text)
+            raise ValueError
+        except ValueError:
+            raise InputError(f"cannot be {shortened(text)!r}: give {self.valid}.") from None
+
+    @property
+    def text(self) -> str:
+        """The default as people would write it; "" where there is none."""
+        if self.usual or self.default is None or isinstance(self.default, bool):
+            return self.usual
+        return str(self.default)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number, in digits and nothing else."""
+    return text.isascii() and text.isdigit()
+
+
+def _components(text: str) -> int | float:
+    bare = text.strip()
+    number = int(bare) if is_number(bare) else float(bare)
+    if isinstance(number, float) and not 0.0 < number < 1.0:
+        raise ValueError
+    return number
+
+
+def _size(text: str) -> int | float:
+    bare = text.strip()
+    if is_number(bare) and int(bare) > 0:
+        return int(bare)
+    share = float(bare.removesuffix("%")) / (100.0 if bare.endswith("%") else 1.0)
+    if not 0.0 < share < 1.0:
+        raise ValueError
+    return share
+
+
+def _sizes(text: str) -> int | float | str | list[int | float]:
+    if text == EVIDENCE:
+        return text
+    return [_size(part) for part in text.split(",")] if "," in text else _size(text)
+
+
+def _groups(text: str) -> int | str:
+    bare = text.strip()
+    if bare == AUTO:
+        return bare
+    if not is_number(bare) or int(bare) < 1:
+        raise ValueError
+    return int(bare)
+
+
+def _numbers(text: str) -> list[int] | None:
+    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
+    if text in (AUTO, "none"):
+        return None if text == AUTO else []
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        known = is_number(low) and (not dash or is_number(high))
+        if not known or not int(low) <= int(high or low) <= 100_000:
+            raise ValueError
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def _listed(text: str) -> list[str] | None:
+    return [name.strip() for name in text.split(",")] if text else None
+
+
+def _given(text: str) -> str | None:
+    if "\0" in text or len(text) > 1_000:
+        raise ValueError
+    return text or None
+
+
+def _set(default: Any, help: str, option: str = "", metavar: str = "", **more: Any) -> Any:
+    """A field of this default, with what people read about it."""
+    setting = Setting(help, option, metavar, default=default, **more)
+    return field(default=default, metadata={"setting": setting})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The part of every column, and how it becomes numbers; see :func:`leftout.audit` for each.
+
+    ``smooth`` is how target-encoded categories are drawn to the mean. A table in memory and one in
+    parts are read by the same object.
+    """
+
+    target: Any = _set(
+        None, "outcome to compare, and its value whose rate counts", "--target", "COL[=VALUE]",
+    )  # fmt: skip
+    positive: Any = _set(None, "the target's value whose rate counts")
+    prediction: Any = _set(
+        None, "what a model that is there says of the target: kept out, and compared",
+        "--prediction", "COL", guide="[a model one has](harm.md)",
+    )  # fmt: skip
+    categorical: Iterable[Any] | None = _set(
+        None, "columns that are codes, or text to keep", "--categorical", "A,B", takes=NAMES,
+    )  # fmt: skip
+    numeric: Iterable[Any] | None = _set(
+        None, "columns to read as numbers in any case", "--numeric", "A,B", takes=NAMES,
+    )  # fmt: skip
+    drop: Iterable[Any] | None = _set(
+        None, "columns to leave out", "--drop", "A,B", takes=NAMES,
+    )  # fmt: skip
+    sensitive: Iterable[Any] | None = _set(
+        None, "columns to keep out of the search and compare with the group", "--sensitive", "A,B",
+        takes=NAMES,
+    )  # fmt: skip
+    missing: Any = _set(
+        None, "values that stand for nothing", "--missing", "999,COL=-1", takes=_given, many=True,
+        page="Values that stand for nothing", valid="999, or COLUMN=-1",
+    )  # fmt: skip
+    dictionary: Any = _set(
+        None, "CSV or JSON with columns' kinds, labels and labels of values", "--dictionary",
+        "FILE", guide="see below",
+    )  # fmt: skip
+    scaling: str = _set(
+        "minmax", "columns from 0 to 1, to unit variance as most pipelines do, or as they are",
+        "--scaling", takes=SCALINGS,
+    )  # fmt: skip
+    encoding: str = _set(
+        "free", "categories as yes-or-no columns, or as the target's mean", "--encoding",
+        takes=ENCODINGS, guide="see below",
+    )  # fmt: skip
+    smooth: float | str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Reading):
+    """Every choice that a result depends on; threads and folders are not among them.
+
+    How the table is read, and the other parameters of :func:`leftout.audit`. ``solver``, ``loss``,
+    ``centering`` and ``smooth`` come from a preset. ``command`` are the words of the command line,
+    where there was one.
+    """
+
+    features: Any = _set(
+        None, "what PCA sees instead of the table's columns, row for row or by a key column of "
+        "both: .npy, Parquet, CSV", "--features", "FILE", guide="[more](your_pca.md)",
+    )  # fmt: skip
+    pipeline: Any = _set(
+        None, "pipeline of scikit-learn to audit on the table, written by skops.io.dump",
+        "--pipeline", "FILE.skops", guide="[more](your_pca.md)",
+    )  # fmt: skip
+    pipeline_step: str | None = _set(
+        None, "its step that is audited, where that is not clear", "--pipeline-step", "NAME",
+    )  # fmt: skip
+    trust_types: Sequence[str] | None = _set(
+        None, "types in FILE.skops to trust beside scikit-learn's", "--trust-types", "A,B",
+        takes=_listed, many=True,
+    )  # fmt: skip
+    sheet: str | None = _set(None, "sheet of an Excel file; else the first", "--sheet", "NAME")
+    n_components: int | float = _set(
+        0.8, "components: a number, or the share of variance to exceed", "--components", "0.8|9",
+        takes=_components, page="Components of the PCA",
+        valid="a share of variance (0.8), or a number of components (9)",
+    )  # fmt: skip
+    min_group_size: int | float | None = _set(
+        None, "fewest rows on a side; by default 5 per feature", "--min-size", "100|5%",
+        takes=_size, page="Fewest rows of a group",
+        valid="a number of rows (200), or a share of them (5%)",
+    )  # fmt: skip
+    group_size: int | float | str | Sequence[int | float] | None = _set(
+        TENTH, "size of the left-out group, or the one with the most evidence; of several groups "
+        "one for all, or a list (150,300)", "--size", "10%|200|evidence", takes=_sizes, usual="10%",
+        page="Size of the left-out group",
+        valid="a number of rows (200), a share of them (10%), or evidence",
+    )  # fmt: skip
+    n_groups: int | str = _set(
+        1, "left-out groups to find, or as many as go beyond comparison tables", "--groups",
+        "1|3|auto", takes=_groups, valid="a number of left-out groups from 1, or auto",
+        guide="[more](several.md)",
+    )  # fmt: skip
+    n_restarts: int = _set(
+        30, "searches from other starts", "--restarts", "30", takes=range(1000),
+        page="Searches from other starts", valid="0 to 999",
+    )  # fmt: skip
+    n_surrogates: int = _set(
+        99, "comparison tables of each kind, if fewer do not decide", "--surrogates", "99",
+        takes=range(10_000), page="Comparison tables, at most", valid="0 to 9999",
+    )  # fmt: skip
+    quick: bool = _set(
+        False, "the first answer only: who, and what can be done", "--quick", takes=bool
+    )
+    full: bool = _set(
+        False, "also compare all algorithms, and print all tables", "--full", takes=bool
+    )
+    preset: str | None = _set(
+        None, "everything as in the paper, to reproduce it", "--preset", takes=("paper",)
+    )
+    sample: int | None = _set(
+        None, "audit a sample of so many rows, drawn at random", "--sample", "2000",
+        takes=range(1, _MOST), page="Audit a sample of so many rows",
+        valid="a number of rows; by default all",
+    )  # fmt: skip
+    random_state: Any = _set(
+        0, "seed of comparison tables, splits and samples", "--seed", "0", takes=range(2**31 + 1),
+        page="Seed", valid="0 to 2147483648",
+    )  # fmt: skip
+    rows: int = _set(
+        0, "actual rows to show of either side; a row may be a person", "--rows", "3",
+        takes=range(1000), page="Actual rows to show of either side",
+        valid="0 to 999; a row may be a person",
+    )  # fmt: skip
+    solver: str = "alternating"
+    loss: str = "excess"
+    centering: str = "global"
+    command: str | None = None
+
+    def asked(self) -> dict[str, Any]:
+        """The choices that differ from the defaults."""
+        given = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {
+            name: value
+            for name, (value, usual) in given.items()
+            if value is not usual
+            and (not isinstance(value, str | int | float | None) or value != usual)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: a column by its name, a seed as it was given."""
+        data = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("categorical", "numeric", "drop", "sensitive"):
+            data[name] = _names(data[name])
+        data["missing"] = _values(self.missing)
+        for name in ("features", "pipeline", "dictionary"):
+            given = data[name]
+            if isinstance(given, str | os.PathLike):
+                data[name] = os.path.basename(given)
+            elif given is not None:
+                data[name] = "given"
+        for name in ("target", "prediction"):
+            given = data[name]
+            if _are_many(given):
+                data[name] = getattr(given, "name", None) or name
+            data[name] = None if given is None else str(data[name])
+        seed = self.random_state
+        data["random_state"] = seed if seed is None or isinstance(seed, int) else repr(seed)
+        return data
+
+
+def _names(wanted: Iterable[Any] | None) -> list[str]:
+    if wanted is None:
+        return []
+    return [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+
+
+def _values(missing: Any) -> list[str]:
+    """Values that stand for nothing, as on the command line: VALUE or COLUMN=VALUE."""
+    if isinstance(missing, Mapping):
+        several = {name: v if _are_many(v) else [v] for name, v in missing.items()}
+        return [str(v) if n is None else f"{n}={v}" for n, more in several.items() for v in more]
+    if missing is None:
+        return []
+    return [str(value) for value in (missing if _are_many(missing) else [missing])]
+
+
+def _are_many(value: Any) -> bool:
+    several = hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+    return several and not isinstance(value, str | bytes)
+
+
+# What a result does not depend on.
+EXECUTION = {
+    "engine": Setting(
+        "read the table whole, pass over its parts here, or on a Dask cluster; by default whole if "
+        "it fits", "--engine", takes=ENGINES, guide="[more](scale.md)"),
+    "scheduler": Setting(
+        "Dask scheduler; without one, dask starts workers here", "--scheduler", "tcp://HOST:8786",
+        in_python=False),
+    "memory": Setting(
+        "what a table may take to be read whole, and each worker that is started", "--memory",
+        "2GB"),
+    "state": Setting("a folder from which a stopped audit of a table in parts goes on"),
+    "n_jobs": Setting(
+        "threads; -1 for all cores. Results do not depend on it", "--jobs", "-1",
+        takes=range(-1, 1025), usual="-1"),
+    "progress": Setting("called as work goes on; True: to stderr"),
+    "out": Setting(
+        "folder for the files; what is not a result there is not replaced", "--out", "DIR",
+        in_python=False),
+    "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
+    "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
+    "events": Setting(
+        "print progress, and answers as they come, as lines of JSON, for programs", "--events",
+        takes=bool, in_python=False),
+    "called": Setting(
+        "what the report calls the table; else the file's name", "--called", "NAME",
+        in_python=False),
+}  # fmt: skip
+# Options of other commands.
+OTHER_COMMANDS = {
+    "outcome": Setting(
+        "what is predicted, and its value that counts", "--target", "COL[=VALUE]", required=True),
+    "groups_col": Setting(
+        "column that says each row's group; several (A,B) for their combinations", "--groups-col",
+        "COL", required=True),
+    "across": Setting(
+        "numbers of components to compare", "--across", "auto|none|1-15|2,5,9", takes=_numbers,
+        usual=AUTO, valid="a list of numbers such as 1-15, or 2,5,9; or auto, or none"),
+    "fewest": Setting(
+        "fewest rows of a group and of its rest; by default 30 or so", "--min-size", "N|5%",
+        takes=_size, valid="a number of rows (200), or a share of them (5%)"),
+    "depth": Setting(
+        "most conditions of a name, and most known columns of a group", "--depth",
+        takes=range(1, 4), usual="2"),
+    "top": Setting("most groups with a name to list", "--top", takes=range(1, _MOST), usual="10"),
+    "permutations": Setting(
+        "random groups of the same sizes to compare with", "--permutations", takes=range(_MOST),
+        usual="199"),
+    "folds": Setting(
+        "folds that rows are held out in", "--folds", takes=range(2, _MOST), usual="5"),
+    "repeats": Setting(
+        "times that rows are dealt anew", "--repeats", takes=range(1, _MOST), usual="3"),
+    "by_dimension": Setting("also errors by the number of components", "--across", takes=bool),
+}  # fmt: skip
+# What can be asked of an audit, by its name in Python, in the order of the guide.
+AUDIT: dict[str, Setting] = {
+    each.name: each.metadata["setting"] for each in fields(Settings) if each.metadata
+}
+SETTINGS = {**AUDIT, **EXECUTION, **OTHER_COMMANDS}
+# What the page asks for, besides the part of each column.
+ON_PAGE = {name: setting for name, setting in AUDIT.items() if setting.page}

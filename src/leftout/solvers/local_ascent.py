@@ -1,0 +1,342 @@
+"""Cheap ascents of the alternating search: one, compiled, and a line of them.
+
+A climb alternates two half steps: the best rows for the components at hand, then better components
+for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
+iteration instead of being computed afresh, and rows are passed over whose reach shows that they
+cannot be among the best.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.compiling import kernel
+from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.problem import Problem
+
+# A climb ends when a pass gains less than this share of the disparity, or after this many passes.
+_GAIN, _PASSES = 1e-3, 50
+# Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
+# gains like its last is given up.
+_PATIENCE = 5.0
+# Climbs whose ends differ by less than this share of the disparity end about as high.
+_SAME = 2e-3
+# As many climbs as fit in this many multiplications (half of it on a part of a table, whose passes
+# over all rows take time too), within these limits.
+_WORK, _FEWEST, _MOST = 4e9, 16, 200
+
+
+class AscentWorkspace(NamedTuple):
+    """A problem laid out for climbing: candidate rows by falling reach."""
+
+    X: Array  # (c, n), origin removed
+    Y: Array  # (c, d), in the shared components
+    kept: Array  # (c,)
+    reach: Array  # (c,), falling
+    V: Array  # (d, n)
+    n_rows: float  # all rows, candidates or not
+    total: Array  # (n,)
+    second: Array  # (n, n)
+    all_kept: float  # sum over all rows; nan where the components tell
+
+
+def lay_out(problem: Problem) -> AscentWorkspace:
+    """Sort a problem's rows by reach."""
+    order = problem.by_reach
+    X = problem.rows(order)
+    kept = problem.norms_and_kept[1][order]
+    count, total, second = problem.pooled[:3]
+    all_kept = np.nan if problem.pooled.kept is None else float(problem.pooled.kept[0])
+    V, reach = problem.V, problem.reach[order]
+    return AscentWorkspace(X, X @ V.T, kept, reach, V, count[0], total[0], second[0], all_kept)
+
+
+@kernel
+def orthonormalise(W: Array) -> None:
+    """Gram-Schmidt on rows, in place, twice over; a row that depends on earlier ones becomes 0."""
+    d, n = W.shape
+    for i in range(d):
+        before = np.sqrt(W[i] @ W[i])
+        for _ in range(2):
+            for j in range(i):
+                along = W[i] @ W[j]
+                for c in range(n):
+                    W[i, c] -= along * W[j, c]
+        length = np.sqrt(W[i] @ W[i])
+        scale = 1.0 / length if length > 1e-10 * before else 0.0
+        for c in range(n):
+            W[i, c] *= scale
+
+
+@kernel
+def _improve(W: Array, S: Array, total: Array, count: float, loss: Loss, steps: int) -> Array:
+    """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
+    n = S.shape[0]
+    C = S.copy()
+    if loss.own_mean:
+        for i in range(n):
+            for j in range(n):
+                C[i, j] -= total[i] * total[j] / count
+    for _ in range(steps):
+        W = W @ C
+    orthonormalise(W)
+    return W
+
+
+@kernel
+def _basis_loss(loss: Loss, S: Array, V: Array, W: Array, kept: float) -> float:
+    """:func:`leftout.linalg.losses.basis_loss`, compiled; ``kept`` is nan where ``V`` tells it."""
+    VS, WS = V @ S, W @ S
+    from_V = own = cross = 0.0
+    for i in range(W.shape[0]):
+        from_V += VS[i] @ V[i]
+        own += WS[i] @ W[i]
+    if not np.isnan(kept):
+        return own - kept
+    if loss.kind == EXCESS:
+        return own - from_V
+    left, right = WS @ V.T, W @ V.T
+    for i in range(W.shape[0]):
+        cross += left[i] @ right[i]
+    return from_V + own - 2.0 * cross
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _score(
+    loss: Loss,
+    slope: AscentWorkspace,
+    own: Array,
+    weight: float,
+    first: int,
+    last: int,
+    scores: Array,
+) -> None:
+    """Scores of candidates ``first`` to ``last``: :meth:`Problem.scores`, compiled."""
+    d, n = slope.V.shape
+    # one product for both sides: the rest's components scaled by the root of their weight
+    both = np.empty((n, 2 * d))
+    for j in range(d):
+        for c in range(n):
+            both[c, j] = np.sqrt(weight) * own[0, j, c]
+            both[c, d + j] = own[1, j, c]
+    Z = slope.X[first:last] @ both
+    if loss.kind == EXCESS:
+        for i in range(last - first):
+            value = -(1.0 + weight) * slope.kept[first + i]
+            for j in range(2 * d):
+                value += Z[i, j] * Z[i, j]
+            scores[first + i] = value
+    else:
+        across = slope.Y[first:last] @ (slope.V @ both)
+        for i in range(last - first):
+            value = (1.0 + weight) * slope.kept[first + i]
+            for j in range(2 * d):
+                value += Z[i, j] * (Z[i, j] - 2.0 * across[i, j])
+            scores[first + i] = value
+
+
+@kernel
+def kth_largest(scores: Array, k: int) -> float:
+    """The ``k``-th largest score, by quickselect (``np.partition`` takes seconds to compile)."""
+    values = scores.copy()
+    low, high = 0, values.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        a, b, c = values[low], values[middle], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return values[k - 1]
+
+
+@kernel
+def _choose(
+    loss: Loss,
+    slope: AscentWorkspace,
+    own: Array,
+    weight: float,
+    size: int,
+    active: int,
+    scores: Array,
+) -> tuple[int, float]:
+    """Score as many candidates as can matter; returns how many, and the size-th largest score.
+
+    No score exceeds ``(1 + weight) reach``, and candidates come by falling reach.
+    """
+    c = slope.X.shape[0]
+    _score(loss, slope, own, weight, np.int64(0), active, scores)
+    cut = kth_largest(scores[:active], size)
+    if active < c and (1.0 + weight) * slope.reach[active] > cut:
+        _score(loss, slope, own, weight, active, c, scores)
+        active = c
+        cut = kth_largest(scores, size)
+    return active, cut
+
+
+@kernel
+def _regroup(
+    slope: AscentWorkspace,
+    scores: Array,
+    active: int,
+    cut: float,
+    size: int,
+    member: NDArray[np.bool_],
+    total: Array,
+    second: Array,
+) -> None:
+    """Let the ``size`` candidates of the highest scores be the group, ties by their order.
+
+    Changes in place who is a ``member``, and the moments of rest and group by the rows that move.
+    """
+    c, n = slope.X.shape
+    changed, moved = np.empty(c, dtype=np.int64), 0
+    ties = size - np.sum(scores[:active] > cut)
+    for i in range(c):
+        chosen = i < active and scores[i] > cut
+        if i < active and scores[i] == cut and ties > 0:
+            chosen = True
+            ties -= 1
+        if chosen != member[i]:
+            member[i] = chosen
+            changed[moved] = i
+            moved += 1
+    rows, signed = np.empty((moved, n)), np.empty((moved, n))
+    for i in range(moved):
+        sign = 1.0 if member[changed[i]] else -1.0
+        for j in range(n):
+            rows[i, j] = slope.X[changed[i], j]
+            signed[i, j] = sign * rows[i, j]
+            total[1, j] += signed[i, j]
+    second[1] += rows.T @ signed
+    for j in range(n):
+        total[0, j] = slope.total[j] - total[1, j]
+        for k in range(n):
+            second[0, j, k] = slope.second[j, k] - second[1, j, k]
+
+
+@kernel
+def climb(
+    loss: Loss,
+    slope: AscentWorkspace,
+    own: Array,
+    size: int,
+    tolerance: float,
+    passes: int,
+    floor: float,
+) -> tuple[float, Array]:
+    """Climb from components ``own`` (rest, group) to a group of ``size`` rows.
+
+    Returns an estimate of its disparity (from below for the group, from above for the rest) and
+    the components there. Stops when a pass gains less than a share ``tolerance``, or so little that
+    it will hardly come to ``floor``.
+    """
+    c, n = slope.X.shape
+    weight = size / (slope.n_rows - size)
+    member = np.zeros(c, dtype=np.bool_)
+    scores = np.empty(c)
+    # moments of the rest (0) and of the group (1)
+    total, second = np.zeros((2, n)), np.zeros((2, n, n))
+    best = -np.inf
+    active, cut = c, -np.inf
+    for turn in range(passes):
+        active, cut = _choose(loss, slope, own, weight, size, active, scores)
+        _regroup(slope, scores, active, cut, size, member, total, second)
+        rest = _improve(own[0], second[0], total[0], slope.n_rows - size, loss, 2)
+        group = _improve(own[1], second[1], total[1], float(size), loss, 2)
+        kept = np.nan if np.isnan(slope.all_kept) else slope.kept[member].sum()
+        left = slope.all_kept - kept
+        value = _basis_loss(loss, second[1], slope.V, group, kept) / size
+        value -= _basis_loss(loss, second[0], slope.V, rest, left) / (slope.n_rows - size)
+        gain = value - best
+        gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
+        if value > best:
+            best = value
+            own = np.stack((rest, group))
+        if not gained:
+            break
+        # Rows far below the cut are left out of the next pass; ``_choose`` checks that rightly.
+        while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
+            active -= 1
+    return best, own
+
+
+def affordable(slope: AscentWorkspace) -> int:
+    """How many climbs a search can afford."""
+    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
+    cost = passes * 2 * d * n * (rows + 4 * n)
+    work = _WORK if rows == slope.n_rows else _WORK / 2
+    return int(np.clip(work / cost, _FEWEST, _MOST))
+
+
+def line(
+    problem: Problem,
+    slope: AscentWorkspace,
+    size: int,
+    climbs: int,
+    rng: np.random.Generator,
+    start: Array | None,
+) -> tuple[float, Array, bool]:
+    """Climb from several starts, later ones derived from the best; returns where the best ends.
+
+    And whether starts agree: two that were not derived from others end about as high.
+    """
+    chance = np.cumsum(np.maximum(slope.reach, 0.0))
+    value, best = -np.inf, np.empty(0)
+    if start is not None:
+        value, best = climb(problem.loss, slope, start, size, _GAIN, _PASSES, -np.inf)
+    elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
+        best, climbs = _fresh(slope, chance, rng), 0
+    fresh = max(1, climbs // 4)
+    ends = np.full(climbs, -np.inf)
+    for turn in range(climbs):
+        own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
+        end = climb(problem.loss, slope, own, size, _GAIN, _PASSES, value)
+        ends[turn] = end[0]
+        if end[0] > value:
+            value, best = end
+    agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
+    # Cheap passes to the very end leave little to the exact ones that follow.
+    return *climb(problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf), agree
+
+
+def _fresh(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:
+    """Components spanned by random rows, the likelier the longer their reach."""
+    W = slope.X[draw(chance, rng, len(slope.V))]
+    orthonormalise(W)
+    return np.stack([slope.V, W])
+
+
+def _kicked(slope: AscentWorkspace, own: Array, chance: Array, rng: np.random.Generator) -> Array:
+    """Components with a random direction of the group's replaced by a random row."""
+    W = own[1]
+    # Reflect so that the first component is a uniformly random direction of the same subspace.
+    normal = rng.standard_normal(len(W))
+    normal /= np.linalg.norm(normal)
+    normal[0] -= 1.0
+    length = np.linalg.norm(normal)
+    if length > 0.0:
+        normal /= length
+    W = W - 2.0 * np.outer(normal, normal @ W)
+    W[0] = slope.X[draw(chance, rng, 1)[0]]
+    orthonormalise(W)
+    return np.stack([own[0], W])
+
+
+def draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
+    index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
+    return np.minimum(index, len(chance) - 1)

@@ -1,0 +1,308 @@
+"""The search for several groups: peel them off one by one, then refine all of them together.
+
+Refining repeats exact steps, rows to sides by prices and components from moments, and ends at
+partitions that no such step raises. So it also starts from elsewhere: each group is searched anew
+among the rows that the others leave, groups of different sizes exchange them, and tables so small
+that it costs nothing are refined from random partitions as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from leftout.linalg.assignment import assign
+from leftout.linalg.partition import Partition, among, row_values
+from leftout.linalg.problem import MARGIN, Labels, Problem
+from leftout.linalg.rank_one import exchange, track
+from leftout.solvers.alternating import Alternating
+from leftout.solvers.annealing import Annealing
+from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history, refuse_fixed_size
+from leftout.solvers.greedy import Greedy
+from leftout.solvers.local_ascent import affordable, lay_out
+from leftout.solvers.sorting import Sorting
+from leftout.text import number
+
+# Peeling a table of up to so many rows takes this part of a single search's starts for each group,
+# since each is searched anew, from so many starts, for so many rounds.
+_ROWS, _PART, _STARTS, _ANEW = 8192, 2, 8, 2
+# Tables of up to so many rows are refined from so many random partitions, too.
+_TINY, _RANDOM = 64, 12
+_PASSES = 50
+# Exchanges look at so many rows of a side for each other side; on larger tables at few, few times.
+_SMALL, _ROUNDS, _FEW_ROUNDS, _FEW = 256, 10, 3, 2
+_LARGE, _LARGE_PASSES = 1 << 22, 12
+
+
+def maximise(
+    solver: Solver,
+    problem: Problem,
+    n_groups: int,
+    sizes: Sequence[int] | None,
+    means: SolverContext,
+) -> SearchResult:
+    """The best partition into ``n_groups`` groups and the rest that a search finds.
+
+    One group is the solver's own search, and no group the partition in which all rows are the rest.
+
+    Parameters
+    ----------
+    solver : Solver
+        What finds one group. The paper's solvers are left as they are: greedy lets a row go to any
+        side, annealing and sorting peel; what others peel off is refined.
+    problem : Problem
+        Of the whole table; of several groups its ``group_size`` is not looked at.
+    n_groups : int
+        Left-out groups, without the rest.
+    sizes : sequence of int, or None
+        Of the groups; None leaves them free.
+    means : Means
+
+    Returns
+    -------
+    SearchResult
+        Labels by falling loss from 1; 0 for the rest.
+    """
+    if n_groups == 0:
+        return SearchResult(
+            labels=np.zeros(len(problem.X), dtype=np.int8),
+            own=problem.V[None],
+            history=as_history([], []),
+            stopped="no group is more than comparison tables show",
+        )
+    if n_groups == 1:
+        return solver.maximise(problem, means)
+    if isinstance(solver, Greedy):
+        if sizes is not None:
+            refuse_fixed_size(replace(problem, group_size=int(sizes[0])), "Greedy")
+        return solver.partitioned(problem, n_groups + 1, means)
+    if isinstance(solver, Annealing | Sorting):
+        found = Partition.of(problem, peel(solver, problem, n_groups, sizes, means), n_groups + 1)
+        return _result([found], "peeled")
+    return _JointSearch(solver, problem, n_groups, sizes, means).run()
+
+
+class _JointSearch:
+    def __init__(
+        self,
+        solver: Solver,
+        problem: Problem,
+        n_groups: int,
+        sizes: Sequence[int] | None,
+        means: SolverContext,
+    ) -> None:
+        self.solver, self.problem, self.means = solver, problem, means
+        self.n_groups, self.sizes = n_groups, sizes
+
+    def run(self) -> SearchResult:
+        peeled = peel(self._with_part(), self.problem, self.n_groups, self.sizes, self.means)
+        trail = [self._measured(peeled)]
+        trail.append(refine(self.problem, trail[0]))
+        self.means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
+        trail.append(anew(self.solver, self.problem, trail[-1], self.sizes, self.means))
+        if self.sizes is not None:
+            trail.append(self._with_sizes_exchanged(trail[-1]))
+        best, done = exchanged(self.problem, trail[-1], self.sizes is None)
+        for start in self._random(best):
+            end, settled = exchanged(self.problem, refine(self.problem, start), self.sizes is None)
+            if end.value > best.value:
+                best, done = end, settled
+        trail.append(best)
+        return _result(trail, "local optimum" if done else "max_rounds")
+
+    def _measured(self, labels: Labels) -> Partition:
+        return Partition.of(self.problem, labels, self.n_groups + 1)
+
+    def _with_part(self) -> Solver:
+        """The solver with fewer starts, where a table is not searched in parts."""
+        solver = self.solver
+        if not isinstance(solver, Alternating) or solver.n_starts is not None:
+            return solver
+        if len(self.problem.X) > _ROWS:
+            return solver
+        return replace(solver, n_starts=max(affordable(lay_out(self.problem.narrow())) // _PART, 1))
+
+    def _with_sizes_exchanged(self, best: Partition) -> Partition:
+        """Groups exchange sizes, and are searched anew where that helped, until it does not."""
+        while (other := sizes_exchanged(self.problem, best)).value > best.value:
+            best = anew(self.solver, self.problem, other, self.sizes, self.means)
+        return best
+
+    def _random(self, best: Partition) -> list[Partition]:
+        """Random partitions of a tiny table, of the sizes found; half of others where free."""
+        m, least = len(self.problem.X), self.problem.min_size
+        if m > _TINY:
+            return []
+        starts = []
+        for turn in range(_RANDOM):
+            labels = best.labels
+            if self.sizes is None and turn % 2:
+                labels = np.repeat(np.arange(self.n_groups + 1, dtype=np.int8), least)
+                more = self.means.rng.integers(self.n_groups + 1, size=m - len(labels))
+                labels = np.concatenate([labels, more]).astype(np.int8)
+            starts.append(self._measured(self.means.rng.permutation(labels)))
+        return starts
+
+
+def anew(
+    solver: Solver,
+    problem: Problem,
+    best: Partition,
+    sizes: Sequence[int] | None,
+    means: SolverContext,
+) -> Partition:
+    """Each group searched anew, among the rows that the others leave, while that helps."""
+    if not isinstance(solver, Alternating):
+        return best
+    few, n_sides = replace(solver, n_starts=_STARTS), len(best.losses)
+    for _ in range(_ANEW):
+        before = best.value
+        for group in range(1, n_sides):
+            labels = searched_anew(few, problem, best.labels, group, sizes, means)
+            if not np.array_equal(labels, best.labels):
+                other = refine(problem, Partition.of(problem, labels, n_sides))
+                best = max(best, other, key=lambda found: found.value)
+        if best.value <= before:
+            break
+    return best
+
+
+def peel(
+    solver: Solver,
+    problem: Problem,
+    n_groups: int,
+    sizes: Sequence[int] | None,
+    means: SolverContext,
+) -> Labels:
+    """Labels from 1 for the groups, in the order of ``sizes``; 0 for the rest.
+
+    Large groups come first: a small one is easily found inside of a large one, whose most extreme
+    rows lose more than a small group as a whole, but not the other way round. Where sizes are free,
+    a group that leaves too few rows for the others is cut to its rows of highest scores.
+    """
+    labels = np.zeros(len(problem.X), dtype=np.int8)
+    order = np.arange(n_groups) if sizes is None else np.argsort(-np.asarray(sizes), kind="stable")
+    for done, group in enumerate(order):
+        left = labels == 0
+        size = None if sizes is None else int(sizes[group])
+        task = among(problem, left, size)
+        found = solver.maximise(task, means).labels
+        most = task.n_rows - (n_groups - done) * problem.min_size
+        if size is None and found.sum() > most:
+            own = task.losses(found)[1]
+            found = task.rank(own, most).labels(most, len(found))
+        labels[np.flatnonzero(left)[found == 1]] = group + 1
+        means.tell(f"group {done + 1} of {n_groups}: {int(found.sum())} rows")
+    return labels
+
+
+def searched_anew(
+    solver: Solver,
+    problem: Problem,
+    labels: Labels,
+    group: int,
+    sizes: Sequence[int] | None,
+    means: SolverContext,
+) -> Labels:
+    """One group searched anew while the others keep their rows."""
+    left = (labels == 0) | (labels == group)
+    size = None if sizes is None else int(np.sum(labels == group))
+    found = solver.maximise(among(problem, left, size), means).labels
+    result = labels.copy()
+    result[left] = np.where(found == 1, group, 0)
+    return result
+
+
+def refine(problem: Problem, found: Partition) -> Partition:
+    """Rows to sides and components in turn, at the sizes there are, while the value rises."""
+    prices = None
+    n_sides = len(found.losses)
+    for _ in range(_LARGE_PASSES if problem.X.size > _LARGE else _PASSES):
+        sizes = found.sizes.tolist()
+        labels, prices = assign(row_values(problem, found.own, sizes), sizes, prices)
+        if np.array_equal(labels, found.labels):
+            break
+        better = Partition.of(problem, labels, n_sides)
+        if better.value <= found.value:
+            break
+        found = better
+    return found
+
+
+def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
+    """Two groups exchange their sizes and all are refined: the best of all pairs, or as it was.
+
+    Rows to sides keeps each group's size, so it never learns that a group's directions deserve the
+    size of another's. Taken is only what raises the total loss, too: the mean of disparities alone
+    would always rather have a small group of a large one's extreme rows, whatever becomes of the
+    others.
+    """
+    best, n_sides = found, len(found.losses)
+    for one, other in combinations(range(1, n_sides), 2):
+        sizes = found.sizes.tolist()
+        if sizes[one] == sizes[other]:
+            continue
+        sizes[one], sizes[other] = sizes[other], sizes[one]
+        labels = assign(row_values(problem, found.own, sizes), sizes).labels
+        end = refine(problem, Partition.of(problem, labels, n_sides))
+        if end.value > best.value and end.total > found.total:
+            best = end
+    return best
+
+
+def exchanged(problem: Problem, found: Partition, free: bool) -> tuple[Partition, bool]:
+    """Exact swaps (and single moves where sizes are free) near the cuts, until none helps."""
+    if problem.leading is not None or problem.X.size > _LARGE:
+        return found, False
+    n_sides = len(found.losses)
+    for _ in range(_ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS):
+        near = _near_the_cuts(problem, found)
+        labels = found.labels.copy()
+        labels[near] = exchange(
+            problem.loss,
+            track(problem.loss, problem.split(found.labels, n_sides), problem.V),
+            problem.rows(near),
+            problem.norms_and_kept[1][near],
+            problem.V,
+            found.labels[near],
+            free,
+            problem.min_size,
+        )
+        if np.array_equal(labels, found.labels):
+            return found, True
+        better = Partition.of(problem, labels, n_sides)
+        if better.value <= found.value:
+            return found, True
+        found = refine(problem, better)
+    return found, False
+
+
+def _near_the_cuts(problem: Problem, found: Partition) -> np.ndarray:
+    """The rows of each side that lose least by going to each other side."""
+    sizes = found.sizes.tolist()
+    net = row_values(problem, found.own, sizes)
+    net -= assign(net, sizes).prices
+    margin = MARGIN if len(problem.X) <= _SMALL else _FEW
+    chosen = []
+    for side in range(len(sizes)):
+        rows = np.flatnonzero(found.labels == side)
+        for other in range(len(sizes)):
+            if other != side:
+                lost = net[rows, side] - net[rows, other]
+                chosen.append(rows[np.argsort(lost, kind="stable")[:margin]])
+    return np.unique(np.concatenate(chosen))
+
+
+def _result(trail: list[Partition], stopped: str) -> SearchResult:
+    end = trail[-1].by_falling_loss()
+    before = [np.zeros_like(end.labels), *(found.labels for found in trail[:-1])]
+    moved = [int(np.sum(found.labels != last)) for found, last in zip(trail, before, strict=True)]
+    return SearchResult(
+        labels=end.labels,
+        own=end.own,
+        history=as_history([found.value for found in trail], moved),
+        stopped=stopped,
+    )

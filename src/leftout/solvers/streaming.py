@@ -1,0 +1,360 @@
+"""The alternating search of a large table: on samples first, then in a few passes over all rows.
+
+Two kinds of samples. Of a large group an even sample holds enough rows to climb on; what is found
+there is carried on by passes over the table, each of which takes the rows of the highest scores.
+Of a small group it does not: there the longest rows (:func:`leftout.linalg.losses.row_reach`) give
+the starts, and each pass brings home a pool, the rows of the highest scores and some times as many
+as the group has. Together with the moments of the whole table a pool is enough to compare
+partitions of the whole table, so the search goes on in the pool until the next pass.
+
+Whatever is drawn is drawn by place, and what is compared or returned is the disparity of an actual
+partition of all rows: the answer does not depend on where the rows are, nor on who passes over
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from leftout.linalg.losses import WIDE, Array, Loss, evaluate, own_components
+from leftout.linalg.moments import Moments, build, stack, without
+from leftout.linalg.passes import Places
+from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.top_k import RowForm, score_form
+from leftout.running import one_thread
+from leftout.solvers.alternating_ascent import part_of
+from leftout.solvers.base import SearchResult, SolverContext, as_history
+from leftout.solvers.local_ascent import lay_out, line
+from leftout.solvers.sampling import SMALLEST_POOL, Samples, Short, Whole
+from leftout.text import number
+
+# Tables of more values than this are passed over.
+STREAMED_ABOVE = 1 << 22
+# Lines of climbs, climbs in each, and the rows they are on; up to _EFFORT times as many lines where
+# a pass over the table costs less, in proportion to this number of values.
+_LINES, _CLIMBS, _ROWS, _EFFORT, _VALUES = 3, 6, 4096, 4, 1 << 26
+# Starts in the even sample are for groups of so many rows at least.
+_MEMBERS = 512
+# Turns in a sample for every start, and in a sample or pool for the best; passes over the table,
+# and the share of the disparity that makes another worth it.
+_FIRST, _TURNS, _PASSES, _IN_POOLS, _GAIN = 2, 12, 4, 2, 2e-4
+# Steps go on in the direction of the last, so much further; more, where gains grow.
+_NEAR, _FAR = 1.0, 2.0
+# Disparities nearer than this are the same.
+_ROUNDING = 1e-12
+# Where the size is free, another is looked at in a sample if the components at hand promise a
+# disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
+_DOUBT, _FINEST = 0.125, 0.1
+
+
+class StreamedGroup(NamedTuple):
+    """A left-out group and what follows from its moments."""
+
+    size: int
+    sides: Moments  # of rest and group
+    own: Array
+    value: float
+    places: Places  # of its rows, in the table or part that it was found in; rising
+    cut: tuple[float, float] = (np.nan, np.nan)  # see `Chosen`, where all rows were looked at
+    near: bool = False  # whether the components are known to a few digits only
+
+    @classmethod
+    def of(
+        cls,
+        loss: Loss,
+        V: Array,
+        pooled: Moments,
+        group: Moments,
+        places: Places,
+        near: Array | None = None,
+    ) -> StreamedGroup:
+        sides = stack(without(pooled, group), group)
+        own = own_components(loss, sides, len(V), near)
+        losses = evaluate(loss, sides, V, own)
+        value = float(losses[1] - losses[0])
+        return cls(len(places), sides, own, value, places, near=near is not None)
+
+    def beyond(self, loss: Loss, before: StreamedGroup | None, times: float) -> Array:
+        """Components of a point further on the way from the group before.
+
+        Each step goes a little in the direction of the last. Going further saves most of them.
+        """
+        if before is None:
+            return self.own
+        total = self.sides.total + times * (self.sides.total - before.sides.total)
+        second = self.sides.second + times * (self.sides.second - before.sides.second)
+        further = self.sides._replace(total=total, second=second)
+        return own_components(loss, further, self.own.shape[1], self.own if self.near else None)
+
+
+class Way(NamedTuple):
+    """The best group on a way up, and the way."""
+
+    best: StreamedGroup
+    trail: tuple[tuple[float, int], ...]
+    stopped: str
+
+
+def _rise(
+    step: Callable[[Array], StreamedGroup],
+    loss: Loss,
+    own: Array,
+    turns: int,
+    gain: float = 0.0,
+    best: StreamedGroup | None = None,
+) -> Way:
+    """Alternate while the true disparity rises: the best rows, their components, and so on."""
+    trail: list[tuple[float, int]] = []
+    last = np.inf
+    for _ in range(turns):
+        now = step(own)
+        if best is None or now.value > best.value:
+            trail.append((now.value, now.size if best is None else _moved(best, now)))
+            more = np.inf if best is None else now.value - best.value
+            own, best = now.beyond(loss, best, _FAR if more > last else _NEAR), now
+            if more <= gain * abs(now.value):
+                return Way(best, tuple(trail), "gain")
+            last = more
+        elif own is best.own:
+            best = now if now.value >= (1.0 - _ROUNDING) * best.value else best
+            return Way(best._replace(cut=now.cut), tuple(trail), "local optimum")
+        else:  # too far: from the best, without a run-up
+            own = best.own
+    assert best is not None
+    return Way(best, tuple(trail), "max_passes")
+
+
+def _moved(a: StreamedGroup, b: StreamedGroup) -> int:
+    """Rows that are in one of two groups."""
+    at = np.searchsorted(a.places, b.places)
+    both = int(np.sum(a.places[np.minimum(at, a.size - 1)] == b.places))
+    return a.size + b.size - 2 * both
+
+
+def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
+    """The step to the best rows of a part; nobody asks for digits there."""
+    weight = size / (float(part.pooled.count[0]) - size)
+    short = Short.of(part.X, part.pooled)
+
+    def step(own: Array) -> StreamedGroup:
+        scores = short.scores(score_form(part.loss, part.V, own, weight))
+        index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
+        return StreamedGroup.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
+
+    return step
+
+
+@dataclass(frozen=True)
+class _StreamingSearch:
+    """One search of a large table."""
+
+    whole: Whole
+    samples: Samples
+    means: SolverContext
+    climbs: int
+
+    @property
+    def effort(self) -> int:
+        n = self.whole.table.n_features
+        most = 1 if n > WIDE else _EFFORT  # components cost more there than rows
+        return int(np.clip(_VALUES // (n * self.whole.table.n_rows), 1, most))
+
+    def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
+        """Components where lines of climbs end, each on some of the part's rows."""
+        ends = []
+        guides = [part] if part.loss.compiled else []
+        guides += [] if part.loss.own_is_best else [part.under_excess()]
+        for rng in self.means.rng.spawn(lines * self.effort):
+            for guide in guides:
+                rows, few = part_of(guide, size, rng, _ROWS)
+                climbs = self.climbs * max(1, _ROWS // len(rows.X))
+                ends.append(line(rows, lay_out(rows), few, climbs, rng, own)[1])
+        return ends
+
+    def in_part(
+        self, part: Problem, size: int, starts: Sequence[Array], turns: int
+    ) -> StreamedGroup:
+        """The best group of a part that lies up from the starts."""
+        step = _in_part(part, size)
+        ways = [_rise(step, part.loss, own, self.effort * _FIRST) for own in starts]
+        best = max((way.best for way in ways), key=lambda group: group.value)
+        return _rise(step, part.loss, best.own, turns, _GAIN, best).best
+
+    def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> Way:
+        """The best group of a size, from all rows."""
+        own = None if own is None else self.whole.to_part(own)
+        even, few = self.samples.even, self.samples.size(size)
+        rows = self.samples.pool_rows(size)
+        if not rows:
+            starts = self.starts(even, few, lines, own)
+            start = self.in_part(even, few, starts, _FIRST)
+            return self.rise(size, self.whole.from_part(start.own))
+        long = self.samples.longest(rows)
+        starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
+        many = min(max(few, _MEMBERS), len(even.X) // 4)
+        starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
+        starts += [] if own is None else [own]
+        starts = [self.whole.from_part(start) for start in starts]
+        step = self.step(size)
+        best = max((step(start) for start in starts), key=lambda group: group.value)
+        way = self.rise(size, best.own, best)
+        return way._replace(trail=((best.value, size), *way.trail))
+
+    def rise(self, size: int, own: Array, best: StreamedGroup | None = None) -> Way:
+        """Up by passes over all rows; more of them where a score takes few products."""
+        d, n = self.whole.V.shape
+        passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
+        if self.whole.sparse is not None:
+            passes = _TURNS
+        elif self.samples.pool_rows(size):
+            passes = _IN_POOLS
+        return _rise(self.step(size), self.whole.loss, own, passes, _GAIN, best)
+
+    def step(self, size: int) -> Callable[[Array], StreamedGroup]:
+        """The step to the best rows of all, by a pass."""
+        whole, samples = self.whole, self.samples
+        rows = samples.pool_rows(size)
+
+        def by_moments(own: Array) -> StreamedGroup:
+            found = samples.highest(own, size)
+            places = np.flatnonzero(found.labels)
+            near = None if whole.sparse is None else own
+            group = StreamedGroup.of(whole.loss, whole.V, whole.pooled, found.group, places, near)
+            return group._replace(cut=found.cut)
+
+        def by_pool(own: Array) -> StreamedGroup:
+            pool, inside = samples.pool(whole.form(own, size), rows)
+            samples.latest = pool
+            found = _settled(pool, self.in_part(pool, size, [own], _TURNS))
+            scores = np.sort(inside.scores)[::-1]
+            cut = float(scores[size - 1]), float(scores[size])
+            return found._replace(places=inside.places[found.places], cut=cut)
+
+        return by_pool if rows and whole.sparse is None else by_moments
+
+    def offset(self, way: Way, last_pass: bool) -> float | None:
+        """Half way between the lowest score in the group and the highest outside of it."""
+        cut, group = way.best.cut, way.best
+        if way.stopped == "local optimum" and self.whole.sparse is None:
+            return (cut[0] + cut[1]) / 2.0
+        if not last_pass:
+            return None
+        return self.samples.highest(group.own, group.size).offset  # that cut is by those before
+
+    def exact(self, way: Way) -> Way:
+        """The way's end with its best group's components to all digits."""
+        best, loss, V = way.best, self.whole.loss, self.whole.V
+        if not best.near:
+            return way
+        own = own_components(loss, best.sides, len(V))
+        losses = evaluate(loss, best.sides, V, own)
+        return way._replace(best=best._replace(own=own, value=float(losses[1] - losses[0])))
+
+    def free(self) -> Way:
+        """The best group of any size: up from the smallest by doubling, then around the best.
+
+        Other sizes are looked at in the last pool, whose partitions are those of the table, and
+        larger ones in the even sample; only what is better there is looked for in all rows.
+        """
+        first, last = self.whole.min_size, self.whole.table.n_rows - self.whole.min_size
+        way = self.at(first)
+        sizes = [first]
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = {first}, sizes[1:]
+        while untried:
+            for size in untried:
+                way = self.better(way, size)
+            tried.update(untried)
+            best = way.best.size
+            below, above = [t for t in tried if t < best], [t for t in tried if t > best]
+            middles = {(best + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
+            untried = sorted(t for t in middles - tried if abs(t - best) >= _FINEST * best)
+        return way
+
+    def better(self, way: Way, size: int) -> Way:
+        """The way so far, or a better one to a group of another size."""
+        best, part, few = way.best, self.samples.latest, size
+        if self.samples.bound(size) <= best.value:
+            return way
+        if part is None or SMALLEST_POOL * size > len(part.X):
+            part, few = self.samples.even, self.samples.size(size)
+        near, own = min(size, best.size) / max(size, best.size), self.whole.to_part(best.own)
+        if _promise(part, few, own) < near**_DOUBT * best.value:
+            return way
+        there = self.in_part(part, few, [own], _FIRST)
+        if there.value <= best.value:
+            return way
+        found = self.rise(size, self.whole.from_part(there.own))
+        return max(way, found, key=lambda way: way.best.value)
+
+
+def _settled(pool: Problem, found: StreamedGroup) -> StreamedGroup:
+    """A group in a pool after one more step, with all digits: equal rows by their places."""
+    weight = found.size / (float(pool.pooled.count[0]) - found.size)
+    form = RowForm(score_form(pool.loss, pool.V, found.own, weight), pool.pooled.origin)
+    index = np.sort(np.argsort(-form.scores(pool.X), kind="stable")[: found.size])
+    exact = StreamedGroup.of(pool.loss, pool.V, pool.pooled, build(pool.X[index]), index)
+    return exact if exact.value >= (1.0 - _ROUNDING) * found.value else found
+
+
+def _promise(part: Problem, size: int, own: Array) -> float:
+    """Disparity of the best group of a size in a part under components of another."""
+    rest = float(part.pooled.count[0]) - size
+    short = Short.of(part.X, part.pooled)
+    scores = short.scores(score_form(part.loss, part.V, own, size / rest))
+    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+    return float(chosen.mean()) - part.total_loss(own[0]) / rest
+
+
+def search_passes(
+    whole: Whole, means: SolverContext, n_starts: int | None = None, *, last_pass: bool = True
+) -> SearchResult:
+    """The left-out group of a large table; of ``whole.group_size`` rows, if that is given.
+
+    ``n_starts``: climbs of all lines together. It stops at a ``"local optimum"``, when a pass
+    brings a ``"gain"`` that is too small to go on for, or after ``"max_passes"``. Unless it was a
+    local optimum, the offset takes one pass more: without ``last_pass`` it is left to the caller.
+    """
+    with one_thread():
+        search = _search(whole, means, n_starts)
+        size = whole.group_size
+        way = search.exact(search.free() if size is None else search.at(size))
+        means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
+        return replace(_result(whole, way), offset=search.offset(way, last_pass))
+
+
+def profile_passes(
+    whole: Whole, sizes: Sequence[int], means: SolverContext, n_starts: int | None = None
+) -> list[SearchResult]:
+    """The best groups of several sizes, in rising order, each from the components before."""
+    with one_thread():
+        search, own, found = _search(whole, means, n_starts), None, []
+        for size in sizes:
+            way = search.exact(search.at(size, own, _LINES if own is None else 1))
+            own = way.best.own
+            found.append(_result(whole, way))
+        return found
+
+
+def _search(whole: Whole, means: SolverContext, n_starts: int | None) -> _StreamingSearch:
+    search = _StreamingSearch(whole, Samples(whole, means.rng), means, _CLIMBS)
+    if n_starts is None:
+        return search
+    return replace(search, climbs=max(1, n_starts // (_LINES * search.effort)))
+
+
+def _result(whole: Whole, way: Way) -> SearchResult:
+    labels: Labels = np.zeros(whole.table.n_rows, dtype=np.int8)
+    labels[way.best.places] = 1
+    return SearchResult(
+        labels=labels,
+        own=way.best.own,
+        history=as_history(*zip(*way.trail, strict=True)),
+        stopped=way.stopped,
+        sides=way.best.sides,
+    )
