@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from leftout import TableEncoder
 from leftout.data.reading import read_table
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.text import counted, listed, shortened, shown
 from paper.known import ALSO, Known, letters
 

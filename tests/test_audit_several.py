@@ -17,8 +17,8 @@ from leftout.auditing.group_selection import Sized
 from leftout.auditing.presets import settled
 from leftout.auditing.schema import schema
 from leftout.cli.common import as_option
+from leftout.errors import asked_by
 from leftout.evidence.n_groups import ExtractedGroup, HowMany
-from leftout.parameter_label import asked_by
 from leftout.running import collected_warnings
 from leftout.settings import Settings
 

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 import leftout
-import leftout.parameter_label
 from leftout.cli.audit import audit as command
 from leftout.cli.common import as_option
-from leftout.errors import InputError
-from leftout.parameter_label import asked_by
+from leftout.errors import InputError, asked_by, parameter_label
 from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "audit.md"
@@ -92,7 +90,7 @@ def test_json_has_every_setting():
 def test_every_parameter_is_asked_for_in_its_own_words():
     with asked_by(as_option):
         for name, setting in {**AUDIT, **EXECUTION}.items():
-            asked = leftout.parameter_label.parameter_label(name)
+            asked = parameter_label(name)
             assert asked == (setting.option or {"positive": "--target COL=VALUE"}.get(name, name))
 
 

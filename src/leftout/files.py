@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.

@@ -23,9 +23,9 @@ from leftout.auditing.readings import readings_finding
 from leftout.auditing.result import Audit
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.outcomes import GROUP
+from leftout.errors import parameter_label
 from leftout.evidence.n_groups import HowMany
 from leftout.linalg.monte_carlo import describe_p
-from leftout.parameter_label import parameter_label
 from leftout.text import listed
 
 _ALONE = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from leftout.checks import check_choice
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.relations import Relation
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.evidence.evidence_text import Trust
 from leftout.evidence.stability import FEWEST_RUNS, SAME_GROUP, Stability
 from leftout.explain import Explanation, Outcome
@@ -24,7 +24,6 @@ from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.effects import describe_small
-from leftout.parameter_label import parameter_label
 from leftout.text import as_name, counted, leading, number, points
 
 FOUND, NOT_FOUND = "found", "not found"

@@ -18,9 +18,8 @@ from leftout.data.matrix import check_matrix
 from leftout.data.preparation import Features, PreparedTable
 from leftout.data.reading import Source, read_table
 from leftout.data.roles import is_name
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.linalg.losses import Array
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import Representation, as_representation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline, sources_of
 from leftout.running import warn

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from leftout.auditing.findings import NOT_APPLICABLE, NOT_RUN, Finding, answer, more_tables
 from leftout.data.preparation import PreparedTable
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.evidence_text import FEWEST_TABLES
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
@@ -17,7 +17,6 @@ from leftout.groups.named_result import NamedGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import named_groups
 from leftout.linalg.losses import WIDE
-from leftout.parameter_label import parameter_label
 from leftout.running import Report, warn
 from leftout.settings import Settings
 

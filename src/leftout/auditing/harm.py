@@ -22,14 +22,13 @@ from leftout.downstream.other_groups import WORST_OFF
 from leftout.downstream.outcomes import TooRare
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
 from leftout.downstream.result import Harm
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS
 from leftout.groups.fitted import NEITHER
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.named_result import SIX, NamedGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.parameter_label import parameter_label
 from leftout.running import Report, collected_warnings
 from leftout.settings import Settings
 from leftout.text import as_name, counted, listed

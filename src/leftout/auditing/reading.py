@@ -17,13 +17,13 @@ from leftout.auditing.findings import (
 from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.preparation import PreparedTable
 from leftout.data.reports import ColumnFacts
+from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.stability import SAME_GROUP, pairwise_jaccard
 from leftout.explain.what_if import search_without
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.parameter_label import parameter_label
 from leftout.running import Steps, collected_warnings
 from leftout.text import as_name, counted, leading, number, points, shown
 

@@ -10,8 +10,7 @@ from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
 from leftout.auditing.steps import AuditPipeline, audit_groups
 from leftout.data.reading import Source
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import Report, Stages, clean_interrupts, collected_warnings, warn
 from leftout.settings import Settings
 

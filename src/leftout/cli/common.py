@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.errors import InputError
-from leftout.parameter_label import in_python
+from leftout.errors import InputError, in_python
 from leftout.settings import EXECUTION, NAMES, SETTINGS, Setting
 
 if TYPE_CHECKING:

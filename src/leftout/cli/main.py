@@ -15,7 +15,7 @@ from leftout.cli.fair import fair
 from leftout.cli.groups import groups
 from leftout.cli.harm import harm
 from leftout.cli.serve import serve
-from leftout.parameter_label import asked_by
+from leftout.errors import asked_by
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the memory there is, what a command may take.

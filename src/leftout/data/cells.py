@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.checks import is_missing
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.text import shortened
 
 _NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFrame)

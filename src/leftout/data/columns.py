@@ -25,8 +25,7 @@ from leftout.data.cells import (
     value_counts,
 )
 from leftout.data.frames import as_frame, column_names, dense, number_matrix, numbers
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.text import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from leftout.data.encoder import TableEncoder
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
 from leftout.data.roles import Roles
+from leftout.errors import parameter_label
 from leftout.files import Serializable
-from leftout.parameter_label import parameter_label
 from leftout.text import as_name
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import Column, column_of, find, found
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.text import as_name, counted, unambiguous
 
 

@@ -21,8 +21,7 @@ from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.reports import ColumnFacts, column_report
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import warn
 from leftout.settings import Reading
 from leftout.text import as_name, counted, leading, unambiguous

@@ -41,11 +41,10 @@ from leftout.downstream.outcomes import (
 from leftout.downstream.predictions import Predicted, PredictionTask, across, models_of, predictions
 from leftout.downstream.predictions import taken as rows_taken
 from leftout.downstream.result import COMPARED, AtDimension, Cost, Difference, Figure, Harm
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.known import measure
 from leftout.linalg.effects import Interval
 from leftout.linalg.losses import WIDE, Array
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, one_thread, warn
 

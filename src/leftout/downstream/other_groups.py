@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 
 from leftout.downstream.measures import Mask, interval, summed
 from leftout.downstream.outcomes import FEWEST_PER_SIDE, Aim
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.linalg.effects import Interval
 from leftout.linalg.losses import Array
-from leftout.parameter_label import parameter_label
 from leftout.text import counted, unambiguous
 
 _UNKNOWN = Interval(np.nan, np.nan, np.nan)

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from leftout.checks import check_groups
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import as_numbers, called, level_of, levels_of, value_of
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.fair.afterwards import FAIR as FAIR
 from leftout.fair.afterwards import MINIMAX as MINIMAX
-from leftout.parameter_label import parameter_label
 from leftout.text import as_name, counted, shortened, unambiguous
 
 # Fewer rows say next to nothing of an error rate.

@@ -27,11 +27,10 @@ from leftout.checks import check_choice
 from leftout.data.frames import as_frame, rows_of
 from leftout.data.matrix import check_matrix
 from leftout.downstream.outcomes import ALL, FAIR, MINIMAX, SHARED, VARIANTS, Aim
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import FairPCA
 from leftout.fair.minimax import MinimaxPCA
 from leftout.linalg.losses import Array
-from leftout.parameter_label import parameter_label
 from leftout.running import Steps, collected_warnings, imap_ordered
 
 MODELS = ("logistic", "boosting")

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from leftout import __version__
 from leftout.engine.engines import Engine, Tell
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import one_thread
 from leftout.text import counted, shown
 

@@ -28,9 +28,8 @@ from leftout.engine.encoder_passes import learn_by_passes
 from leftout.engine.engines import Fold
 from leftout.engine.profile_pass import Looked, Marks, ProfilePass, TableProfile, column_from_counts
 from leftout.engine.texts import MOST_TEXTS
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.linalg.passes import Array, Pass, Places
-from leftout.parameter_label import parameter_label
 from leftout.settings import Reading
 from leftout.text import shortened
 

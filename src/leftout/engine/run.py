@@ -11,8 +11,7 @@ from leftout.auditing import run as memory_run
 from leftout.auditing.result import Audit
 from leftout.data.reading import Source
 from leftout.engine.tables import ChunkedTable, in_parts
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import Report
 from leftout.settings import AUDIT, TENTH, Settings
 

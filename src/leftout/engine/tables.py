@@ -20,8 +20,7 @@ from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
 from leftout.engine.dask_engine import Dask
 from leftout.engine.encoding_plan import rows_at
 from leftout.engine.engines import Engine, Local
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
 from leftout.settings import ENGINES
 from leftout.text import shown

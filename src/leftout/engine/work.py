@@ -35,7 +35,7 @@ from leftout.engine.engines import Engine, Local
 from leftout.engine.exact_counts import on_all_rows, with_exact_counts
 from leftout.engine.state import Passes, PassState
 from leftout.engine.tables import ChunkedTable
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.explain.scores import split_losses
 from leftout.fair.mitigation import Mitigation, mitigate_summary
 from leftout.groups.partition import MaxDisparityPartition
@@ -48,7 +48,6 @@ from leftout.linalg.passes import Along, moments_and_rows
 from leftout.linalg.problem import Problem
 from leftout.linalg.streaming_bound import exceeding
 from leftout.linalg.top_k import RowForm, highest, score_form
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import Representation
 from leftout.running import Report, Stages, clean_interrupts, collected_warnings, one_thread, warn
 from leftout.settings import EVIDENCE, Settings

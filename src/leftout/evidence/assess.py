@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from leftout.checks import check_whole
 from leftout.data.matrix import check_matrix
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.evidence.chance import (
     KINDS,
     NullTask,
@@ -47,7 +47,6 @@ from leftout.groups.sizes import group_sizes, worst_tenth
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import LEVEL, describe_p
 from leftout.linalg.problem import Labels
-from leftout.parameter_label import parameter_label
 from leftout.running import (
     Report,
     Steps,

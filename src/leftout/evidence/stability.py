@@ -11,12 +11,11 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from leftout.checks import check_whole, generator
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Problem
-from leftout.parameter_label import parameter_label
 from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
 from leftout.solvers import SearchResult, Solver, SolverContext
 from leftout.text import counted

@@ -18,7 +18,7 @@ from leftout.checks import (
     check_whole,
     generator,
 )
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import LAST, Game, Round, leading_projection
 from leftout.fair.objective import leading
@@ -26,7 +26,6 @@ from leftout.fair.worst import Table, WorstGroup
 from leftout.groups.sizes import check_size
 from leftout.linalg.components import check_variance, dimensions
 from leftout.linalg.losses import Array, signed, summarise
-from leftout.parameter_label import parameter_label
 
 if TYPE_CHECKING:
     import pandas as pd

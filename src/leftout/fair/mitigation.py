@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_groups, check_whole
 from leftout.data.matrix import check_matrix
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.fair import FairSolution, solve_fair
 from leftout.fair.estimator import (
     FairPCA,
@@ -24,7 +24,6 @@ from leftout.groups.known import measured
 from leftout.groups.permutation import permuting_steps
 from leftout.linalg.losses import Array, Loss, Summary, summarise
 from leftout.linalg.moments import Moments
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
 from leftout.text import counted, listed, number, points, shown

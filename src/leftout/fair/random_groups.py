@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from leftout.checks import generator
 from leftout.data.conditions import Mask
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.permutation import Groups, InAxes, permutation_test
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
-from leftout.parameter_label import parameter_label
 from leftout.running import Steps
 from leftout.text import counted, number, points
 

@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from leftout.checks import is_int
 from leftout.data.matrix import check_matrix
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import features_of
 from leftout.solvers import Solver, takes_sizes
 from leftout.text import counted

@@ -12,7 +12,7 @@ import numpy as np
 from leftout.checks import check_whole, generator, is_int
 from leftout.data.matrix import check_matrix, reordered
 from leftout.data.stratify import Stratum, known_columns, strata
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.cross_fitting import cross_fitted
 from leftout.groups.known import measure
 from leftout.groups.known_result import KnownGroup, KnownGroups
@@ -27,7 +27,6 @@ from leftout.groups.permutation import (
 from leftout.groups.sizes import smallest_named
 from leftout.linalg.effects import Interval
 from leftout.linalg.losses import Array
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
 from leftout.text import counted, shortened

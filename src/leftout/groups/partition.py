@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import leftout
 from leftout.checks import check_choice, generator
 from leftout.data.matrix import check_features
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.group_rule import GroupRule, score_offsets
 from leftout.groups.left_out import Both, LeftOut
 from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
@@ -22,7 +22,6 @@ from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, signed
 from leftout.linalg.moments import blocks
 from leftout.linalg.problem import Problem
 from leftout.linalg.sparse import SparseRows
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO

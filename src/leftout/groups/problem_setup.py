@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.linalg.components import check_components, check_variance
 from leftout.linalg.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
 from leftout.linalg.moments import Moments
 from leftout.linalg.problem import Problem
 from leftout.linalg.sparse import SparseRows
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import Representation, as_representation
 from leftout.text import counted
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import is_int, is_share
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.running import warn
 from leftout.settings import AUTO, TENTH
 from leftout.text import counted

@@ -15,7 +15,7 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Mask
 from leftout.data.matrix import check_matrix, check_rows
 from leftout.data.roles import assign, level_of, value_of
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.groups.cross_fitting import cross_fitted
 from leftout.groups.greedy_cover import Line
 from leftout.groups.named_result import NamedGroup, NamedGroups
@@ -34,7 +34,6 @@ from leftout.groups.subgroup_search import (
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Problem
-from leftout.parameter_label import parameter_label
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.solvers import Alternating, SolverContext

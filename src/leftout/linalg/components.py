@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from leftout.checks import is_int, is_share
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.linalg.losses import Array, Loss, Shared, Summary, shared_pca
-from leftout.parameter_label import parameter_label
 from leftout.running import warn
 
 # Eigenvalues closer than this share of the largest cannot be told apart.

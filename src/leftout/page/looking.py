@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from leftout.data.files.guards import check_size, sheets_of
-from leftout.errors import InputError
+from leftout.errors import InputError, asked_by, in_python
 from leftout.files import plain, write_whole
 from leftout.page.columns import Columns
 from leftout.page.limits import Limits
 from leftout.page.processes import bound_to_server
-from leftout.parameter_label import asked_by, in_python
 from leftout.text import shortened, shown
 
 _REFUSED, _FOUND = 2, "columns.json"

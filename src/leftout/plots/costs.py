@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leftout.downstream.outcomes import ALL, SHARED
-from leftout.errors import InputError
-from leftout.parameter_label import parameter_label
+from leftout.errors import InputError, parameter_label
 from leftout.plots.axes import FAIR, GREY, LEFT_OUT, QUIET, REST, axis, drawable, read
 
 if TYPE_CHECKING:

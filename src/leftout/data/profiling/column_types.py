@@ -13,8 +13,8 @@ from leftout.checks import check_choice
 from leftout.data.columns import LARGEST_EXACT, Column, find
 from leftout.data.profiling.column_names import is_id, words_of
 from leftout.data.profiling.numeric_codes import Others, evidence
+from leftout.errors import parameter_label
 from leftout.files import Serializable
-from leftout.parameter_label import parameter_label
 from leftout.text import counted
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import Column
+from leftout.errors import parameter_label
 from leftout.files import Serializable
-from leftout.parameter_label import parameter_label
 from leftout.text import counted, shown
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import leftout
 from leftout.auditing.findings import findings
 from leftout.cli import main
 from leftout.cli.common import as_option
-from leftout.parameter_label import asked_by, in_python, parameter_label
+from leftout.errors import asked_by, in_python, parameter_label
 from leftout.running import Steps, imap_ordered
 from test_bad_input import CSV, FILES, OPTIONS, QUICK, call, excel
 from test_checks import REFUSALS, fit
