@@ -15,7 +15,7 @@ import pandas as pd
 import naive
 import paper_data
 import test_given
-import test_named
+import test_subgroups
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, named_groups
 from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
@@ -49,9 +49,9 @@ def exact():
     """The top 20 names of random mixed tables, each weighed from scratch."""
     tables, same = 50, 0
     for seed in range(tables):
-        table, X = test_named.mixed(1000 + seed)
+        table, X = test_subgroups.mixed(1000 + seed)
         found = named_groups(X, table, n_components=3, distinct=False, min_group_size=20)
-        columns = test_named.by_column(found, table)
+        columns = test_subgroups.by_column(found, table)
         want = naive.named(X, columns, 3, 20)[: len(found)]
         close = [
             abs(group.worth - worth) <= 1e-9 * worth
@@ -174,7 +174,7 @@ def planted():
     for share in (0.05, 0.1):
         hits, tables = 0, 50
         for seed in range(tables):
-            table, group = test_named.planted(seed, share)
+            table, group = test_subgroups.planted(seed, share)
             found = named_groups(TableEncoder().fit_transform(table), table, top=1, folds=2)
             hits += found[0].condition == "kind = rare and town = small"
             assert not len(found) or (found[0].mask == group).all() or hits <= seed

@@ -39,22 +39,20 @@ from leftout.evidence.loss_parts import LossParts
 from leftout.evidence.profiles import Chance, Profile
 from leftout.evidence.stability import DistinctGroup, Stability
 from leftout.evidence.subsample_stability import Membership
-from leftout.explain.alignment import Alignment
+from leftout.explain.alignment import Alignment, Typical
+from leftout.explain.attribution import FeatureScores, WhatIf
 from leftout.explain.explanation import Explanation
 from leftout.explain.replication import HalfReplication, Replication
 from leftout.explain.rules import Frequency
-from leftout.explain.scores import FeatureScores
 from leftout.explain.sentence import Sentence
-from leftout.explain.typical import Typical
-from leftout.explain.what_if import WhatIf
 from leftout.fair.afterwards import Afterwards, Under
 from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA, TradeOffCurve
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.fair.random_groups import RandomGroups
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
-from leftout.groups.named_result import NamedGroup, NamedGroups
 from leftout.groups.outcome import Outcome
+from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.distinct import Distinct
 from leftout.linalg.effects import Interval
 from leftout.representation.base import Representation

@@ -337,7 +337,7 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
 
 def test_cross_fitting_never_shows_a_row_its_own_target():
     from leftout.data.columns import column_of
-    from leftout.explain.alignment import _cross_fitted
+    from leftout.explain.attribution import _cross_fitted
 
     rng = np.random.default_rng(0)
     y, town = rng.integers(0, 2, 60), rng.choice(list("abc"), 60)

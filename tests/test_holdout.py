@@ -12,7 +12,7 @@ from leftout import MaxDisparityPartition, datasets, holdout
 from leftout.evidence.chance import NullTask
 from leftout.evidence.holdout import HeldOut, gap_of, held_out
 from leftout.evidence.refit import with_effort
-from leftout.groups.group_rule import GroupRule
+from leftout.groups.partition import GroupRule
 from leftout.linalg.losses import EXCESS, Loss
 from leftout.representation.base import Representation
 from leftout.solvers import Alternating, Sorting

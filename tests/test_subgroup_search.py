@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from leftout import named_groups
 from leftout.data.columns import columns_of
-from leftout.groups.greedy_cover import least_of
-from leftout.groups.problem_setup import build_problem
-from leftout.groups.rows import Rows
-from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch, conditions_on
-from test_named import mixed
+from leftout.groups.problem_setup import Rows, build_problem
+from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch, conditions_on, least_of
+from test_subgroups import mixed
 
 
 @settings(max_examples=15, deadline=None)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-import test_named
+import test_subgroups
 from leftout import TableEncoder, known_groups, named_groups
 from leftout.checks import generator
 from leftout.data.columns import columns_of
@@ -69,7 +69,7 @@ def test_values_too_rare_for_a_condition_are_one_bin():
 def both():
     """A table with a name and a known group, and the same with their whys."""
     rng = np.random.default_rng(5)
-    table, X = test_named.mixed(5, 300)
+    table, X = test_subgroups.mixed(5, 300)
     sex = np.where(rng.random(300) < 0.5, "f", "m")
     named = named_groups(X, table, n_components=3, top=4, folds=2)
     known = known_groups(X, {"sex": sex, "own": table["own"]}, n_components=3, permutations=19)
@@ -124,7 +124,7 @@ def test_threads_change_nothing(both):
 
 
 def test_a_name_with_directions_of_its_own_goes_beyond_both():
-    table, _ = test_named.planted(1, 0.1, m=600)
+    table, _ = test_subgroups.planted(1, 0.1, m=600)
     X = TableEncoder().fit_transform(table)
     named, known = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
     why = named[0].why
@@ -160,7 +160,7 @@ def test_without_tables_nothing_is_said(both):
 
 def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
     """The first tables are those that all would begin with, and stopping never says yes."""
-    table, _ = test_named.mixed(7, 200)
+    table, _ = test_subgroups.mixed(7, 200)
     X = TableEncoder().fit_transform(table)
     work = weighing_of(X, named_groups(X, table, n_components=3, top=3, folds=2), None)
     law = SURROGATES["copula"].of(work.whole)

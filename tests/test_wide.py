@@ -10,7 +10,7 @@ import pytest
 import naive
 from leftout import MaxDisparityPartition
 from leftout.explain import feature_scores
-from leftout.explain.what_if import _rank
+from leftout.explain.attribution import _rank
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg import bounds
 from leftout.linalg.losses import CENTERINGS, WIDE, top_components_of_rows

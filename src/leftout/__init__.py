@@ -19,7 +19,7 @@ _HOME = {
     "MaxDisparityPartition": "groups.partition",
     "MinimaxPCA": "fair.minimax",
     "Mitigation": "fair.mitigation",
-    "NamedGroups": "groups.named_result",
+    "NamedGroups": "groups.subgroups",
     "InputError": "errors",
     "TableEncoder": "data.encoder",
     "TradeOffCurve": "fair.minimax",
@@ -31,7 +31,7 @@ _HOME = {
     "group_losses": "groups.known",
     "harm": "downstream.costs",
     "how_many": "evidence.n_groups",
-    "known_groups": "groups.known_columns",
+    "known_groups": "groups.known",
     "mitigate": "fair.mitigation",
     "named_groups": "groups.subgroups",
     "register_format": "data.reading",
@@ -85,10 +85,10 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.fair.mitigation import mitigate as mitigate
     from leftout.groups.known import disparity as disparity
     from leftout.groups.known import group_losses as group_losses
-    from leftout.groups.known_columns import known_groups as known_groups
+    from leftout.groups.known import known_groups as known_groups
     from leftout.groups.known_result import KnownGroups as KnownGroups
-    from leftout.groups.named_result import NamedGroups as NamedGroups
     from leftout.groups.partition import MaxDisparityPartition as MaxDisparityPartition
+    from leftout.groups.subgroups import NamedGroups as NamedGroups
     from leftout.groups.subgroups import named_groups as named_groups
     from leftout.linalg import losses as losses
 

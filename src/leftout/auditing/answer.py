@@ -21,7 +21,7 @@ from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut, describe_points
-from leftout.groups.named_result import NamedGroup, NamedGroups
+from leftout.groups.subgroups import NamedGroup, NamedGroups
 
 # Findings that would change what a reader does, most serious first: under which status they are
 # said with the answer, and how that begins where the detail does not say it; so many at the most.

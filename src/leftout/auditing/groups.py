@@ -11,11 +11,10 @@ from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.evidence_text import FEWEST_TABLES
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
-from leftout.groups.known_columns import known_groups
+from leftout.groups.known import known_groups
 from leftout.groups.known_result import KnownGroups
-from leftout.groups.named_result import NamedGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import named_groups
+from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.linalg.losses import WIDE
 from leftout.running import Report, warn
 from leftout.settings import Settings

@@ -27,8 +27,8 @@ from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS
 from leftout.groups.fitted import NEITHER
 from leftout.groups.known_result import KnownGroups
-from leftout.groups.named_result import SIX, NamedGroups
 from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.running import Report, collected_warnings
 from leftout.settings import Settings
 from leftout.text import as_name, counted, listed

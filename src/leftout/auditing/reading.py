@@ -20,7 +20,7 @@ from leftout.data.reports import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.stability import SAME_GROUP, pairwise_jaccard
-from leftout.explain.what_if import search_without
+from leftout.explain.attribution import search_without
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition

@@ -39,8 +39,8 @@ from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import plain, write_whole
 from leftout.groups.known_result import KnownGroups
-from leftout.groups.named_result import SIX, NamedGroups
 from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.linalg.losses import Array
 from leftout.settings import TENTH, Settings
 

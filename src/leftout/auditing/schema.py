@@ -44,21 +44,20 @@ from leftout.evidence.n_groups import HowMany
 from leftout.evidence.profiles import Chance
 from leftout.evidence.stability import Stability
 from leftout.evidence.subsample_stability import Membership
-from leftout.explain.alignment import Alignment
+from leftout.explain.alignment import Alignment, Typical
+from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
 from leftout.explain.replication import Replication
 from leftout.explain.rules import Rule
 from leftout.explain.sentence import Sentence
-from leftout.explain.typical import Typical
-from leftout.explain.what_if import WhatIf
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.fair.random_groups import RandomGroups
 from leftout.files import Serializable
 from leftout.groups.known_result import KnownGroup, OnAllRows
 from leftout.groups.left_out import LossDecomposition
-from leftout.groups.named_result import NamedGroup
 from leftout.groups.outcome import Outcome
+from leftout.groups.subgroups import NamedGroup
 from leftout.linalg.effects import Interval
 from leftout.settings import Settings
 

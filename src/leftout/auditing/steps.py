@@ -58,8 +58,8 @@ from leftout.evidence.evidence_text import Trust
 from leftout.evidence.n_groups import HowMany, how_many
 from leftout.evidence.stability import Stability, agreement
 from leftout.explain import Explanation
+from leftout.explain.attribution import search_without
 from leftout.explain.replication import sentence_replicates
-from leftout.explain.what_if import search_without
 from leftout.fair.afterwards import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leftout.data.preparation import PreparedTable
     from leftout.data.reading import Source
     from leftout.groups.known_result import KnownGroups
-    from leftout.groups.named_result import NamedGroups
+    from leftout.groups.subgroups import NamedGroups
     from leftout.running import Report
 
 # What a spreadsheet would take for a formula begins with one of these.
@@ -88,7 +88,7 @@ def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
 def _found(
     intake: PreparedTable, given: dict[str, Any], report: Report
 ) -> tuple[NamedGroups, KnownGroups | None]:
-    from leftout.groups.known_columns import known_groups
+    from leftout.groups.known import known_groups
     from leftout.groups.subgroups import named_groups
     from leftout.running import Stages
 

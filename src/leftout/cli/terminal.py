@@ -21,7 +21,7 @@ from leftout.explain import Explanation
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known_result import KnownGroup, KnownGroups
-from leftout.groups.named_result import SIX, NamedGroup, NamedGroups
+from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
 from leftout.linalg.effects import Interval
 from leftout.linalg.monte_carlo import describe_p
 from leftout.text import ZERO_LOSS, counted, listed, number, points, shown

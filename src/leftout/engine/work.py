@@ -36,7 +36,7 @@ from leftout.engine.exact_counts import on_all_rows, with_exact_counts
 from leftout.engine.state import Passes, PassState
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
-from leftout.explain.scores import split_losses
+from leftout.explain.attribution import split_losses
 from leftout.fair.mitigation import Mitigation, mitigate_summary
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here

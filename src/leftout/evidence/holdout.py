@@ -34,8 +34,7 @@ from leftout.evidence.chance import NullTask
 from leftout.evidence.duplicate_rows import split
 from leftout.evidence.refit import fit_group_rule, in_proportion, jaccard, with_effort
 from leftout.files import Serializable
-from leftout.groups.group_rule import GroupRule
-from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.sizes import group_sizes
 from leftout.linalg.distinct import IntArray
 from leftout.linalg.effects import CONFIDENCE as CONFIDENCE

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from leftout.evidence.chance import NullTask, search_sizes
-from leftout.groups.group_rule import GroupRule
+from leftout.groups.partition import GroupRule
 from leftout.linalg.assignment import assign
 from leftout.linalg.losses import Array
 from leftout.linalg.partition import Partition, row_values

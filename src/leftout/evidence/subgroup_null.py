@@ -37,14 +37,12 @@ from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.surrogates import Surrogate, law_of
-from leftout.groups.greedy_cover import Key
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
-from leftout.groups.named_result import NamedGroups
-from leftout.groups.problem_setup import build_problem
-from leftout.groups.rows import Rows
+from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
-from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch
+from leftout.groups.subgroup_search import Key, SubgroupQuery, SubgroupSearch
+from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import corrected_p_values, p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread

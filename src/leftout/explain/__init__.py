@@ -6,19 +6,18 @@ categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 """
 
 from leftout.data.conditions import Condition
-from leftout.explain.alignment import Alignment, align
-from leftout.explain.explanation import Explanation, group
-from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
-from leftout.explain.scores import (
+from leftout.explain.alignment import Alignment, Typical, align, typical_values
+from leftout.explain.attribution import (
     FeatureScores,
+    WhatIf,
     disparity_by_feature,
     feature_losses,
     feature_scores,
+    what_if,
 )
-from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import describe
-from leftout.explain.typical import Typical, example_rows, typical_values
-from leftout.explain.what_if import WhatIf, what_if
+from leftout.explain.explanation import Explanation, example_rows, group
+from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
+from leftout.explain.sentence import Sentence, describe
 from leftout.groups.outcome import Outcome, compare_outcome
 from leftout.linalg.effects import Interval
 

@@ -1,7 +1,6 @@
-"""Which known attribute does the left-out group look like?
+"""Which known attribute does the left-out group look like? Tests, medians and frequencies."""
 
-Did the target reach the search? The outcome's gap under encodings that know less of it.
-"""
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,24 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from sklearn.base import clone
 
-from leftout.checks import check_left_out, generator
+from leftout.checks import check_left_out
 from leftout.data.binning import bin_column
 from leftout.data.columns import Column, columns_of, found
 from leftout.data.conditions import Mask
-from leftout.data.encoding import LEVELS, CategoricalEncoding, coded
-from leftout.data.roles import as_numbers
-from leftout.evidence.duplicate_rows import find_repeats
-from leftout.evidence.stability import pairwise_jaccard
 from leftout.files import Serializable
-from leftout.groups.fitted import for_same_size
-from leftout.groups.outcome import Outcome, outcomes
-from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.effects import describe_small, matters, of_shares, over_spread
-from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import LEVEL, describe_p
-from leftout.running import Steps
 from leftout.text import as_name, date, lapse, leading, number
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
@@ -394,76 +383,81 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return corrected
 
 
-TARGET_ENCODINGS = ("cross-fitted", "target-free")
-# Folds of cross-fitting, and rows with the overall mean that every category gets on top.
-_FOLDS, _PRIOR = 5, 1.0
+MISSING_LABEL = "(missing)"
 
 
-def other_encodings(
-    partition: MaxDisparityPartition,
-    X: Array,
-    places: dict[int, Column],
-    target: Column,
-    positive: Any,
-    steps: Steps,
-) -> list[Outcome]:
-    """Search again with the target kept further away, and compare the outcome again.
+@dataclass(frozen=True, kw_only=True)
+class Typical(Serializable):
+    """A column's median, or most frequent category, on either side.
 
-    ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
-    made from. ``"cross-fitted"``: a row's mean comes from rows of other folds. ``"target-free"``:
-    categories become yes-or-no columns, scaled so that two categories are as far apart as the ends
-    of a number; with more columns, as many components as keep as much of the variance.
+    ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
+    much of a side has that value. ``(missing)`` is the most frequent category where it is.
     """
-    group = partition.left_out_.mask
-    search = for_same_size(partition)
-    share = float(partition.explained_variance_ratio_.sum())
-    found = []
-    for encoding in TARGET_ENCODINGS:
-        steps.tell(f"searching again, {encoding} encoding")
-        if encoding == "target-free":
-            encoded = _target_free(X, places)
-            search.set_params(n_components=share)
-        else:
-            encoded = _cross_fitted(X, places, target, positive, partition.random_state)
-        other = clone(search).fit(encoded).left_out_.mask
-        overlap = float(pairwise_jaccard(np.stack([other, group]), either=False)[0, 1])
-        found += [
-            replace(outcome, encoding=encoding, overlap=overlap)
-            for outcome in outcomes(target, other, positive)
-        ]
-        steps.tell(f"searching again, {encoding} encoding", 1)
-    return found
+
+    column: str
+    kind: str  # "median" or "most frequent"
+    left_out: str
+    rest: str
+    left_out_share: float | None = None
+    rest_share: float | None = None
 
 
-def _cross_fitted(
-    X: Array, places: dict[int, Column], target: Column, positive: Any, random_state: Any
-) -> Array:
-    """A row's encoding never saw its own target: means, prior and scale are of the other folds.
+def typical_values(
+    table: Any,
+    labels: ArrayLike,
+    *,
+    categorical: Iterable[Any] | None = (),
+    drop: Iterable[Any] | None = (),
+) -> list[Typical]:
+    """Medians and most frequent categories of the left-out group and of the rest, side by side.
 
-    Nor that of a copy of the row: equal rows of a table whose rows repeat share a fold.
+    Parameters
+    ----------
+    table, labels, categorical, drop
+        As for :func:`describe`.
+
+    Returns
+    -------
+    list of Typical
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> line = typical_values(np.array([[1.0], [2.0], [9.0], [7.0]]), [0, 0, 1, 1])[0]
+    >>> line.left_out, line.rest
+    ('8', '1.5')
     """
-    y = as_numbers(target, positive)
-    copies, rng = find_repeats(X).copies, generator(random_state)
-    if copies is None:
-        fold = rng.permutation(len(y)) % _FOLDS
-    else:
-        fold = rng.permutation(copies.n_distinct)[copies.place] % _FOLDS
-    result = X.copy()
-    for place, column in places.items():
-        codes = coded(column)[1]
-        for held in range(_FOLDS):
-            own = fold == held
-            others = np.where(own, np.nan, y)
-            scaled = np.full(len(codes), 0.5)  # where the others' target does not vary
-            if len(np.unique(others[np.isfinite(others)])) > 1:
-                scaled = CategoricalEncoding.by_target(column, others, _PRIOR).vectors[codes, 0]
-            result[own, place] = scaled[own]
-    return result
+    columns = columns_of(table, categorical=categorical, drop=drop)
+    group = check_left_out(labels, len(columns[0]))
+    return [_typical(column, group) for column in columns]
 
 
-def _target_free(X: Array, places: dict[int, Column]) -> Array:
-    parts = [np.delete(X, list(places), axis=1)]
-    for column in places.values():
-        # by place: encode reads text as cleaned, and a raw column's may not be
-        parts.append(CategoricalEncoding.of(column, LEVELS).vectors[coded(column)[1]])
-    return np.column_stack(parts)
+def _typical(column: Column, group: Mask) -> Typical:
+    usual = _median if column.categories is None else _most_frequent
+    (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
+    return Typical(
+        column=column.name,
+        kind="median" if column.categories is None else "most frequent",
+        left_out=left_out,
+        rest=rest,
+        left_out_share=a,
+        rest_share=b,
+    )
+
+
+def _median(column: Column, side: Mask) -> tuple[str, None]:
+    values = column.values[side & ~column.missing]
+    if not len(values):
+        return MISSING_LABEL, None
+    with np.errstate(invalid="ignore", over="ignore"):  # between infinities
+        middle = float(np.median(values))
+        spread = float(np.subtract(*np.percentile(values, [75, 25])))
+    # values of many sizes spread further than the median, which is no zero
+    return column.told(middle, min(spread, abs(middle))), None
+
+
+def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
+    counts = np.bincount(column.values[side] + 1, minlength=2)  # missing first
+    most = int(counts.argmax()) - 1
+    return MISSING_LABEL if most < 0 else column.show(most), float(counts.max() / counts.sum())

@@ -16,9 +16,9 @@ from sklearn.base import clone
 from leftout.data.columns import Column
 from leftout.errors import InputError
 from leftout.evidence.refit import quick
-from leftout.explain.sentence_search import describe
+from leftout.explain.sentence import describe
 from leftout.files import Serializable
-from leftout.groups.known_columns import known_groups
+from leftout.groups.known import known_groups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import smallest_named
 from leftout.linalg.losses import Array

@@ -1,17 +1,38 @@
-"""Losses of groups that are known already."""
+"""Losses of groups that are known already: do they lose more than random groups of their sizes?"""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_choice, check_groups
-from leftout.data.matrix import check_features
+from leftout.checks import check_choice, check_groups, check_whole, generator, is_int
+from leftout.data.matrix import check_features, check_matrix, reordered
+from leftout.data.stratify import Stratum, known_columns, strata
+from leftout.errors import InputError, parameter_label
+from leftout.groups.cross_fitting import cross_fitted
+from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.permutation import (
+    Groups,
+    InAxes,
+    Permuted,
+    Shares,
+    permutation_test,
+    permuting_steps,
+)
 from leftout.groups.problem_setup import check_given
+from leftout.groups.sizes import smallest_named
 from leftout.linalg.components import check_components
+from leftout.linalg.effects import Interval
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
 from leftout.linalg.moments import Moments
 from leftout.representation.base import Representation, as_representation, features_of
+from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
+from leftout.text import counted, shortened
 
 
 def group_losses(
@@ -167,3 +188,229 @@ def disparity(
     rule = {"representation": representation, "loss": loss, "centering": centering}
     losses = group_losses(X, labels, n_components, **rule)
     return float(losses.max() - losses.min())
+
+
+_DEEPEST = 3
+# More groups than this cannot be looked at in a sensible time.
+_MOST = 50_000
+
+
+@clean_interrupts()
+def known_groups(
+    X: Any,
+    columns: Any,
+    *,
+    n_components: int | float = 0.8,
+    representation: Any = None,
+    depth: int = 2,
+    permutations: int = 999,
+    min_group_size: int | float | None = None,
+    bands: int = 4,
+    folds: int = 10,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: Report | bool | None = None,
+) -> KnownGroups:
+    """Losses of the groups that known columns name, and of random groups of the same sizes.
+
+    A group's own PCA always fits it better than the shared one, a small group's by far: a loss says
+    something only beside those of random groups of that size. Known values are permuted over the
+    rows, all columns together; p-values are corrected for all groups looked at, by the largest
+    standardised loss of each permutation.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+        Numbers, as PCA sees them.
+    columns : table, dict of columns, or one column
+        Known values of the same rows, such as sex or age. Categories are groups by value, missing
+        ones are a group; numbers and dates of more than 8 values are cut into ``bands``; of a
+        category of more than 50 values the rare ones are one group.
+    n_components : int or float, default=0.8
+        Number of components, or the share of variance to exceed.
+    representation : fitted transformer, array of shape (d, n) or None, default=None
+        What the rows share, with its own number of components; None: their PCA.
+    depth : {1, 2, 3}, default=2
+        How many columns a group combines at most.
+    permutations : int, default=999
+        0: losses alone.
+    min_group_size : int or float, optional
+        Fewest rows of a group, and of the others; smaller ones are listed, not measured. By default
+        the larger of 30 and twice the components, but no more than a quarter of the rows.
+    bands : int, default=4
+    folds : int, default=10
+        Of the cross-fitted losses.
+    random_state : int, Generator or None, default=0
+    n_jobs : int, optional
+        Threads; results do not depend on it.
+    progress : callable, bool or None
+        Called with what is done, how many steps are done and how many there are; True prints it.
+
+    Returns
+    -------
+    KnownGroups
+        ``by_group``, ``overall``, ``difference()``, ``groups``, ``summary()``, ``to_dict()``.
+
+    Examples
+    --------
+    >>> from leftout import datasets, known_groups
+    >>> X, labels = datasets.make_planted(400, 12, 3, 100, random_state=0)
+    >>> found = known_groups(X, {"side": labels}, n_components=3, permutations=99)
+    >>> found.by_group["p_value"].to_dict()
+    {'0': 0.04, '1': 0.01}
+    >>> print(found.left_out[0].text)
+    side = 1
+    """
+    _check(depth, permutations, bands, folds)
+    _check_order(columns, X)
+    X = check_matrix(features_of(representation, X))
+    with collected_warnings() as notes:
+        posed = InAxes.of(X, n_components, representation)
+        d, n_rows = posed.d, len(X)
+        smallest = smallest_named(min_group_size, n_rows, d)
+        parts = _parts(columns, n_rows, bands, smallest)
+        ways = _ways(parts, depth, smallest)
+    for text in notes:
+        warn(text)
+    rng, folding = generator(random_state).spawn(2)
+    steps = Steps(permuting_steps(permutations) + 1, progress)
+    steps.tell("known groups")
+    large = [[group for group in way if not group.too_small] for way in ways]
+    with one_thread():
+        looked = Groups.of(*posed, [[group.rows for group in way] for way in large])
+        here, rest = looked.both()
+    flat = [group for way in large for group in way]
+    chance = permutation_test(looked, permutations, rng, n_jobs, steps)
+    masks = [group.mask for group in flat]
+    fitted = cross_fitted(X, masks, d, folds=folds, rng=folding, representation=representation)
+    intervals = [each.loss for each in fitted]
+    found = _told(flat, here, rest, chance, intervals)
+    steps.tell("known groups", 1)
+    return KnownGroups(
+        columns=[part.name for part in parts],
+        groups=[group if group.too_small else next(found) for way in ways for group in way],
+        n_rows=n_rows,
+        n_components=d,
+        retained=float(posed.kept.sum() / np.vdot(posed.rows, posed.rows)),
+        smallest=smallest,
+        permutations=permutations,
+        notes=notes,
+        **_together(X, representation),
+    )
+
+
+def _together(X: Array, representation: Any) -> dict[str, Any]:
+    """What all rows share, where it was given, and what they lose together by it."""
+    if representation is None:
+        return {}
+    given = as_representation(representation)
+    everyone = np.zeros(len(X), dtype=np.intp)
+    (loss,) = measure(X, everyone, 1, given.rank, "excess", "global", given).losses()
+    return {"loss": float(loss), "shared": given.name}
+
+
+def _told(
+    groups: Sequence[KnownGroup],
+    here: Shares,
+    rest: Shares,
+    chance: Permuted,
+    intervals: Sequence[Interval],
+) -> Iterator[KnownGroup]:
+    """The groups with everything that is known of them."""
+    for i, (group, around) in enumerate(zip(groups, intervals, strict=True)):
+        variance = float(here.variance[i]) or np.nan
+        yield replace(
+            group,
+            retained=float(here.kept[i] / variance),
+            retained_own=float(here.own[i] / variance),
+            loss=float(here.losses[i] / group.size),
+            rest_loss=float(rest.losses[i] / (group.n_rows - group.size)),
+            random=float(chance.random[i]),
+            random_high=float(chance.high[i]),
+            p_value=float(chance.corrected[i]),
+            p_alone=float(chance.alone[i]),
+            cross_fitted=around,
+        )
+
+
+def _check(depth: Any, permutations: Any, bands: Any, folds: Any) -> None:
+    if not (is_int(depth) and 1 <= int(depth) <= _DEEPEST):
+        raise InputError(
+            f"{parameter_label('depth', depth)} is not a number of columns to combine; give 1, 2 "
+            "or 3."
+        )
+    check_whole("permutations", permutations)
+    for name, value in (("bands", bands), ("folds", folds)):
+        if not (is_int(value) and int(value) >= 2):
+            raise InputError(f"{parameter_label(name, value)} is too few; give an int from 2.")
+
+
+def _check_order(columns: Any, X: Any) -> None:
+    """Known values belong to the rows of ``X`` by place, which an index may deny."""
+    every = columns.values() if isinstance(columns, dict) else [columns]
+    if any(reordered(each, X) for each in every):
+        raise InputError(
+            "The known columns have the rows of X in another order (their index says so). Pass "
+            "columns.loc[X.index]."
+        )
+
+
+def _parts(columns: Any, n_rows: int, bands: int, smallest: int) -> list[Stratum]:
+    """The groups of each column that has more than one."""
+    every = [strata(column, bands, smallest) for column in known_columns(columns, n_rows)]
+    parts = [part for part in every if not part.single]
+    flat = [part for part in every if part.single]
+    if not parts:
+        which = f"The known column {shortened(flat[0].name)!r} has"
+        if len(flat) > 1:
+            which = f"All {len(flat)} known columns have"
+        raise InputError(
+            f"{which} a single group ({_only(flat[0])} in every row); at least two are needed. "
+            "Pass a column whose values differ and are shared by enough rows."
+        )
+    for part in flat:
+        warn(
+            f"The known column {shortened(part.name)!r} has a single group ({_only(part)} in every "
+            "row) and is left aside."
+        )
+    return parts
+
+
+def _only(part: Stratum) -> str:
+    return part.labels[int(part.codes[0])]
+
+
+def _ways(parts: Sequence[Stratum], depth: int, smallest: int) -> list[list[KnownGroup]]:
+    """Every way to part the rows, by one column or several, as the groups that have rows."""
+    ways = []
+    for deep in range(1, depth + 1):
+        for chosen in combinations(parts, deep):
+            ways.append(_way(chosen, smallest))
+            total = sum(map(len, ways))
+            if total > _MOST:
+                raise InputError(
+                    f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
+                    f"Lower {parameter_label('depth')}, or pass fewer columns."
+                )
+    return ways
+
+
+def _way(chosen: Sequence[Stratum], smallest: int) -> list[KnownGroup]:
+    shape = [len(part.labels) for part in chosen]
+    cell = np.ravel_multi_index([part.codes for part in chosen], shape)
+    order = np.argsort(cell, kind="stable")
+    present, starts = np.unique(cell[order], return_index=True)
+    groups = []
+    for which, rows in zip(present, np.split(order, starts[1:]), strict=True):
+        codes = np.unravel_index(which, shape)
+        each = [(part, int(code)) for part, code in zip(chosen, codes, strict=True)]
+        groups.append(
+            KnownGroup(
+                conditions=tuple(part.conditions[code] for part, code in each),
+                labels={part.name: part.labels[code] for part, code in each},
+                rows=rows,
+                n_rows=len(cell),
+                too_small=not smallest <= len(rows) <= len(cell) - smallest,
+            )
+        )
+    return groups

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leftout.explain import Explanation
     from leftout.fair.mitigation import Mitigation
     from leftout.groups.known_result import KnownGroups
-    from leftout.groups.named_result import NamedGroups
+    from leftout.groups.subgroups import NamedGroups
 
 __all__ = [
     "alignment",
