@@ -359,7 +359,7 @@ def test_cross_fitting_never_shows_a_row_its_own_target():
 
 def test_categories_with_spaces_around_them_keep_their_columns():
     from leftout.data.columns import column_of
-    from leftout.explain.alignment import _target_free
+    from leftout.explain.attribution import _target_free
 
     town = np.array(["a ", " b", "c"] * 4)
     free = _target_free(np.zeros((12, 1)), {0: column_of(town, "town")})
