@@ -19,7 +19,7 @@ import naive
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
 from leftout.cli import main
 from leftout.data.columns import column_of
-from leftout.explain.alignment import _cross_fitted, other_encodings
+from leftout.explain.attribution import _cross_fitted, other_encodings
 from leftout.running import Steps
 
 SIDES = {"left_out": 1, "rest": 0}

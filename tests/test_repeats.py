@@ -16,7 +16,7 @@ from leftout.evidence.chance import NullTask
 from leftout.evidence.duplicate_rows import _without_dummies, find_repeats, odds_ratios, split
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
 from leftout.explain import what_if
-from leftout.explain.alignment import _cross_fitted
+from leftout.explain.attribution import _cross_fitted
 from leftout.linalg import distinct
 from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
 from leftout.solvers import Alternating
