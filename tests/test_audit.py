@@ -228,7 +228,7 @@ def test_what_components_cost_other_groups(table):
     assert f.cost.value == pytest.approx(m.rest_cost.value)
     assert f.extra_cost.value == pytest.approx(-m.extra_cost.value)
     page = found.html()
-    assert "Costs of more groups" in page and "The prediction that is there</h3>" not in page
+    assert "Errors of more groups" in page and "The prediction that is there</h3>" not in page
     valid(json.loads(found.json()))
 
 

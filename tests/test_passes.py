@@ -192,7 +192,7 @@ def test_one_reading_serves_two_passes(asked):
 
 def test_the_mean_of_a_large_table_keeps_its_digits():
     X = np.random.default_rng(0).random((300_000, 15))
-    assert X.size > mm.WHOLE
+    assert X.size > mm.SUMMED_AT_ONCE
     exact = np.array([math.fsum(column) for column in X.T]) / len(X)
     assert_allclose(mm.build_about_mean(X).origin, exact, rtol=2e-15)
 
@@ -285,7 +285,7 @@ def test_the_search_of_large_tables_keeps_up_with_that_of_small_ones(monkeypatch
         estimator = MaxDisparityPartition(3, group_size=size, random_state=0)
         exact = estimator.fit(X).disparity_
         with monkeypatch.context() as patch:
-            patch.setattr(alternating, "LARGE", 1000)
+            patch.setattr(alternating, "STREAMED_ABOVE", 1000)
             found = estimator.fit(X)
             assert found.disparity_ >= 0.97 * exact
             assert_allclose(

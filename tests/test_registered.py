@@ -64,7 +64,7 @@ def test_the_same_loss_once_more(mixed, registered):
 def test_free_sizes_and_large_tables(mixed, registered, monkeypatch):
     free = MaxDisparityPartition(D, loss="error", min_group_size=SIZE, random_state=0).fit(mixed)
     assert free.sizes_[1] == SIZE  # the fewest have the largest errors
-    monkeypatch.setattr(alternating, "LARGE", 0)
+    monkeypatch.setattr(alternating, "STREAMED_ABOVE", 0)
     passed = MaxDisparityPartition(D, loss="error", group_size=SIZE, random_state=0).fit(mixed)
     assert passed.disparity_ == pytest.approx(free.disparity_)
 

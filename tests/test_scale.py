@@ -32,8 +32,8 @@ SCHEMA = schema()
 def passes():
     """Small tables are passed over like large ones, and looked at in a sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "LARGE", 0)
-        patch.setattr(alternating, "LARGE", 0)
+        patch.setattr(work, "STREAMED_ABOVE", 0)
+        patch.setattr(alternating, "STREAMED_ABOVE", 0)
         patch.setattr(work, "SAMPLE", SAMPLED)
         yield
 
@@ -153,7 +153,7 @@ def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     frame, _ = stored(tmp_path / "data", 1200)
     monkeypatch.setattr(work, "SAMPLE", 400)
     # the sample is searched as small tables are: its many searches by passes take minutes
-    monkeypatch.setattr(alternating, "LARGE", 1 << 22)
+    monkeypatch.setattr(alternating, "STREAMED_ABOVE", 1 << 22)
     asked = ASKED | {"quick": False, "n_surrogates": 19, "n_restarts": 0}
     found = leftout.audit(str(tmp_path / "data"), engine="local", **asked)
     validate(json.loads(found.json()), SCHEMA)
@@ -284,7 +284,7 @@ import scaling
 from leftout.engine import work
 from leftout.solvers import alternating
 import leftout
-work.LARGE = alternating.LARGE = 0
+work.STREAMED_ABOVE = alternating.STREAMED_ABOVE = 0
 work.SAMPLE = scaling.SAMPLED
 folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
 engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))

@@ -36,8 +36,8 @@ pytestmark = [
 def passes():
     """Small tables are passed over like large ones, and looked at in a sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "LARGE", 0)
-        patch.setattr(alternating, "LARGE", 0)
+        patch.setattr(work, "STREAMED_ABOVE", 0)
+        patch.setattr(alternating, "STREAMED_ABOVE", 0)
         patch.setattr(work, "SAMPLE", SAMPLED)
         paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
         patch.setenv("PYTHONPATH", paths)  # for workers, which unpickle functions of tests

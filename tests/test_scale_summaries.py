@@ -33,9 +33,9 @@ from leftout.settings import Reading
 def few():
     """So little room that values of small tables are too many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers, "WHOLE", 16)
-        patch.setattr(numbers, "OTHERS", 8)
-        patch.setattr(texts, "MOST", 8)
+        patch.setattr(numbers, "MOST_WHOLE", 16)
+        patch.setattr(numbers, "MOST_DISTINCT", 8)
+        patch.setattr(texts, "MOST_TEXTS", 8)
         yield
 
 

@@ -177,9 +177,9 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
 @pytest.fixture
 def few(monkeypatch):
     """So little room that most columns of a small table have too many values."""
-    monkeypatch.setattr(scale_numbers, "WHOLE", 64)
-    monkeypatch.setattr(scale_numbers, "OTHERS", 32)
-    monkeypatch.setattr(scale_texts, "MOST", 32)
+    monkeypatch.setattr(scale_numbers, "MOST_WHOLE", 64)
+    monkeypatch.setattr(scale_numbers, "MOST_DISTINCT", 32)
+    monkeypatch.setattr(scale_texts, "MOST_TEXTS", 32)
 
 
 @pytest.mark.parametrize(

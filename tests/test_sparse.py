@@ -41,7 +41,7 @@ def planted(m, n, size, seed=0, filled=0.05):
 def large():
     """More values than become an array, and the same rows as an array."""
     X = planted(42_000, 101, 4_000)
-    assert X.shape[0] * X.shape[1] > matrix.WHOLE
+    assert X.shape[0] * X.shape[1] > matrix.SUMMED_AT_ONCE
     return X, X.toarray()
 
 
@@ -131,7 +131,7 @@ def test_losses_of_known_groups(seed, centering, far):
     labels, d = rng.integers(0, 3, 60), int(rng.integers(1, n))
     loss = "projection_gap" if centering == "paper" else "excess"
     # as if it were large, and few of its values filled
-    with mock.patch.object(matrix, "WHOLE", 0), mock.patch.object(rows_of, "_COSTLY", 0):
+    with mock.patch.object(matrix, "SUMMED_AT_ONCE", 0), mock.patch.object(rows_of, "_COSTLY", 0):
         got = group_losses(sparse.csc_array(X), labels, d, loss=loss, centering=centering)
     want = naive.group_losses(X, labels, d, loss, centering)
     energy = np.mean(np.sum(naive.seen_by_pca(X, centering) ** 2, axis=1))

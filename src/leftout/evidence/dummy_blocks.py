@@ -58,7 +58,7 @@ def find_dummy_blocks(X: Array) -> list[DummyBlock]:
     --------
     >>> kind = np.array([0, 2, 1, 0, 2])
     >>> X = np.column_stack([kind == 0, np.arange(5), kind == 1, kind == 2])
-    >>> [unit.columns.tolist() for unit in units_of(X)]
+    >>> [unit.columns.tolist() for unit in find_dummy_blocks(X)]
     [[0, 2, 3], [1]]
     """
     columns, low, high = np.arange(X.shape[1]), X.min(axis=0), X.max(axis=0)

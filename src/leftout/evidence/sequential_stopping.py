@@ -85,8 +85,8 @@ def should_stop(value: float, others: Array, asked: int) -> bool:
 
     Examples
     --------
-    >>> settled(1.0, np.linspace(0.0, 2.0, 9), 99), settled(1.0, np.linspace(0.0, 0.9, 19), 99)
-    (True, False)
+    >>> [should_stop(1.0, np.linspace(0.0, top, n), 99) for top, n in ((2.0, 9), (0.9, 19))]
+    [True, False]
     """
     n, above = len(others), reaching(value, others)
     if n >= most_tables(asked):

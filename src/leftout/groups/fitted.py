@@ -39,7 +39,7 @@ def one_vs_rest(found: MaxDisparityPartition, label: int) -> MaxDisparityPartiti
     >>> from leftout import MaxDisparityPartition, datasets
     >>> X, _ = datasets.make_planted(300, 9, 2, [40, 60], random_state=0)
     >>> found = MaxDisparityPartition(2, n_groups=2, group_size=[40, 60], random_state=0).fit(X)
-    >>> second = one_of(found, 2)
+    >>> second = one_vs_rest(found, 2)
     >>> second.sizes_.tolist() == found.sizes_[[0, 2]].tolist()
     True
     >>> float(second.disparity_ - found.disparities_[1])

@@ -35,8 +35,8 @@ class ValueLiteral:
 
     Examples
     --------
-    >>> Written.of(999.0)
-    Written(text='999', number=999.0, when=None)
+    >>> ValueLiteral.of(999.0)
+    ValueLiteral(text='999', number=999.0, when=None)
     """
 
     text: str

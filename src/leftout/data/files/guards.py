@@ -481,7 +481,7 @@ def _column(letters: str) -> int:
 def describe_size(size: float) -> str:
     """Bytes as people say them.
 
-    >>> told_size(512_000_000), told_size(1_540), told_size(12)
+    >>> describe_size(512_000_000), describe_size(1_540), describe_size(12)
     ('512 MB', '1.54 KB', '12 bytes')
     """
     for unit, n_bytes in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):

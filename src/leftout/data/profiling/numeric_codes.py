@@ -82,7 +82,7 @@ class Others:
         self._scores: Floats | None = None
         self._owners: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
-    def roughness(self, place: int, odd: Floats) -> float:
+    def von_neumann_ratio(self, place: int, odd: Floats) -> float:
         """How much the others' means jump along a column's values, of which some are odd."""
         if self._scores is None:
             self._owners, self._scores = _scores(self._columns)
@@ -111,7 +111,7 @@ def evidence(column: Column, others: Others, place: int) -> Evidence | None:
     shape = _shape(distinct, counts, usual, n_values) if usual.sum() > 2 else ()
     # the slowest to find out, and of no use where it cannot change the answer
     needed = name + len(shape) + ROUGH >= (SUSPECTED if name > 0 else UNNAMED)
-    rough = others.roughness(place, distinct[~usual]) if needed else np.nan
+    rough = others.von_neumann_ratio(place, distinct[~usual]) if needed else np.nan
     return Evidence(name, shape, rough, n_values)
 
 
@@ -168,11 +168,11 @@ def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from leftout.data.profiling.numeric_codes import roughness
+    >>> from leftout.data.profiling.numeric_codes import von_neumann_ratio
     >>> places = np.repeat(np.arange(6), 50)
     >>> noise = np.random.default_rng(0).normal(size=300)
     >>> ordered, jumping = places + noise, np.array([4, 0, 3, 5, 1, 2])[places] + noise
-    >>> [round(roughness(places, y[:, None] / y.std()), 1) for y in (ordered, jumping)]
+    >>> [round(von_neumann_ratio(places, y[:, None] / y.std()), 1) for y in (ordered, jumping)]
     [-0.0, 1.3]
     """
     tally = np.bincount(places + 1)[1:]
