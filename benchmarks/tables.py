@@ -286,7 +286,7 @@ def work():
 """
 _ROLES = """
 from leftout.data.columns import names_of
-from leftout.data.declarations.declared import Declared
+from leftout.data.declarations import Declared
 from leftout.data.reading import Source
 from leftout.data.profiling.relations import copies, leaks, proxies
 from leftout.data.profiling.sentinels import suspects

@@ -15,7 +15,7 @@ import leftout
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of
 from leftout.data.conditions import Condition
-from leftout.data.declarations.dictionary import Dictionary
+from leftout.data.dictionary import Dictionary
 from leftout.data.encoding import ColumnEncoder
 from leftout.data.profiling.column_types import judge
 from leftout.data.roles import as_numbers

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of
-from leftout.data.declarations.missing import Missing
 from leftout.data.encoding import ColumnEncoder
+from leftout.data.missing import Missing
 from leftout.data.profiling.column_types import judge
 from leftout.errors import InputError
 from leftout.text import shortest

@@ -19,10 +19,8 @@ from sklearn.preprocessing import TargetEncoder
 import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
-from leftout.data.profiling.associations import _errors, crossed_areas
-from leftout.data.profiling.bins import cells_of, ranked, sampled
-from leftout.data.profiling.duplicate_columns import _same_names
-from leftout.data.profiling.relations import Relation, copies, leaks, proxies
+from leftout.data.profiling.associations import _errors, cells_of, crossed_areas, ranked, sampled
+from leftout.data.profiling.relations import Relation, _same_names, copies, leaks, proxies
 from leftout.errors import InputError
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
 from leftout.data.columns import Column, names_of
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
     LEVELS,
     Becomes,

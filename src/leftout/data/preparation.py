@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from leftout.checks import check_count
 from leftout.data.columns import Column, names_of
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.files.fetching import File

@@ -12,11 +12,10 @@ from typing import Any
 
 from leftout.data.cleaning import CODE, clean, unique
 from leftout.data.columns import Column
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import ColumnType
-from leftout.data.profiling.numeric_codes import FEW
+from leftout.data.profiling.column_types import FEW, ColumnType
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.reports import ColumnFacts, column_report

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leftout.data.cleaning import read_alike
 from leftout.data.columns import LARGEST_EXACT, Column, columns_of
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import CategoricalEncoding, Floats
 from leftout.errors import InputError

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import Column, find, found
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats, as_read
 from leftout.data.preparation import PreparedTable, check_length, check_width
-from leftout.data.profiling.numeric_codes import evenly
+from leftout.data.profiling.column_types import evenly
 from leftout.data.schema_inference import TableSchema, infer_schema
 from leftout.engine.cells import Reader, tables_of
 from leftout.engine.chunks import Chunk, n_rows_of

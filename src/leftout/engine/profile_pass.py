@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leftout.data.cells import DistinctCells, ValueCounts
 from leftout.data.cleaning import MISSING, WAYS, unit_of
 from leftout.data.columns import Column, column_of, of_distinct
-from leftout.data.declarations.values import ValueLiteral
+from leftout.data.missing import ValueLiteral
 from leftout.engine.cells import exact, is_plain_text, raw_column, whole_numbers
 from leftout.engine.chunks import Chunk
 from leftout.engine.numbers import NumberCounter, NumberCounts, keys_of

@@ -1,7 +1,7 @@
 """Rules: conditions on one or two raw columns under which rows are left out, or not.
 
 A rule's conditions are bins of columns, and its counts those of two bins that meet
-(:mod:`leftout.data.indicators`): two matrix products have them all.
+(:mod:`leftout.data.binning`): two matrix products have them all.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_count, check_floor, check_left_out, check_runs
-from leftout.data.binning import BinnedColumn, bin_column
+from leftout.data.binning import (
+    BLOCK,
+    Array,
+    BinnedColumn,
+    Indicators,
+    Places,
+    bin_column,
+    starts_of,
+)
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
-from leftout.data.indicators import BLOCK, Array, Indicators, Places, starts_of
 from leftout.errors import InputError
 from leftout.files import Serializable
 

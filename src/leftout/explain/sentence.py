@@ -5,7 +5,7 @@ harmonic mean of precision (the share of the rows it covers that are in the grou
 share of the group that it covers); every further condition must earn its place.
 
 All single conditions and all pairs of them are looked at, joined by either word: the counts of two
-conditions come from those of bins by matrix products (:mod:`leftout.data.indicators`). Three
+conditions come from those of bins by matrix products (:mod:`leftout.data.binning`). Three
 conditions are looked for in two ways: a third is added to the best pairs, and all pairs are put
 beside the best single ones. At last every threshold is moved to where the distinct values of its
 column put it best.
@@ -22,10 +22,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_count, check_left_out
-from leftout.data.binning import FINE, BinnedColumn, Span, bin_column, largest
+from leftout.data.binning import (
+    FINE,
+    Array,
+    BinnedColumn,
+    Indicators,
+    Span,
+    bin_column,
+    largest,
+    starts_of,
+)
 from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
-from leftout.data.indicators import Array, Indicators, starts_of
 from leftout.errors import InputError
 from leftout.explain.alignment import Alignment
 from leftout.files import Serializable

@@ -9,7 +9,7 @@ import numpy as np
 
 from leftout.data.cleaning import clean
 from leftout.data.columns import Column, names_of
-from leftout.data.declarations.declared import ColumnDeclarations
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import LEVELS, ColumnEncoder
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length

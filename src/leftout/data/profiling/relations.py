@@ -1,16 +1,33 @@
-"""Leaks, copies and proxies: columns that tell the target, another column, or a sensitive one."""
+"""Leaks, copies and proxies: columns that tell the target, another column, or a sensitive one.
+
+Copies say what an earlier column says: the same numbers, or the same values by other names.
+Candidates come from one product of matrices each. Numbers are compared by their correlation. For
+names, every row has random weights, and every value of a column becomes the sum of its rows'
+weights, over the root of their number: columns that are equal but for names become equal numbers.
+What is found on some rows is judged on all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.data.columns import Column
-from leftout.data.profiling.associations import AssociationRule, answer_of, tellings
-from leftout.data.profiling.duplicate_columns import EXACT_SHARE, copied
+from leftout.data.profiling.associations import (
+    CANDIDATE_ROWS,
+    AssociationRule,
+    Floats,
+    Ints,
+    answer_of,
+    compact,
+    ranked,
+    sampled,
+    tellings,
+)
 from leftout.files import Serializable
 from leftout.text import as_name, unambiguous
 
@@ -167,3 +184,252 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
         )
         for copy in (copied(columns) if columns else ())
     ]
+
+
+Bools = NDArray[np.bool_]
+Singles = NDArray[np.float32]
+
+# Correlation of numbers, and share of rows whose values go together, from which on it is a copy.
+_SAME, _TOGETHER = 0.99, 0.99
+# Share of the rows with a value in either column that have one in both.
+_BOTH = 0.9
+# So few rows must not make a correlation; without them it may be a little smaller.
+_HANDFUL, _WITHOUT = 3, 0.98
+# Values that go together by accident must be off by at least so many rows, and ten times as often.
+_BY_CHANCE, _OFTENER = 10.0, 10.0
+# Numbers are codes if they have so few values: one for so many rows.
+_REPEATED = 10
+# On some rows, candidates are at least so much alike; on all, but for rounding; less where cells
+# are missing. Of many, the nearest are tried.
+_NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88, 0.8, 20
+# Multiplications for all candidates, and rows and weights of each for comparing names.
+_EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
+_AT_ONCE = 500
+# Correlations from here on are printed as 1.
+EXACT_SHARE = 0.9995
+
+
+class Copy(NamedTuple):
+    """A column, the earlier one that it copies, and how well; by their places."""
+
+    column: int
+    of: int
+    measure: str
+    strength: float
+
+
+def copied(columns: Sequence[Column]) -> Iterator[Copy]:
+    """Columns that copy one that is kept, or an exact copy of it."""
+    every = np.arange(len(columns[0]))
+    room = int(_EFFORT / max(len(columns), 1) ** 2)
+    some = sampled(every, int(np.clip(room, _LEAST, CANDIDATE_ROWS)))
+    near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
+    measured, gaps = _measured(columns, some)
+    called, words, few = _called(columns, sampled(every))
+    kept, known = np.ones((2, len(columns)), dtype=bool)
+    for start in range(0, len(columns), _AT_ONCE):
+        lot = slice(start, min(start + _AT_ONCE, len(columns)))
+        asked = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, near)
+        beyond = np.abs(measured[lot] @ measured[: lot.stop].T) - asked
+        if called.any():
+            pair = words[lot, None] | words[: lot.stop] | few[lot, None] & few[: lot.stop]
+            names = called[lot] @ called[: lot.stop].T - _NEAR_NAMES
+            beyond = np.maximum(beyond, np.where(pair, names, -1.0))
+        for later in range(lot.start, lot.stop):
+            earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & known[:later])
+            nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
+            found = _pairs(columns, later, np.sort(earlier[nearest]).tolist())
+            first = next(found, None)
+            if first is None:
+                continue
+            # a copy of what is merely like a third need not be like it
+            known[later] = first.measure == "one-to-one" or abs(first.strength) >= EXACT_SHARE
+            kept[later] = False
+            yield first
+            for other in found if known[later] else ():  # these are like the first, through it
+                if kept[other.of]:
+                    kept[other.of] = known[other.of] = False
+                    yield other._replace(column=other.of, of=later)
+
+
+def _pairs(columns: Sequence[Column], later: int, hopeful: list[int]) -> Iterator[Copy]:
+    for earlier in hopeful:
+        pair = columns[later], columns[earlier]
+        found = _same_numbers(*map(_numbers, pair)) or _same_names(*pair)
+        if found is not None:
+            yield Copy(later, earlier, *found)
+
+
+def _numbers(column: Column) -> Floats | None:
+    """A column as numbers, NaN where missing or infinite; two names are numbers, too."""
+    values = column.numbers
+    if values is None and len(column.categories or ()) == 2:
+        values = np.array([0.0, 1.0, np.nan])[column.values]
+    if values is None or np.isfinite(values).all():
+        return values
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _measured(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools]:
+    """Columns as numbers of mean 0 and length 1, 0 where missing; and which have gaps."""
+    result = np.zeros((len(columns), len(rows)), dtype=np.float32)
+    gaps = np.zeros(len(columns), dtype=bool)
+    for start in range(0, len(columns), _AT_ONCE):
+        lot = [_numbers(column.take(rows)) for column in columns[start : start + _AT_ONCE]]
+        known = {start + place: each for place, each in enumerate(lot) if each is not None}
+        if known:
+            places = list(known)
+            values = np.stack(list(known.values()))
+            result[places] = _units(values)
+            gaps[places] = np.isnan(values).any(axis=1)
+    return result, gaps
+
+
+def _units(values: Floats) -> Floats:
+    """Lines less their means, of length 1 (or 0), and 0 where missing."""
+    missing = np.isnan(values)
+    known = np.maximum((~missing).sum(axis=1, keepdims=True), 1)
+    # in parts of the largest, of which squares and sums are small enough
+    largest = np.fmax.reduce(np.abs(values), axis=1, initial=0.0, keepdims=True)
+    off = np.where(missing, 0.0, values / np.where(largest > 0.0, largest, 1.0))
+    off = np.where(missing, 0.0, off - off.sum(axis=1, keepdims=True) / known)
+    # a second time, since means of large numbers that differ by little are rounded
+    largest = np.abs(off).max(axis=1, keepdims=True)
+    off /= np.where(largest > 1e-13, largest, np.inf)
+    off = np.where(missing, 0.0, off - off.sum(axis=1, keepdims=True) / known)
+    sizes = np.sqrt(np.einsum("ij,ij->i", off, off))[:, None]
+    return off / np.where(sizes > 0.0, sizes, 1.0)
+
+
+def _called(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools, Bools]:
+    """Columns as numbers that do not depend on names; which are words, and which have few values.
+
+    All are 0 where a column has no more than two values, or too many to be seen again.
+    """
+    n = len(rows)
+    words = np.array([column.categories is not None for column in columns])
+    few = words.copy()
+    weights = np.random.default_rng(0).standard_normal((_WEIGHTS, n))
+    shown = np.arange(n) if n <= _SHOWN else np.linspace(0, n - 1, _SHOWN).astype(np.int64)
+    result = np.zeros((len(columns), _WEIGHTS * len(shown)), dtype=np.float32)
+    widths = np.array([_width(column.values[rows]) for column in columns])
+    few |= widths <= n // _REPEATED
+    # no number is a code of words that has far more values than they have
+    most = max(n // _REPEATED, 2 * widths[words].max(initial=0))
+    for place, column in enumerate(columns):
+        if 2 < widths[place] <= min(most, n // 2):
+            codes, width = _codes(column, rows)
+            counts = np.sqrt(np.bincount(codes, minlength=width))
+            sums = [np.bincount(codes, weights=w, minlength=width) / counts for w in weights]
+            at = codes[shown]
+            result[place] = np.concatenate([s[at] - s[at].mean() for s in sums])
+    sizes = np.sqrt(np.einsum("ij,ij->i", result, result))
+    result /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    return result, words, few
+
+
+def _width(values: NDArray[Any]) -> int:
+    """How many values there are; one that is missing is one."""
+    ordered = np.sort(values)
+    return 1 + int(((ordered[1:] != ordered[:-1]) & (ordered[:-1] == ordered[:-1])).sum())
+
+
+def _same_numbers(a: Floats | None, b: Floats | None) -> tuple[str, float] | None:
+    """Whether two columns correlate, and not by a handful of rows."""
+    if a is None or b is None:
+        return None
+    known = ~(np.isnan(a) | np.isnan(b))
+    if not _known_together(known.sum(), (~(np.isnan(a) & np.isnan(b))).sum()):
+        return None
+    a, b = a[known], b[known]
+    r, products = _correlation(a, b)
+    if abs(r) < _SAME or len(a) <= 2 * _HANDFUL:
+        return None
+    rest = np.argpartition(-np.abs(products), _HANDFUL)[_HANDFUL:]
+    if abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT or not _between_ends(a, b):
+        return None
+    return "r", r
+
+
+def _between_ends(a: Floats, b: Floats) -> bool:
+    """Whether two columns correlate also without rows that have an end of both.
+
+    Columns that share no more than marks for missing cells, such as -99 in the same rows, do not.
+    """
+    for line, other in ((a, b), (b, a)):
+        for end in (line.min(), line.max()):
+            rest = line != end
+            pile = other[~rest]
+            if len(pile) <= _HANDFUL or np.ptp(pile) > 0.0 or len(pile) == len(line):
+                continue
+            varies = np.ptp(a[rest]) > 0.0 and np.ptp(b[rest]) > 0.0
+            if varies and abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT:
+                return False
+    return True
+
+
+def _correlation(a: Floats, b: Floats) -> tuple[float, Floats]:
+    """The correlation of two lines without gaps, 0 where one never changes; and its terms."""
+    one, other = _units(np.stack([a, b]))
+    products = one * other
+    return float(np.clip(products.sum(), -1.0, 1.0)), products
+
+
+def _known_together(both: int, either: int) -> bool:
+    return both > 0 and both >= _BOTH * either
+
+
+def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
+    """Whether each value of one column goes with one of the other, both ways, beyond chance.
+
+    Two yes-or-no columns are compared as numbers alone. So are two numbers of the same order
+    (squares of a number, say, are something else to PCA), and numbers with fractions, which are no
+    codes: unemployment and GDP of a few years go together, and are two things.
+    """
+    known = ~(a.missing | b.missing)
+    if not _known_together(known.sum(), (~(a.missing & b.missing)).sum()):
+        return None
+    left, m = _codes(a, known)
+    right, k = _codes(b, known)
+    if max(m, k) < 3 or min(m, k) < 2:
+        return None
+    if a.categories is None and b.categories is None:
+        if not (_whole(a.values[known]) and _whole(b.values[known])):
+            return None
+        ranks = ranked(np.stack([left, right]).astype(np.float64))[0]
+        if abs(_correlation(*ranks)[0]) >= _SAME:
+            return None
+    pairs, counts = np.unique(left * k + right, return_counts=True)
+    one, other = pairs // k, pairs % k
+    together = min(_agreement(one, other, counts), _agreement(other, one, counts))
+    return ("one-to-one", together) if together >= _TOGETHER else None
+
+
+def _whole(values: Floats) -> bool:
+    return bool((values == np.floor(values)).all())
+
+
+def _codes(column: Column, rows: Ints | Bools) -> tuple[Ints, int]:
+    """Codes of the values that occur in some rows, missing ones last, and their number."""
+    values = column.values[rows]
+    if column.categories is not None:
+        return compact(values, len(column.categories))
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes, len(distinct)
+
+
+def _agreement(one: Ints, other: Ints, counts: Ints) -> float:
+    """Share of rows where a value goes with what it most often goes with; 0 if chance gives that.
+
+    The row that shows what a value goes with shows nothing else: by chance, the others of it are
+    off as often as they do not have the most frequent value.
+    """
+    order = np.argsort(one, kind="stable")
+    firsts = np.flatnonzero(np.diff(one[order], prepend=-1))
+    n = counts.sum()
+    off = n - np.maximum.reduceat(counts[order], firsts).sum()
+    most = np.bincount(other, weights=counts).max()
+    by_chance = (n - len(firsts)) * (1.0 - most / n)
+    if by_chance < _BY_CHANCE or off * _OFTENER > by_chance:
+        return 0.0
+    return float(1.0 - off / n)

@@ -9,8 +9,8 @@ from typing import Any
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of, found
-from leftout.data.declarations.dictionary import Dictionary
-from leftout.data.declarations.missing import Missing
+from leftout.data.dictionary import Dictionary
+from leftout.data.missing import Missing
 from leftout.data.profiling.column_types import ColumnType, judge
 from leftout.errors import InputError
 from leftout.running import warn

@@ -1,1 +1,0 @@
-"""What people know of a table, and say: codes, missing values, labels."""
