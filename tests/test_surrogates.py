@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leftout.evidence import dummy_blocks, surrogates, swap_refinement
-from leftout.evidence.dummy_blocks import find_dummy_blocks
+from leftout.evidence import correlation_matching, surrogates
+from leftout.evidence.correlation_matching import find_dummy_blocks
 from leftout.evidence.surrogates import SURROGATES, Copula, Gaussian, correlations
 
 
@@ -66,13 +66,13 @@ def test_a_category_is_drawn_in_one_piece():
     X = dummies()
     law = Copula.of(X)
     assert law.miss > 0.1  # no gaussian has these correlations
-    assert [unit.columns.tolist() for unit in law.units] == [[0, 1, 2, 3], [4, 5, 6], [7]]
+    assert [block.columns.tolist() for block in law.blocks] == [[0, 1, 2, 3], [4, 5, 6], [7]]
     for seed in range(10):
         drawn = law.draw(np.random.default_rng(seed))
         assert np.all(drawn[:, :4].sum(axis=1) == 1.0) and np.all(drawn[:, 4:7].sum(axis=1) == 1.0)
 
 
-def test_redrawing_and_exchanging_are_what_match_dummies(monkeypatch):
+def test_redrawing_and_swapping_are_what_match_dummies(monkeypatch):
     X = dummies()
 
     def missed():
@@ -80,7 +80,7 @@ def test_redrawing_and_exchanging_are_what_match_dummies(monkeypatch):
         return np.abs(correlations(drawn) - correlations(X)).max()
 
     assert missed() < 0.002
-    monkeypatch.setattr(swap_refinement, "_ROUNDS", 0)
+    monkeypatch.setattr(correlation_matching, "_ROUNDS", 0)
     assert 0.002 < missed() < 0.08
     monkeypatch.setattr(surrogates, "_GOOD_ENOUGH", 1.0)
     assert missed() > 0.08
@@ -92,44 +92,12 @@ def test_numbers_of_few_values_need_no_sorting(mixed, name, monkeypatch):
     X = mixed if name == "mixed" else dummies()
     X = np.column_stack([X, np.digitize(X[:, -1], np.quantile(X[:, -1], [0.1, 0.5, 0.6, 0.9]))])
     quick = [Copula.of(X).draw(np.random.default_rng(seed)) for seed in range(5)]
-    few = [int(unit.columns[0]) for unit in find_dummy_blocks(X) if unit.steps is not None]
+    few = [int(block.columns[0]) for block in find_dummy_blocks(X) if block.steps is not None]
     assert few == [j for j, column in enumerate(X.T) if 2 < len(np.unique(column)) <= 8] and few
-    monkeypatch.setattr(dummy_blocks, "FEW_VALUES", 0)
-    assert all(unit.steps is None for unit in find_dummy_blocks(X))
+    monkeypatch.setattr(correlation_matching, "FEW_VALUES", 0)
+    assert all(block.steps is None for block in find_dummy_blocks(X))
     for seed, table in enumerate(quick):
         assert np.array_equal(table, Copula.of(X).draw(np.random.default_rng(seed)))
-
-
-def test_units():
-    """Levels that exclude each other, wherever they stand; unknown ones; and what is a number."""
-    kind = np.array([0, 2, 1, 0, 2, 3, 3, 1])
-    levels = [np.where(kind == 3, 0.3, kind == level) for level in range(3)]
-    three = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0])
-    other = np.array([1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
-    X = np.column_stack([levels[0], three, levels[1], other, 1.0 - other, levels[2], np.ones(8)])
-    found = find_dummy_blocks(X)
-    assert [unit.columns.tolist() for unit in found] == [[0, 2, 5], [1], [3, 4], [6]]
-    category, number, both, constant = found
-    assert category.sizes.tolist() == [2, 2, 2] and both.sizes.tolist() == [4, 4]
-    assert kind[category.by_level].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert number.sizes is None and three[number.by_level].tolist() == sorted(three)
-    assert constant.sizes is None and constant.steps is None
-
-
-@given(st.integers(0, 1000))
-def test_levels_take_rows_in_turn(seed):
-    rng = np.random.default_rng(seed)
-    sizes = 1 + rng.multinomial(26, [0.2, 0.5, 0.1, 0.2])[:3]
-    unit = dummy_blocks.DummyBlock(np.arange(3), np.arange(30), sizes, None)
-    latent = rng.standard_normal((3, 30))
-    order = unit.ordered(latent)
-    assert sorted(order) == list(range(30))
-    rest = list(range(30))
-    for level, size in enumerate(sizes):
-        taken = sorted(rest, key=lambda row: -latent[level, row])[:size]
-        start = 30 - len(rest)
-        assert sorted(order[start : start + size]) == sorted(taken)
-        rest = [row for row in rest if row not in taken]
 
 
 @pytest.mark.parametrize("name", ["mixed", "dummies"])

@@ -13,20 +13,13 @@ formula), which rises with ``R_ij`` since the ``f_i`` do: each ``R_ij`` is found
 simulation.
 
 Some tables have correlations that no gaussian ``R`` gives, since all ``R_ij`` together must be a
-correlation matrix, and a single draw has accidents of its own. So a draw has three steps:
-
-- the levels of a category, which exclude each other, are drawn in one piece
-  (:mod:`leftout.evidence.dummy_blocks`);
-- where the gaussian misses, columns are redrawn in turn, each ordered like a linear function of the
-  others plus noise (:mod:`leftout.evidence.correlation_matching`), with coefficients that are
-  learned once;
-- what is still missed, rows that exchange values make up for
-  (:mod:`leftout.evidence.swap_refinement`).
-
-What is left is a few hundredths of a correlation's standard error on average (0.2 on a census table
-of 99 columns, some of which one person alone has). (Misses of 0.2 standard errors,
-and rows in two levels or none, made the table stand out by a quarter of the standard deviation of
-comparison tables.) Tables with as many columns as rows end after the first step.
+correlation matrix, and a single draw has accidents of its own. So levels of a category are drawn in
+one piece, columns are redrawn in turn where the gaussian misses, and what is still missed, rows
+that swap values make up for (:mod:`leftout.evidence.correlation_matching`). What is left is a few
+hundredths of a correlation's standard error on average (0.2 on a census table of 99 columns, some
+of which one person alone has). (Misses of 0.2 standard errors, and rows in two levels or none, made
+the table stand out by a quarter of the standard deviation of comparison tables.) Tables with as
+many columns as rows end after the first step.
 
 Where rows of the table repeat (:mod:`leftout.evidence.duplicate_rows`), rows drawn one by one would
 be too many witnesses. So tables are drawn like its distinct rows, and how often a row occurs is one
@@ -43,9 +36,13 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg, special
 
-from leftout.evidence.correlation_matching import Redrawing, placed
-from leftout.evidence.dummy_blocks import DummyBlock, find_dummy_blocks
-from leftout.evidence.swap_refinement import SwapState, exchange
+from leftout.evidence.correlation_matching import (
+    DummyBlock,
+    Redrawing,
+    find_dummy_blocks,
+    placed,
+    swap_values,
+)
 from leftout.linalg.distinct import Distinct, IntArray
 from leftout.linalg.losses import Array
 
@@ -121,8 +118,8 @@ class Gaussian:
 class Copula:
     """Tables with the same values in every column and the same correlations."""
 
-    units: list[DummyBlock]
-    values: Array  # (n, m): each column's values, in its unit's order
+    blocks: list[DummyBlock]
+    values: Array  # (n, m): each column's values, in its block's order
     scaled: Array  # the same, standardised
     target: Array  # (n, n): the table's correlations
     root: Array  # (n, rank), times its transpose the gaussian's correlations
@@ -131,7 +128,7 @@ class Copula:
 
     @classmethod
     def of(cls, X: Array) -> Copula:
-        Z, target, units = _standardised(X), correlations(X), find_dummy_blocks(X)
+        Z, target, blocks = _standardised(X), correlations(X), find_dummy_blocks(X)
         series = _Series.of(np.sort(Z.T, axis=1))
         # With as many columns as rows, only the table's own correlations have as low a rank.
         wide = len(target) >= len(X)
@@ -142,43 +139,41 @@ class Copula:
         misses = series(np.clip(root @ root.T, -1.0, 1.0)) - target
         np.fill_diagonal(misses, 0.0)
         miss = float(np.abs(misses).max())
-        law = cls(units, _arranged(X, units), _arranged(Z, units), target, root, miss)
+        law = cls(blocks, _arranged(X, blocks), _arranged(Z, blocks), target, root, miss)
         if wide or miss <= _GOOD_ENOUGH:
             return law
-        return replace(law, redrawing=law._learned(Redrawing.of(target, units)))
+        # what to order columns by is learned in one table that is always the same
+        redrawing, rng = Redrawing.of(target, blocks), np.random.default_rng(0)
+        orders = law._started(rng)
+        learned = redrawing.redrawn(blocks, law.scaled, orders, rng, _LEARNING)[1]
+        return replace(law, redrawing=learned)
 
     def draw(self, rng: np.random.Generator) -> Array:
         orders = self._started(rng)
         n, m = self.values.shape
         if self.redrawing is not None:
             sweeps = _SWEEPS if m <= _LARGE else _SWEEPS_OF_LARGE
-            orders, _ = self.redrawing.redrawn(self.units, self.scaled, orders, rng, sweeps)
-        drawn = np.ascontiguousarray(placed(self.units, self.values, orders).T)
+            orders, _ = self.redrawing.redrawn(self.blocks, self.scaled, orders, rng, sweeps)
+        drawn = np.ascontiguousarray(placed(self.blocks, self.values, orders).T)
         if n < m:
-            Z = placed(self.units, self.scaled, orders)
+            Z = placed(self.blocks, self.scaled, orders)
             misses = self.target - (Z * (1.0 / m)) @ Z.T
             np.fill_diagonal(misses, 0.0)
-            together = SwapState.of([unit.columns for unit in self.units])
-            exchange(np.ascontiguousarray(Z.T, dtype=np.float32), misses, together, drawn, rng)
+            single = np.ascontiguousarray(Z.T, dtype=np.float32)
+            swap_values(single, misses, [block.columns for block in self.blocks], drawn, rng)
         return drawn
 
     def _started(self, rng: np.random.Generator) -> list[IntArray]:
-        """Rows as a gaussian's, unit by unit."""
+        """Rows as a gaussian's, block by block."""
         latent = self.root @ _frame(self.values.shape[1], self.root.shape[1], rng).T
-        return [unit.ordered(latent[unit.columns]) for unit in self.units]
-
-    def _learned(self, redrawing: Redrawing) -> Redrawing:
-        """What to order columns by, learned in one table that is always the same."""
-        rng = np.random.default_rng(0)
-        orders = self._started(rng)
-        return redrawing.redrawn(self.units, self.scaled, orders, rng, _LEARNING)[1]
+        return [block.ordered(latent[block.columns]) for block in self.blocks]
 
 
-def _arranged(X: Array, units: list[DummyBlock]) -> Array:
-    """Columns, as rows, in the order of their units."""
+def _arranged(X: Array, blocks: list[DummyBlock]) -> Array:
+    """Columns, as rows, in the order of their blocks."""
     result = np.empty(X.T.shape)
-    for unit in units:
-        result[unit.columns] = X[unit.by_level][:, unit.columns].T
+    for block in blocks:
+        result[block.columns] = X[block.by_level][:, block.columns].T
     return result
 
 
