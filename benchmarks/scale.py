@@ -109,8 +109,7 @@ def _added(a, b):
 def measure(folder, name, workers):
     """One audit: CPU time of reading, of the search part and of the whole; peaks of memory."""
     from leftout.engine import work
-    from leftout.engine.dask_engine import Dask
-    from leftout.engine.engines import Local
+    from leftout.engine.engines import Dask, Local
     from leftout.engine.run import run
     from leftout.engine.tables import in_parts
     from leftout.settings import Settings
@@ -118,10 +117,10 @@ def measure(folder, name, workers):
     engine = Local() if name == "local" else Dask.here("2GB", workers)
     try:
         small = folder.with_name(f"{folder.name}-small")
-        keep = work.LARGE
-        work.LARGE = 0  # passes over a small table compile all that is needed
+        keep = work.STREAMED_ABOVE
+        work.STREAMED_ABOVE = 0  # passes over a small table compile all that is needed
         run(str(small), Settings(**ASKED), engine=engine)
-        work.LARGE = keep
+        work.STREAMED_ABOVE = keep
         clock, marks = _Clock(engine), {}
         parts = in_parts(str(folder), "local")
         readings = []
@@ -240,7 +239,7 @@ def scale_memory():
 def scale_same():
     """Memory, local and dask on the same mixed table."""
     import leftout
-    from leftout.engine.dask_engine import Dask
+    from leftout.engine.engines import Dask
 
     rows = min(2_000_000, 2 * ROWS)
     with tables(rows, 30) as folder:

@@ -9,7 +9,7 @@ import signal
 import numpy as np
 import pandas as pd
 
-from leftout.engine.engines import Local, Tree, silent
+from leftout.engine.engines import Local, silent
 from leftout.engine.work import run_in_parts
 
 ASKED = {"target": "ok", "sensitive": ["sex"], "n_components": 3, "quick": True}
@@ -61,12 +61,10 @@ class Shuffled(Local):
 
     name = "shuffled"
 
-    def fold(self, function, items, merge, tell=silent):
-        tree, places = Tree(merge, len(items)), list(range(len(items)))
-        random.Random(len(items)).shuffle(places)
-        for place in places:
-            tree.put(place, function(items[place]))
-        return tree.root
+    def stream(self, function, items, tell=silent):
+        places = random.Random(len(items)).sample(range(len(items)), len(items))
+        found = {place: function(items[place]) for place in places}
+        return (found[place] for place in range(len(items)))
 
 
 class Meddling(Local):

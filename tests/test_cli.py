@@ -610,9 +610,9 @@ def test_a_scheduler_that_is_none_is_one_sentence(people, tmp_path, address):
 
 
 NO_WAIT = """
-from leftout.engine import dask_engine
+from leftout.engine import engines
 from leftout.cli import main
-dask_engine._ANSWER = 1
+engines._ANSWER = 1
 main()
 """
 

@@ -34,7 +34,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "STREAMED_ABOVE", 0)
         patch.setattr(alternating, "STREAMED_ABOVE", 0)
-        patch.setattr(work, "SAMPLE", SAMPLED)
+        patch.setattr(work, "EVIDENCE_ROWS", SAMPLED)
         yield
 
 
@@ -151,7 +151,7 @@ def test_text_in_parts(local, table, tmp_path):
 
 def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     frame, _ = stored(tmp_path / "data", 1200)
-    monkeypatch.setattr(work, "SAMPLE", 400)
+    monkeypatch.setattr(work, "EVIDENCE_ROWS", 400)
     # the sample is searched as small tables are: its many searches by passes take minutes
     monkeypatch.setattr(alternating, "STREAMED_ABOVE", 1 << 22)
     asked = ASKED | {"quick": False, "n_surrogates": 19, "n_restarts": 0}
@@ -285,7 +285,7 @@ from leftout.engine import work
 from leftout.solvers import alternating
 import leftout
 work.STREAMED_ABOVE = alternating.STREAMED_ABOVE = 0
-work.SAMPLE = scaling.SAMPLED
+work.EVIDENCE_ROWS = scaling.SAMPLED
 folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
 engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))
 found = leftout.audit(folder, engine=engine, state=state, **scaling.ASKED)

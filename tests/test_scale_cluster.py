@@ -14,11 +14,10 @@ import pytest
 
 import leftout
 from leftout import InputError
-from leftout.engine import dask_engine, work
+from leftout.engine import work
 from leftout.engine.chunks import listed
-from leftout.engine.dask_engine import Dask
 from leftout.engine.encoding_plan import ChunkedRows, plan
-from leftout.engine.engines import Local, silent
+from leftout.engine.engines import Dask, Local, silent
 from leftout.linalg.passes import Pair
 from leftout.solvers import alternating
 from scaling import ASKED, SAMPLED, KillsItsWorker, said, stored
@@ -38,7 +37,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "STREAMED_ABOVE", 0)
         patch.setattr(alternating, "STREAMED_ABOVE", 0)
-        patch.setattr(work, "SAMPLE", SAMPLED)
+        patch.setattr(work, "EVIDENCE_ROWS", SAMPLED)
         paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
         patch.setenv("PYTHONPATH", paths)  # for workers, which unpickle functions of tests
         yield
@@ -139,7 +138,7 @@ def test_a_worker_killed_in_every_stage(cluster, folder, local, tmp_path):
     engine = Killing(cluster.client, tmp_path)
     found = leftout.audit(str(folder), engine=engine, **ASKED)
     killed = {path.name.split()[-1] for path in tmp_path.iterdir()}
-    assert {"Sums+Take", "Cut"} <= killed and killed & {"Exceeding", "Cut+Exceeding"}
+    assert {"Sums+Take", "Cut"} <= killed and killed & {"StreamingBound", "Cut+StreamingBound"}
     assert len(list(tmp_path.iterdir())) >= 6
     assert said(found) == said(local)
     assert np.array_equal(found.partition.labels_, local.partition.labels_)
@@ -171,28 +170,24 @@ def test_workers_are_asked_first(cluster, monkeypatch, folder):
     with pytest.raises(
         InputError, match=r"^The worker tcp://.* cannot read '/nowhere': No such file"
     ):
-        cluster.probe("/nowhere")
+        cluster.probe("/nowhere", 7)
     with pytest.raises(InputError, match=r"has another file at .*: [\d,]+ bytes, not 7\."):
         cluster.probe(path, 7)
-    monkeypatch.setattr(dask_engine, "__version__", "9.9")
-    with pytest.raises(InputError, match=r"has leftout 0.1.0, but 9.9 is used here"):
-        cluster.probe(path)
-    monkeypatch.setattr(dask_engine, "_NAME", "leftout_that_is_not_there")
-    with pytest.raises(
-        InputError, match=r"^The worker tcp://\S+ has no leftout_that_is_not_there "
+    ask = cluster.client.get_versions
+    for theirs, says in (
+        ("0.0.1", "has leftout 0.0.1, but .* is used here"),
+        (None, r"^The worker tcp://\S+ has no leftout\. Install leftout "),
     ):
-        cluster.probe(path)
 
+        def other(packages, theirs=theirs):
+            found = ask(packages=packages)
+            for worker in found["workers"].values():
+                worker["packages"]["leftout"] = theirs
+            return found
 
-def test_workers_without_leftout_can_be_asked():
-    cloudpickle = pytest.importorskip("cloudpickle")
-    script = (
-        "import sys, pickle; sys.modules['leftout'] = None;"
-        "print(pickle.load(sys.stdin.buffer)('leftout', ('numpy',), None))"
-    )
-    sent = cloudpickle.dumps(dask_engine._probe)
-    done = subprocess.run([sys.executable, "-c", script], input=sent, capture_output=True)
-    assert b"'leftout': None, 'why leftout': 'ModuleNotFoundError" in done.stdout, done.stderr
+        monkeypatch.setattr(cluster.client, "get_versions", other)
+        with pytest.raises(InputError, match=says):
+            cluster.probe(path, 7)
 
 
 def test_no_scheduler_at_an_address(monkeypatch):

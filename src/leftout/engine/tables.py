@@ -17,9 +17,8 @@ from leftout.data.files.fetching import TEXT, file_name, is_address, is_stream
 from leftout.data.reading import Source
 from leftout.engine.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
-from leftout.engine.dask_engine import Dask
 from leftout.engine.encoding_plan import rows_at
-from leftout.engine.engines import Engine, Local
+from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
 from leftout.settings import ENGINES
