@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import naive  # noqa: E402
 import paper_data  # noqa: E402
 from leftout import FairPCA, MaxDisparityPartition  # noqa: E402
-from leftout.fair import solve_fair  # noqa: E402
+from leftout.fair.dual import solve_fair  # noqa: E402
 from leftout.linalg.losses import Loss  # noqa: E402
 from leftout.linalg.moments import build  # noqa: E402
 

@@ -26,9 +26,9 @@ from leftout import (
     group_losses,
     trade_off_curve,
 )
-from leftout.fair import many
+from leftout.fair.dual import Seen, many_groups
 from leftout.fair.game import Game
-from leftout.fair.objective import Objective
+from leftout.fair.objective import Objective, leading
 from leftout.fair.worst import Table
 
 ESTIMATORS = [
@@ -62,7 +62,8 @@ def test_the_dual_does_not_mind_that_groups_overlap(seed):
     X /= np.sqrt(np.mean(np.sum(X**2, axis=1)))
     groups = [rng.choice(40, int(rng.integers(n, 20)), replace=False) for _ in range(k)]
     second, best = moments(X, groups, d)
-    answer = many.solve(Objective(second, best, d), np.full(k, 1.0 / k), 1e-9)
+    objective, even = Objective(second, best, d), np.full(k, 1.0 / k)
+    answer = many_groups(objective, [Seen(even, leading(objective.mix(even), n))], 1e-9)
     assert answer.losses.max() - answer.bound <= 1e-7
     assert answer.bound == pytest.approx(naive.fair_optimum(second, best, d), abs=2e-7)
     F = (answer.V.T * answer.occupation) @ answer.V

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leftout.checks import check_choice, check_groups, check_tolerance
 from leftout.data.matrix import check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
-from leftout.fair import FairSolution, solve_fair
+from leftout.fair.dual import FairSolution, solve_fair
 from leftout.fair.objective import Leading, leading
 from leftout.linalg.components import check_variance, dimensions
 from leftout.linalg.losses import CENTERINGS, Array, Loss, Summary, signed, summarise

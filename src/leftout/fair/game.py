@@ -5,7 +5,7 @@
 with ``S_G`` the average second moments of a group: a maximum of affine functions of ``F``, hence
 convex, though which group attains it is a search (:mod:`leftout.fair.worst`). Cutting planes:
 search under the ``F`` at hand, add the groups found, and find the best ``F`` for all groups so far,
-which is Fair PCA with groups that overlap (:mod:`leftout.fair.many`); its dual bounds the game from
+which is Fair PCA with groups that overlap (:mod:`leftout.fair.dual`); its dual bounds the game from
 below, whatever the search has missed. ``F`` is taken from the barrier's central path rather than
 from its end, and ``mu`` follows the gap: in the middle of what the groups so far allow, not at a
 corner of it, one round cuts off much more.
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair.many import centre, look
+from leftout.fair.dual import centre, look
 from leftout.fair.objective import Objective
 from leftout.fair.worst import Rows, Table, WorstGroup
 from leftout.linalg.losses import Array

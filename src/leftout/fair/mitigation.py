@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from leftout.checks import check_groups, check_whole
 from leftout.data.matrix import check_matrix
 from leftout.errors import InputError, parameter_label
-from leftout.fair import FairSolution, solve_fair
+from leftout.fair.dual import FairSolution, solve_fair
 from leftout.fair.estimator import (
     FairPCA,
     average_second,

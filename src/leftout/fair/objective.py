@@ -10,11 +10,6 @@ and for any weights ``w`` of the groups (not negative, sum 1) no ``F`` gets belo
     sum_g w_g b_g - topd(sum_g w_g S_g),
 
 ``topd`` the sum of the ``d`` largest eigenvalues. The best such bound meets the minimum.
-
-A bracketed root, as exact as its function.
-
-SciPy's solvers leave a reference cycle for every call, and collecting these took as long as the
-eigenvalues of a small matrix.
 """
 
 from __future__ import annotations
@@ -24,18 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
 
 # Sums of eigenvalues are not known better than this share of the largest.
 EIGENVALUE_ROUNDING = 1e-14
-# Measured on one core: below these, LAPACK's whole decomposition is the fastest; above, LAPACK for
-# a few pairs; Lanczos for very few of a large matrix.
-_SMALL, _FEW = 128, 9
-_LARGE, _VERY_FEW = 400, 25
-_SLACK = 1e-12
+# Measured on one core: from this size on, and for at most one in so many eigenpairs, LAPACK for a
+# few pairs is faster than the whole decomposition.
+_LARGE, _ONE_IN = 128, 9
+_EPS = float(np.finfo(float).eps)
+_MOST_STEPS = 300
 
 
 class Objective(NamedTuple):
@@ -55,13 +49,10 @@ class Objective(NamedTuple):
         n = self.second.shape[1]
         return (weights @ self.second.reshape(len(weights), -1)).reshape(n, n)
 
-    def kept(self, V: Array, occupation: Array | None = None) -> Array:
-        """``<F, second[g]>`` for ``F = V' diag(occupation) V``; a projection where it is None."""
-        each = np.stack([np.einsum("in,in->i", V @ S, V) for S in self.second])
-        return each.sum(axis=1) if occupation is None else each @ occupation
-
     def losses(self, V: Array, occupation: Array | None = None) -> Array:
-        return self.best - self.kept(V, occupation)
+        """Losses under ``F = V' diag(occupation) V``; a projection where it is None."""
+        each = np.stack([np.einsum("in,in->i", V @ S, V) for S in self.second])
+        return self.best - (each.sum(axis=1) if occupation is None else each @ occupation)
 
     def bound(self, weights: Array, values: Array) -> float:
         """What the ``values`` (largest first) of the weighted second moments prove."""
@@ -104,17 +95,12 @@ class Leading(NamedTuple):
 
 
 def leading(matrix: Array, count: int) -> Leading:
-    """The ``count`` largest eigenvalues of a positive semidefinite matrix, with eigenvectors.
+    """The ``count`` largest eigenvalues of a symmetric matrix, with eigenvectors.
 
     All of them, where that costs no more.
     """
     n = len(matrix)
-    count = min(count, n)
-    if n >= _LARGE and _VERY_FEW * count <= n:
-        found = _lanczos(matrix, count)
-        if found is not None:
-            return found
-    if n > _SMALL and _FEW * count <= n:
+    if n > _LARGE and _ONE_IN * count <= n:
         values, vectors = linalg.eigh(
             matrix, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
         )
@@ -124,41 +110,13 @@ def leading(matrix: Array, count: int) -> Leading:
     return Leading(values[::-1], np.ascontiguousarray(vectors[:, ::-1]))
 
 
-def _lanczos(matrix: Array, count: int) -> Leading | None:
-    """Lanczos, which can miss an eigenvector; so None unless it is proved that it did not."""
-    start = np.random.default_rng(0).standard_normal(len(matrix))
-    try:
-        values, vectors = eigsh(matrix, k=count, which="LA", v0=start)
-    except ArpackError:
-        return None
-    order = np.argsort(-values)
-    found = Leading(values[order], vectors[:, order])
-    return found if majorised(matrix, found, values.min(), _SLACK * values.max()) else None
-
-
-def majorised(matrix: Array, pairs: Leading, floor: float, slack: float) -> bool:
-    """Whether no eigenvalue is missing from approximate eigenpairs: one Cholesky factorisation.
-
-    If ``V (L - floor) V' + (floor + slack) I - matrix`` is positive definite, the matrix lies below
-    one whose eigenvalues are ``L + slack`` and, for all other directions, ``floor + slack``: the
-    sum of its ``d`` largest eigenvalues is at most the sum of the ``d`` largest of these.
-    """
-    rest = (pairs.vectors * (pairs.values - floor)) @ pairs.vectors.T - matrix
-    rest.flat[:: len(matrix) + 1] += floor + slack
-    return bool(linalg.lapack.dpotrf(rest, lower=1, overwrite_a=1)[1] == 0)
-
-
-_EPS = 2.3e-16
-_MOST_STEPS = 300
-
-
 def root(function: Callable[[float], float], low: float, high: float, noise: float = 0.0) -> float:
     """Where a function vanishes between two arguments at which its signs are opposite.
 
-    Values up to ``noise`` are rounding, and as good as zero.
-
-    The secant through the bracket's ends, an end that stays again being counted half (the
-    Illinois rule), and the middle whenever three steps have not halved the bracket.
+    Values up to ``noise`` are rounding, and as good as zero. The secant through the bracket's ends,
+    an end that stays again being counted half (the Illinois rule), and the middle whenever three
+    steps have not halved the bracket. (SciPy's solvers leave a reference cycle for every call, and
+    collecting these took as long as the eigenvalues of a small matrix.)
 
     Examples
     --------
