@@ -30,7 +30,7 @@ With ``w = 0`` this is the mean of the ``k`` largest residuals. Any ``w`` and ``
 so a short search for good ones is enough. ``w`` levels the residuals: with a cap ``c``,
 ``w_i |T'x_i|^2 = max(r_i - c, 0)``. ``T`` then levels the spectrum of what was cut off, whose top
 ``d`` eigenvalues are the price: ``TT' = min(I, theta S^-1)`` in the eigenbasis of
-``S = sum_i w_i x_i x_i'``. The numbers ``c`` and ``theta`` are found by line searches in turn.
+``S = sum_i w_i x_i x_i'``. The numbers ``c`` and ``theta`` are found by searches in turn.
 
 Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in place of ``d``: the
 matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``. Of a loss that was
@@ -49,7 +49,8 @@ from leftout.linalg.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
 _TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
-ROUNDS, _STEPS = 2, 9
+# Turns, caps that are tried at rows, and steps of a line search.
+_ROUNDS, _CAPS, _STEPS = 2, 8, 9
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.
 _LOWEST = 1e-3
 # Sums of squares are rounded in proportion to the longest row.
@@ -59,7 +60,7 @@ ROUNDING = 1e-12
 def certified_bound(problem: Problem, size: int) -> float:
     """Upper bound on the disparity of any left-out group of ``size`` rows (proof above).
 
-    About fifty passes over the rows whose residual exceeds the cap, each followed by the largest
+    About eighty passes over the rows whose residual exceeds the cap, each followed by the largest
     eigenvalues of an n x n matrix.
     """
     n, order = problem.X.shape[1], problem.by_reach
@@ -70,7 +71,7 @@ def certified_bound(problem: Problem, size: int) -> float:
         size=size,
         d=problem.loss.rank(problem.d, n),
     )
-    most = ceiling.lowest() + ROUNDING * float(problem.norms_and_kept[0].max())
+    most = ceiling.lowest()[0] + ROUNDING * float(problem.norms_and_kept[0].max())
     return float(problem.disparity_bound(most, size))
 
 
@@ -104,22 +105,34 @@ class Ceiling:
         top = np.linalg.eigvalsh(S)[-self.d :]
         return (largest + float(top.sum())) / self.size
 
-    def lowest(self) -> float:
-        """The lowest bound that line searches find, in turn, over the cap and over ``T``."""
+    def lowest(self) -> tuple[float, float, Array]:
+        """The lowest bound over the cap and over ``T``, in turn, with these two.
+
+        No row is above a cap that is infinite: the bound is then the mean of the largest residuals.
+        """
         T = np.eye(self.X.shape[1])
-        cap, value = self.best_cap(T)
-        best = min(float(self.r[: self.size].mean()), value)
-        for _ in range(ROUNDS):
-            T = self.levelled(cap, T)
+        best = float(self.r[: self.size].mean()), np.inf, T
+        for _ in range(_ROUNDS + 1):
             cap, value = self.best_cap(T)
-            best = min(best, value)
+            if value < best[0]:
+                best = value, cap, T
+            T = self.levelled(cap, T)
         return best
 
     def best_cap(self, T: Array) -> tuple[float, float]:
-        # With d rows or fewer above the cap nothing is gained: on wide tables, a broad plateau.
-        first = self.d if self.X.shape[1] > WIDE else 0
-        low, high = float(self.r[len(self.X)]), float(self.r[min(first, len(self.X))])
-        return _least(lambda cap: self.value(cap, T), low, high)
+        """The cap of the lowest bound, and the bound.
+
+        With ``d`` rows or fewer above it nothing is gained, a plateau that no line search leaves:
+        it searches beside the best of some caps at rows.
+        """
+        last = len(self.X)
+        places = np.unique(np.geomspace(min(self.d + 1, last), last, _CAPS).astype(int))
+        caps = [float(cap) for cap in self.r[places]]
+        values = [self.value(cap, T) for cap in caps]
+        at = int(np.argmin(values))
+        high, low = caps[max(at - 1, 0)], caps[min(at + 1, len(caps) - 1)]
+        between = _least(lambda cap: self.value(cap, T), low, high)
+        return min((caps[at], values[at]), between, key=lambda one: one[1])
 
     def levelled(self, cap: float, T: Array) -> Array:
         """A better ``T``, from the spectrum of what the cap cuts off."""

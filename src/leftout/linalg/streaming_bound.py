@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.linalg.bounds import ROUNDING, ROUNDS, Ceiling
+from leftout.linalg.bounds import ROUNDING, Ceiling
 from leftout.linalg.losses import Array, Loss, row_reach
 
-# Rows of a sample that are enough to choose a cap, and caps that are tried.
-_ENOUGH, _CAPS = 8192, 16
+# Rows of a sample that are enough to choose a cap.
+_ENOUGH = 8192
 
 
 class RowExcess(NamedTuple):
@@ -91,28 +91,9 @@ def exceeding(
     order = np.argsort(-r, kind="stable")
     some = max(1, min(len(order) - 1, round(size * len(X) / n_rows)))
     guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=loss.rank(*V.shape))
-    cap, T = _best(guess)
+    _, cap, T = guess.lowest()
     w, Z, _ = guess.cut(cap, T)
     terms = r[order].copy()
     terms[: len(w)] -= w * np.einsum("ij,ij->i", Z, Z)
     level = float(np.partition(terms, len(terms) - some)[len(terms) - some])
     return StreamingBound(loss, V, origin, cap, T, level)
-
-
-def _best(guess: Ceiling) -> tuple[float, Array]:
-    """A cap and a ``T`` of a low bound; no row is above a cap that is infinite.
-
-    Caps are tried at places among the rows: with a few rows above it nothing is gained, and a line
-    search would not leave that plateau.
-    """
-    T = np.eye(guess.X.shape[1])
-    best = float(guess.r[: guess.size].mean()), np.inf, T
-    last = len(guess.X) - 1
-    places = np.unique(np.geomspace(min(guess.d + 1, last), last, _CAPS).astype(int))
-    for _ in range(ROUNDS + 1):
-        tried = [(guess.value(float(cap), T), float(cap)) for cap in guess.r[places]]
-        value, cap = min(tried)
-        if value < best[0]:
-            best = value, cap, T
-        T = guess.levelled(cap, T)
-    return best[1:]
