@@ -22,7 +22,7 @@ from benchmarks import kinds
 from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, harm, trust
-from leftout.downstream import predictions
+from leftout.downstream import cross_validation
 
 LEVEL = 0.05
 
@@ -111,26 +111,26 @@ def pipelines(rows=6_000):
 def folds_apart(X, y, labels, pipeline):
     """Rows predicted otherwise than by scikit-learn, by one repeat of the harm's own folds."""
     kept = {}
-    original = predictions.predictions
+    original = cross_validation.cross_validate
 
     def spied(task, folds, repeats, rng, n_jobs, steps):
         state = rng.bit_generator.state
-        fold = predictions.deal(task.aim, task.place, folds, rng)
+        fold = cross_validation.assign_folds(task.target, task.place, folds, rng)
         rng.bit_generator.state = state
-        kept["fold"], kept["classes"] = fold, task.aim.classes
+        kept["fold"], kept["classes"] = fold, task.target.classes
         kept["found"] = original(task, folds, repeats, rng, n_jobs, steps)
         return kept["found"]
 
     from leftout.downstream import costs
 
-    costs.predictions = spied
+    costs.cross_validate = spied
     try:
         harm(
             X, y, labels, representation=pipeline[1], encoder=pipeline[:1], repeats=1,
             models=pipeline[2:], bootstrap=9, max_rows=None,
         )  # fmt: skip
     finally:
-        costs.predictions = original
+        costs.cross_validate = original
     theirs = cross_val_predict(clone(pipeline), X, y, cv=PredefinedSplit(kept["fold"]))
     ours = np.array(kept["classes"])[kept["found"].guesses[0, 1, 0].astype(int)]
     return int(np.sum(ours != theirs))

@@ -28,10 +28,10 @@ from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.reports import ColumnFacts
-from leftout.downstream.other_groups import OtherCost, OtherGap
 from leftout.downstream.outcomes import FAIR, MINIMAX, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
-from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm
+from leftout.downstream.prediction import OtherGap
+from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm, OtherCost
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.evidence_text import Trust
 from leftout.evidence.holdout import HeldOut

@@ -34,10 +34,9 @@ from leftout import (
 )
 from leftout.checks import generator
 from leftout.datasets import make_planted
-from leftout.downstream.measures import interval, summed
-from leftout.downstream.other_groups import means
-from leftout.downstream.outcomes import VARIANTS, aim_of
-from leftout.downstream.predictions import deal
+from leftout.downstream.cross_validation import assign_folds
+from leftout.downstream.metrics import bootstrap_sums, interval, means
+from leftout.downstream.outcomes import VARIANTS, prediction_target
 from leftout.downstream.result import AtDimension, Difference
 from leftout.linalg.effects import Interval
 from leftout.running import collected_warnings
@@ -257,10 +256,12 @@ def test_a_gain_is_that_over_all_rows():
 
 def plain_loop(X, y, group, d, folds, repeats, model):
     """The same from the definition: errors, chances and groups of each repeat and variant."""
-    aim, _ = aim_of(y, None, folds)
+    target, _ = prediction_target(y, None, folds)
     rng = generator(0)
     chances = np.zeros((len(VARIANTS), repeats, len(y)))
-    for repeat, fold in enumerate([deal(aim, 1 - group, folds, rng) for _ in range(repeats)]):
+    for repeat, fold in enumerate(
+        [assign_folds(target, 1 - group, folds, rng) for _ in range(repeats)]
+    ):
         for k in range(folds):
             train, test = fold != k, fold == k
             shared = PCA(d, svd_solver="full").fit(X[train])
@@ -319,7 +320,7 @@ def test_numbers_against_a_plain_loop():
 def test_draws_are_rows_within_each_side():
     strata = np.repeat([0, 1], [7, 12])
     lines = np.column_stack([strata == 0, strata == 1, np.arange(19.0)])
-    sums = summed(lines, strata, 200, np.random.default_rng(0))
+    sums = bootstrap_sums(lines, strata, 200, np.random.default_rng(0))
     assert (sums[:, 0] == 7).all() and (sums[:, 1] == 12).all()
     assert sums[0, 2] == 171 and sums[1:, 2].std() == pytest.approx(
         np.sqrt(7 * np.arange(7).var() + 12 * np.arange(7, 19).var()), rel=0.2
@@ -351,8 +352,8 @@ def test_each_pca_is_fitted_once_for_each_fold_and_repeat():
 def test_folds_share_classes_and_groups():
     y = np.repeat([0, 1, 2], [60, 33, 7])
     group = np.arange(100) % 10 == 0
-    aim, _ = aim_of(y.astype(str), None, 5)
-    fold = deal(aim, group.astype(int), 5, np.random.default_rng(0))
+    target, _ = prediction_target(y.astype(str), None, 5)
+    fold = assign_folds(target, group.astype(int), 5, np.random.default_rng(0))
     for code in range(3):
         assert np.ptp(np.bincount(fold[y == code], minlength=5)) <= 1
     assert np.ptp(np.bincount(fold, minlength=5)) == 0
@@ -640,7 +641,9 @@ def test_a_model_of_ones_own_answers_to_scikit_learn():
     own = DecisionTreeClassifier(max_depth=3, random_state=0)
     found = harm(X, y, group, 2, models={"ours": own}, folds=4, repeats=1, bootstrap=9)
     assert found.models == ["ours"] and not hasattr(own, "tree_")
-    folds = PredefinedSplit(deal(aim_of(y, None, 4)[0], 1 - group, 4, generator(0)))
+    folds = PredefinedSplit(
+        assign_folds(prediction_target(y, None, 4)[0], 1 - group, 4, generator(0))
+    )
     views = zip(VARIANTS[:2], (own, make_pipeline(PCA(2), own)), strict=True)
     for variant, model in views:
         wrong = cross_val_predict(model, X, y, cv=folds) != y

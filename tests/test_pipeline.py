@@ -25,7 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from leftout import InputError, MaxDisparityPartition, audit
 from leftout.auditing.schema import schema
 from leftout.cli.main import main
-from leftout.downstream import predictions
+from leftout.downstream import cross_validation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline
 
 SCHEMA = schema()
@@ -114,14 +114,14 @@ def test_a_pipeline_may_be_fitted_on_other_rows():
 @pytest.fixture(scope="module")
 def whole():
     """An audit with costs, and the folds that rows were dealt to."""
-    dealt, deal = [], predictions.deal
+    dealt, deal = [], cross_validation.assign_folds
 
     def told(*given):
         dealt.append(deal(*given))
         return dealt[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(predictions, "deal", told)
+        patch.setattr(cross_validation, "assign_folds", told)
         found = audit(
             TABLE, pipeline=pipeline().fit(X, Y), target="repaid", sensitive=["sex"],
             n_restarts=1, n_surrogates=0,

@@ -571,7 +571,6 @@ def sentences():
         "groups": three_sides(),
     }.items():
         yield f"harm, {name}", found.summary()
-        yield f"harm, {name}, short", f"{found.told_short} | {found.told_measured}"
     yield "compared", known.compared().summary()
     for name, gap in {
         "more": None, "less": Interval(-0.05, -0.08, -0.02), "little": Interval(0.009, 0.001, 0.02),

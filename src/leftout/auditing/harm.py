@@ -18,10 +18,9 @@ from leftout.data.conditions import Mask
 from leftout.data.files.fetching import short
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.costs import harm
-from leftout.downstream.other_groups import WORST_OFF
 from leftout.downstream.outcomes import TooRare
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
-from leftout.downstream.result import Harm
+from leftout.downstream.result import WORST_OFF, Harm
 from leftout.errors import InputError, parameter_label
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS

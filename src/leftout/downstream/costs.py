@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from leftout.checks import check_count, check_whole, generator, is_int
 from leftout.data.columns import Column
 from leftout.data.frames import as_frame
 from leftout.data.matrix import check_matrix
-from leftout.downstream.measures import (
-    Mask,
-    drawn,
-    errors,
-    interval,
-    lines,
-    members,
-    summed,
+from leftout.downstream.cross_validation import (
+    HeldOut,
+    PredictionTask,
+    View,
+    cross_validate,
+    models_of,
+    taken,
 )
-from leftout.downstream.other_groups import OtherCost, beside, check_also
+from leftout.downstream.metrics import (
+    BootstrapMeasures,
+    bootstrap_sums,
+    check_also,
+    compare_masks,
+    interval,
+    row_terms,
+)
 from leftout.downstream.outcomes import (
     ALL,
+    FAIR,
     GROUP,
     MINIMAX,
     MITIGATIONS,
     REST,
     SHARED,
     VARIANTS,
-    GroupSides,
-    aim_of,
-    check_sides,
-    numbered,
-    sides_of,
+    ComparedGroups,
+    Mask,
+    Rows,
+    prediction_target,
 )
-from leftout.downstream.predictions import Predicted, PredictionTask, across, models_of, predictions
-from leftout.downstream.predictions import taken as rows_taken
-from leftout.downstream.result import COMPARED, AtDimension, Cost, Difference, Figure, Harm
+from leftout.downstream.result import (
+    COMPARED,
+    AtDimension,
+    Cost,
+    Difference,
+    Figure,
+    Harm,
+    OtherCost,
+)
 from leftout.errors import InputError, parameter_label
 from leftout.groups.known import measure
 from leftout.linalg.effects import Interval
@@ -157,37 +169,78 @@ def harm(
     _check(folds, repeats, bootstrap, max_rows, groups, search, rest)
     rng = generator(random_state)
     steps = Steps(folds * (repeats + by_dimension), progress)
-    task, sides, chosen, counts = _posed(
-        X, y, groups, n_components, representation, search, encoder, positive, models, folds,
-        max_rows, rest, rng,
+    table = check_matrix(X) if encoder is None else X
+    n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
+    sides = ComparedGroups((GROUP, REST), np.zeros(n, dtype=np.intp))
+    if groups is not None:
+        sides = (ComparedGroups.of if rest is None else ComparedGroups.left_out)(groups, n)
+    target, known = prediction_target(y, positive, folds)
+    if len(known) != n:
+        raise InputError(
+            f"Found a target of {len(known):,} values for {n:,} rows; one for each row is needed."
+        )
+    chosen = np.flatnonzero(known)
+    if max_rows is not None and len(chosen) > max_rows:
+        kept = np.sort(rng.choice(len(chosen), max_rows, replace=False))
+        warn(
+            f"Predictions are for {max_rows:,} of {len(chosen):,} rows, drawn at random. "
+            f"Raise {parameter_label('max_rows')} for more."
+        )
+        chosen, target = chosen[kept], target.take(kept)
+    table, sides = taken(table, chosen), sides.take(chosen)
+    if groups is not None:
+        sides.check(target, sides.place)
+    given = np.asarray(y.values if isinstance(y, Column) else y)[chosen]
+    whole = _encoded(encoder, table, given)
+    if representation is not None:
+        n_components = min(as_representation(representation).rank, *whole.shape)
+    # only the number of components and who is first come from the whole table
+    fitted = measure(
+        whole, sides.place, 1 if groups is None else len(sides.names), n_components, "excess",
+        "global",
     )  # fmt: skip
-    more = {name: mask[chosen] for name, mask in check_also(also, sum(counts)).items()}
+    d = len(fitted.V)
+    if not sides.marked:
+        losses = fitted.losses()
+        if rest is not None:
+            losses[rest] = -np.inf
+        sides = replace(sides, first=int(losses.argmax()))
+    seen = [v for v in VARIANTS if v != MINIMAX or min(whole.shape) <= WIDE]
+    task = PredictionTask(
+        table, given, target, sides.place, tuple(View(variant, d) for variant in seen),
+        models_of(models, not target.classes), encoder, search, representation,
+    )  # fmt: skip
+    more = {name: mask[chosen] for name, mask in check_also(also, n).items()}
     with one_thread():
-        found = predictions(task, folds, repeats, rng, n_jobs, steps)
+        found = cross_validate(task, folds, repeats, rng, n_jobs, steps)
         for place in found.place if search is not None else ():
-            check_sides(task.aim, sides.names, place)
-        told = _drawn(task, sides, found, bootstrap, rng)
-        gain, everybody = _overall(task, sides, found, bootstrap, rng)
-        dimensions = _by_dimension(task, sides, folds, rng, n_jobs, steps) if by_dimension else []
+            sides.check(target, place)
+        # rows are drawn within groups, where these do not change with the fold
+        strata = sides.place if search is None else np.zeros_like(sides.place)
+        measures = _measured(task, sides, found, strata, bootstrap, rng)
+        gain, everybody = _overall(task, found, strata, bootstrap, rng)
+        dimensions: list[AtDimension] = []
+        if by_dimension:
+            most = max(whole.shape[1] - 1, 1)
+            dimensions = _by_dimension(task, sides.first, d, most, folds, rng, n_jobs, steps)
         others = _others(task, found, more, bootstrap, rng)
-    names, aim = [model.name for model in task.models], task.aim
     return Harm(
-        target=aim.text,
-        kind=aim.kind,
-        group=sides.names[sides.first],
-        rest=sides.rests[sides.first],
-        sizes=dict(zip(sides.names, told.rows.tolist(), strict=False)),
-        n_rows=len(aim.values),
-        missing=counts[1],
-        set_aside=counts[2],
-        n_components=task.n_components,
+        target=target.text,
+        kind=target.kind,
+        group=sides.group,
+        rest=sides.rest,
+        sizes=dict(zip(sides.names, measures.rows.tolist(), strict=False)),
+        n_rows=len(chosen),
+        missing=int(n - known.sum()),
+        set_aside=int(known.sum() - len(chosen)),
+        n_components=d,
         folds=folds,
         repeats=repeats,
-        models=names,
+        models=list(task.models),
         new_rows=search is not None,
-        scale=aim.scale,
-        figures=told.figures(names, sides),
-        costs=told.costs(names, sides),
+        scale=target.scale,
+        figures=_figures(task, sides, measures),
+        costs=_costs(task, sides, measures),
         gain=gain,
         everybody=everybody,
         by_dimension=dimensions,
@@ -216,198 +269,92 @@ def _check(
         found = "neither" if groups is None else "both"
         raise InputError(
             f"Found {found} of {parameter_label('groups')} and {parameter_label('search')}; one "
-            "of them says who is "
-            "compared with whom. Give labels of the rows, or a search that finds them."
+            "of them says who is compared with whom. Give labels of the rows, or a search that "
+            "finds them."
         )
-
-
-def _posed(
-    X: Any, y: Any, groups: Any, n_components: Any, representation: Any, search: Any, encoder: Any,
-    positive: Any, models: Any, folds: int, max_rows: int | None, rest: int | None,
-    rng: np.random.Generator,
-) -> tuple[PredictionTask, GroupSides, NDArray[np.intp], tuple[int, int, int]]:  # fmt: skip
-    """Everything checked, rows chosen, and the number of components and the group settled."""
-    table = check_matrix(X) if encoder is None else X
-    n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
-    names: tuple[str, ...] = (GROUP, REST)
-    place, marked = np.zeros(n, dtype=np.intp), True
-    if groups is not None:
-        names, place, marked = (sides_of if rest is None else numbered)(groups, n)
-    aim, known = aim_of(y, positive, folds)
-    if len(known) != n:
-        raise InputError(
-            f"Found a target of {len(known):,} values for {n:,} rows; one for each row is needed."
-        )
-    chosen = np.flatnonzero(known)
-    missing, set_aside = n - len(chosen), 0
-    if max_rows is not None and len(chosen) > max_rows:
-        kept = np.sort(rng.choice(len(chosen), max_rows, replace=False))
-        set_aside, chosen, aim = len(chosen) - max_rows, chosen[kept], aim.take(kept)
-        warn(
-            f"Predictions are for {max_rows:,} of {set_aside + max_rows:,} rows, drawn at random. "
-            f"Raise {parameter_label('max_rows')} for more.",
-            stacklevel=3,
-        )
-    table, place = rows_taken(table, chosen), place[chosen]
-    given = np.asarray(y.values if isinstance(y, Column) else y)[chosen]
-    if groups is not None:
-        check_sides(aim, names, place)
-    whole = table if encoder is None else _encoded(encoder, table, given)
-    n_groups = len(names) if groups is not None else 1
-    if representation is not None:
-        n_components = min(as_representation(representation).rank, *whole.shape)
-    told = measure(whole, place, n_groups, n_components, "excess", "global")
-    losses = told.losses()
-    if rest is not None:
-        losses[rest] = -np.inf
-    first = 0 if marked else int(losses.argmax())
-    slow = min(whole.shape) > WIDE
-    task = PredictionTask(
-        table,
-        given,
-        aim,
-        place,
-        len(told.V),
-        models_of(models, aim.classes is None),
-        encoder,
-        search,
-        representation,
-        tuple(variant for variant in VARIANTS if not (slow and variant == MINIMAX)),
-    )
-    counts = len(chosen), missing, set_aside
-    return task, GroupSides(names, place, first, rest), chosen, counts
 
 
 def _encoded(encoder: Any, table: Any, y: Any) -> Array:
-    """The whole table as numbers: only the number of components and who is first come from it."""
-    return check_matrix(clone(encoder).fit_transform(table, y))
+    return table if encoder is None else check_matrix(clone(encoder).fit_transform(table, y))
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Measures of all rows (first) and of draws of them: (1 + draws, models, variants, sides).
-
-    Sides are the groups, and where there are more than two, then all other rows for each of them.
-    """
-
-    measures: dict[str, Array]
-    rows: Array
-    variants: tuple[str, ...]
-
-    def figures(self, models: list[str], sides: GroupSides) -> list[Figure]:
-        """Measures of every group, and of the rest of the first one."""
-        k = len(sides.names)
-        told = list(enumerate(sides.names))
-        told += [(k + sides.first, sides.rests[sides.first])] * (k > 2 and sides.beside is None)
-        told.sort(key=lambda side: side[0] != sides.first)
-        return [
-            Figure(model, name, variant, float(self.rows[side]), {
-                measure: interval(drawn[:, m, v, side], self.rows[side])
-                for measure, drawn in self.measures.items()
-            })
-            for m, model in enumerate(models)
-            for side, name in told
-            for v, variant in enumerate(self.variants)
-        ]  # fmt: skip
-
-    def costs(self, models: list[str], sides: GroupSides) -> list[Cost]:
-        """Differences between kinds of features, for the first group, or for each of several."""
-        k = len(sides.names)
-        groups = sorted(set(range(k)) - {sides.beside}, key=lambda group: group != sides.first)
-        return [
-            self._cost(model, sides.names[group], name, m, group, sides.beside)
-            for m, model in enumerate(models)
-            for group in (groups if k > 2 else groups[:1])
-            for name in COMPARED
-            if name in self.measures
-        ]  # fmt: skip
-
-    def _cost(
-        self, model: str, side: str, measure: str, m: int, group: int, beside: int | None
-    ) -> Cost:
-        """How far each kind of features is below the shared PCA."""
-        drawn = self.measures[measure][:, m]
-        rest = 1 - group if drawn.shape[-1] == 2 else drawn.shape[-1] // 2 + group
-        rest = rest if beside is None else beside
-        few = min(self.rows[group], self.rows[rest])
-        shared = drawn[:, self.variants.index(SHARED)]
-        below = {}
-        for v, variant in enumerate(self.variants):
-            by_side = shared - drawn[:, v]
-            below[variant] = Difference(
-                interval(by_side[:, group], self.rows[group]),
-                interval(by_side[:, rest], self.rows[rest]),
-                interval(by_side[:, group] - by_side[:, rest], few),
-            )
-        returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}
-        return Cost(model, side, measure, *below[ALL], returns)
-
-
-def _drawn(
-    task: PredictionTask,
-    sides: GroupSides,
-    found: Predicted,
-    bootstrap: int,
+def _measured(
+    task: PredictionTask, sides: ComparedGroups, found: HeldOut, strata: Rows, bootstrap: int,
     rng: np.random.Generator,
-) -> _Drawn:
-    """Lines of rows averaged over repeats, then summed up for all rows and for draws of them."""
-    masks = [members(place, len(sides.names)) for place in found.place]
+) -> BootstrapMeasures:  # fmt: skip
+    """Measures of (models, views, sides), of what rows add on average over repeats."""
+    masks = [sides.members(place) for place in found.place]
     averaged: dict[str, list[Array]] = {}
     for m, sure in enumerate(found.sure):
-        for v in range(len(task.variants)):
+        for v in range(len(task.views)):
             repeats = [
-                lines(
-                    task.aim, guesses, None if found.chances is None else found.chances[m, v, r],
-                    masks[r], sure,
-                )
+                row_terms(task.target, guesses, found.chances[m, v, r], masks[r], sure)
                 for r, guesses in enumerate(found.guesses[m, v])
-            ]  # fmt: skip
+            ]
             for name in repeats[0]:
                 mean = np.mean([each[name] for each in repeats], axis=0)
                 averaged.setdefault(name, []).append(mean)
-    strata = _strata(task, sides)
-    shape = (len(strata), len(found.sure), len(task.variants), -1)
-    columns = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
-    measures, rows = drawn(task.aim, columns, strata, bootstrap, rng)
-    return _Drawn(measures, rows[0, 0], task.variants)
+    shape = (len(strata), len(task.models), len(task.views), -1)
+    terms = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
+    return BootstrapMeasures.of(task.target, terms, strata, bootstrap, rng)
 
 
-def _strata(task: PredictionTask, sides: GroupSides) -> NDArray[np.intp]:
-    """Rows are drawn within groups, where these do not change with the fold."""
-    return sides.place if task.search is None else np.zeros_like(sides.place)
+def _figures(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures) -> list[Figure]:
+    """Measures of every group, and of the rest of the first one."""
+    told = sorted(sides.sides, key=lambda side: side[0] != sides.first)
+    return [
+        Figure(model, name, view.variant, float(found.rows[side]), found.at(side, m, v))
+        for m, model in enumerate(task.models)
+        for side, name in told
+        for v, view in enumerate(task.views)
+    ]
+
+
+def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures) -> list[Cost]:
+    """How far each kind of features is below the shared PCA; of two groups, for the first."""
+    codes = set(range(len(sides.names))) - {sides.beside}
+    groups = sorted(codes, key=lambda group: group != sides.first)
+    variants = [view.variant for view in task.views]
+    lines = []
+    for m, model in enumerate(task.models):
+        for group in groups if len(sides.names) > 2 else groups[:1]:
+            for name in (name for name in COMPARED if name in found.values):
+                drawn = found.values[name][:, m]
+                shared = drawn[:, variants.index(SHARED)]
+                below = {
+                    variant: Difference(
+                        *found.apart(shared - drawn[:, v], group, sides.rest_side(group))
+                    )
+                    for v, variant in enumerate(variants)
+                }
+                returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}
+                lines.append(Cost(model, sides.names[group], name, *below[ALL], returns))
+    return lines
 
 
 def _overall(
-    task: PredictionTask,
-    sides: GroupSides,
-    found: Predicted,
-    bootstrap: int,
-    rng: np.random.Generator,
+    task: PredictionTask, found: HeldOut, strata: Rows, bootstrap: int, rng: np.random.Generator
 ) -> list[dict[str, Interval]]:
     """The leading model's errors over all rows: how far below one guess for all, and themselves."""
-    wrong = errors(task.aim, found.guesses[0]).mean(axis=1)
-    n, strata = wrong.shape[1], _strata(task, sides)
-    each = np.vstack([errors(task.aim, task.aim.guess) - wrong, wrong])
-    means = (summed(each.T, strata, bootstrap, rng) / n).reshape(1 + bootstrap, 2, -1)
+    wrong = task.target.errors(found.guesses[0]).mean(axis=1)
+    n = wrong.shape[1]
+    each = np.vstack([task.target.errors(task.target.guess) - wrong, wrong])
+    means = (bootstrap_sums(each.T, strata, bootstrap, rng) / n).reshape(1 + bootstrap, 2, -1)
     return [
-        {variant: interval(means[:, what, v], n) for v, variant in enumerate(task.variants)}
+        {view.variant: interval(means[:, what, v], n) for v, view in enumerate(task.views)}
         for what in (0, 1)
     ]
 
 
 def _others(
-    task: PredictionTask,
-    found: Predicted,
-    masks: dict[str, Mask],
-    bootstrap: int,
+    task: PredictionTask, found: HeldOut, masks: dict[str, Mask], bootstrap: int,
     rng: np.random.Generator,
-) -> list[OtherCost]:
+) -> list[OtherCost]:  # fmt: skip
     """What the shared PCA costs more groups in errors of the leading model, and all its errors."""
-    if not masks:
-        return []
-    wrong = dict(zip(task.variants, errors(task.aim, found.guesses[0]).mean(axis=1), strict=True))
+    each = task.target.errors(found.guesses[0]).mean(axis=1)
+    wrong = {view.variant: of for view, of in zip(task.views, each, strict=True)}
     paid = wrong[SHARED] - wrong[ALL]
-    told = beside(OtherCost, task.aim, paid, masks, bootstrap, rng, varied=True)
+    told = compare_masks(OtherCost, task.target, paid, masks, bootstrap, rng, varied=True)
     return [
         line if line.why
         else replace(line, errors={seen: float(of[mask].mean()) for seen, of in wrong.items()})
@@ -416,19 +363,18 @@ def _others(
 
 
 def _by_dimension(
-    task: PredictionTask,
-    sides: GroupSides,
-    folds: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    steps: Steps,
-) -> list[AtDimension]:
-    n = task.X.shape[1] if task.encoder is None else _encoded(task.encoder, task.X, task.y).shape[1]
-    most = max(n - 1, 1)
+    task: PredictionTask, first: int, d: int, most: int, folds: int, rng: np.random.Generator,
+    n_jobs: int | None, steps: Steps,
+) -> list[AtDimension]:  # fmt: skip
+    """The leading model's errors from PCA and Fair PCA of up to ``most`` components."""
     spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
-    numbers = sorted({*np.round(spaced).astype(int).tolist(), task.n_components})
-    guesses, place = across(task, numbers, folds, rng, n_jobs, steps)
-    wrong, group = errors(task.aim, guesses), place == sides.first
+    numbers = sorted({*np.round(spaced).astype(int).tolist(), d})
+    views = tuple(View(variant, number) for number in numbers for variant in (SHARED, FAIR))
+    leading = dict(list(task.models.items())[:1])
+    task = replace(task, views=views, models=leading, representation=None)
+    found = cross_validate(task, folds, 1, rng, n_jobs, steps, "numbers of components")
+    wrong = task.target.errors(found.guesses[0, :, 0]).reshape(len(numbers), 2, -1)
+    group = found.place[0] == first
     return [
         AtDimension(d, *(float(each[v, side].mean()) for v in (0, 1) for side in (group, ~group)))
         for d, each in zip(numbers, wrong, strict=True)

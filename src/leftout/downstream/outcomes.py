@@ -16,6 +16,9 @@ from leftout.fair.afterwards import FAIR as FAIR
 from leftout.fair.afterwards import MINIMAX as MINIMAX
 from leftout.text import as_name, counted, shortened, unambiguous
 
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
 # Fewer rows say next to nothing of an error rate.
 FEWEST_PER_SIDE = 20
 # Names and free text take more values than these, and are not what a model here predicts.
@@ -41,203 +44,209 @@ class TooRare(InputError):
 
 
 @dataclass(frozen=True)
-class Aim:
+class PredictionTarget:
     """What is predicted, for the rows where it is known.
 
     ``name`` is the column's, ``text`` what is told of it: which of two classes counts.
-    ``classes`` are the names of what ``values`` are codes of; None where these are numbers.
+    ``classes`` are the names of what ``values`` are codes of; none where these are numbers.
     ``positive`` is the code of the class whose rate is told.
     """
 
     name: str
     text: str
     values: NDArray[Any]
-    classes: tuple[str, ...] | None
+    classes: tuple[str, ...] = ()
     positive: int = 0
 
-    def take(self, rows: NDArray[np.intp]) -> Aim:
+    def take(self, rows: Rows) -> PredictionTarget:
         """The same of some of the rows."""
         return replace(self, values=self.values[rows])
 
     @property
-    def two(self) -> bool:
-        """Whether there are two classes, of which one is the positive one."""
-        return self.classes is not None and len(self.classes) == 2
-
-    @property
     def kind(self) -> str:
         """What kind of thing is predicted."""
-        if self.classes is None:
+        if not self.classes:
             return "number"
-        return "two classes" if self.two else "several classes"
+        return "two classes" if len(self.classes) == 2 else "several classes"
 
     @property
     def scale(self) -> float:
         """What errors are measured against: the spread of numbers; of classes, all rows."""
-        return float(np.std(self.values)) if self.classes is None else 1.0
+        return 1.0 if self.classes else float(np.std(self.values))
 
     @property
     def guess(self) -> float:
         """What a model that has seen no column says: the most frequent class, or the median."""
-        if self.classes is None:
-            return float(np.median(self.values))
-        return float(np.bincount(self.values).argmax())
+        return float(np.bincount(self.values).argmax() if self.classes else np.median(self.values))
 
     @property
-    def strata(self) -> NDArray[np.intp]:
+    def strata(self) -> Rows:
         """Rows that folds should share evenly: classes, or fifths of the numbers."""
-        if self.classes is not None:
+        if self.classes:
             return self.values
         ranks = np.argsort(np.argsort(self.values, kind="stable"), kind="stable")
         return (5 * ranks // len(ranks)).astype(np.intp)
 
+    def errors(self, guesses: Any) -> NDArray[np.float64]:
+        """How far guesses are off, of numbers; of classes, 1 where they are wrong."""
+        if self.classes:
+            return np.not_equal(guesses, self.values).astype(np.float64)
+        return np.abs(guesses - self.values)
 
-def target_of(y: Any) -> Column:
+    def only_value(self, side: Mask) -> str:
+        """The one value that it has on a side; nothing where it varies."""
+        values = self.values[side]
+        if len(np.unique(values)) > 1:
+            return ""
+        return unambiguous(self.classes[int(values[0])] if self.classes else f"{values[0]:g}")
+
+
+def as_target(y: Any) -> Column:
     """What is to be predicted as a column, whatever it came as."""
-    if isinstance(y, Column):
-        return y
-    return column_of(y, getattr(y, "name", None) or "target")
+    return y if isinstance(y, Column) else column_of(y, getattr(y, "name", None) or "target")
 
 
-def aim_of(y: Any, positive: Any, folds: int) -> tuple[Aim, NDArray[np.bool_]]:
+def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarget, Mask]:
     """What is predicted where it is known, and which rows these are."""
-    target = target_of(y)
-    if target.missing.all():
+    column = as_target(y)
+    if column.missing.all():
         raise InputError(
-            f"The target {target.name!r} is missing in all {len(target):,} rows, so "
+            f"The target {column.name!r} is missing in all {len(column):,} rows, so "
             "that there is nothing to predict. Choose another target."
         )
-    if levels_of(target, positive) is None:
-        values = as_numbers(target)
+    if levels_of(column, positive) is None:
+        values = as_numbers(column)
         known = np.isfinite(values)
-        return Aim(target.name, called(target), values[known], None), known
-    known = ~target.missing
-    chosen = level_of(target, positive)
-    if positive is None and len(target.categories or ()) > 2:
-        aim = _several(target, int(chosen), known)
+        return PredictionTarget(column.name, called(column), values[known]), known
+    known, chosen = ~column.missing, level_of(column, positive)
+    classes = column.categories or ()
+    if positive is None and len(classes) > 2:
+        if len(classes) > _CLASSES:
+            raise InputError(
+                f"The target {column.name!r} takes {len(classes):,} values that are not numbers; "
+                f"models here predict up to {_CLASSES}. Choose another target, or say which value "
+                f"counts with {parameter_label('positive')}."
+            )
+        text, codes, chosen = as_name(column.name), column.values[known], int(chosen)
     else:
-        values = as_numbers(target, positive)[known].astype(np.intp)
-        aim = Aim(target.name, called(target, positive), values, _two(target, chosen), 1)
-    _check_classes(aim, folds)
-    return aim, known
-
-
-def _two(target: Column, chosen: Any) -> tuple[str, str]:
-    """Names of whatever does not count, and of the value that does."""
-    known = range(len(target.categories)) if target.categories else target.tabulated[0].tolist()
-    counts, others = value_of(target, chosen), [value for value in known if value != chosen]
-    return (value_of(target, others[0]) if len(others) == 1 else f"not {counts}"), counts
-
-
-def _several(target: Column, chosen: int, known: NDArray[np.bool_]) -> Aim:
-    assert target.categories is not None
-    if len(target.categories) > _CLASSES:
-        raise InputError(
-            f"The target {target.name!r} takes {len(target.categories):,} values that "
-            f"are not numbers; models here predict up to {_CLASSES}. Choose another target, or say "
-            f"which value counts with {parameter_label('positive')}."
-        )
-    values = target.values[known].astype(np.intp)
-    return Aim(target.name, as_name(target.name), values, target.categories, chosen)
-
-
-def _check_classes(aim: Aim, folds: int) -> None:
-    assert aim.classes is not None
-    counts = np.bincount(aim.values, minlength=len(aim.classes))
+        text, codes = called(column, positive), as_numbers(column, positive)[known]
+        classes, chosen = _two_classes(column, chosen), 1
+    counts = np.bincount(codes.astype(np.intp), minlength=len(classes))
     if counts.min() < folds:
-        rare = aim.classes[int(counts.argmin())]
         raise TooRare(
             f"{counted(int(counts.min()), 'row')} with a known target "
-            f"{'has' if counts.min() == 1 else 'have'} the class {unambiguous(rare)}; every one of "
-            f"{folds} folds needs one."
+            f"{'has' if counts.min() == 1 else 'have'} the class "
+            f"{unambiguous(classes[int(counts.argmin())])}; every one of {folds} folds needs one."
         )
+    return PredictionTarget(column.name, text, codes.astype(np.intp), classes, chosen), known
+
+
+def _two_classes(column: Column, chosen: Any) -> tuple[str, str]:
+    """Names of whatever does not count, and of the value that does."""
+    known = range(len(column.categories)) if column.categories else column.tabulated[0].tolist()
+    counts, others = value_of(column, chosen), [value for value in known if value != chosen]
+    return (value_of(column, others[0]) if len(others) == 1 else f"not {counts}"), counts
 
 
 @dataclass(frozen=True)
-class GroupSides:
+class ComparedGroups:
     """The groups that are compared: which one is asked about first, and each row's place.
 
     Every group is compared with all other rows; of two groups these are the other one. Or each is
-    compared with the group ``beside``.
+    compared with the group ``beside``. ``marked`` says that 1 and 0 stood for group and rest.
+
+    Sides are the groups, and where there are more than two, then all other rows for each of them.
     """
 
     names: tuple[str, ...]
-    place: NDArray[np.intp]
-    first: int
+    place: Rows
+    first: int = 0
     beside: int | None = None
+    marked: bool = True
+
+    @classmethod
+    def of(cls, labels: ArrayLike, n_rows: int) -> ComparedGroups:
+        """Groups by their labels; of yes and no, or 1 and 0, the group is the first."""
+        found, place = check_groups(labels, n_rows)
+        if len(found) < 2:
+            raise InputError(
+                f"All {n_rows:,} rows are in one group; two sides are needed to compare. Give "
+                "labels that tell a group from the rest."
+            )
+        if len(found) > _GROUPS:
+            raise InputError(
+                f"{parameter_label('groups')} has {len(found):,} different labels; up to {_GROUPS} "
+                "groups can be compared. Join groups, or compare one with the rest: labels == name."
+            )
+        if found.dtype.kind in "biuf" and found.tolist() == [0, 1]:
+            return cls((GROUP, REST), 1 - place)
+        names = tuple(shortened(unambiguous(name)) for name in found.tolist())
+        return cls(names, place, marked=False)
+
+    @classmethod
+    def left_out(cls, labels: ArrayLike, n_rows: int) -> ComparedGroups:
+        """Left-out groups that a search numbered from 1, each beside the rest, which is 0."""
+        found, place = check_groups(labels, n_rows)
+        k = len(found)
+        if found.dtype.kind not in "iu" or found.tolist() != list(range(k)) or k < 3:
+            raise InputError(
+                f"{parameter_label('rest', 0)} goes with labels 0 for the rest and 1, 2 and so on "
+                f"for several left-out groups; found {counted(k, 'label')}. Give a search's "
+                "labels_."
+            )
+        return cls((REST, *(f"{GROUP} {label}" for label in found[1:])), place, 0, 0, False)
+
+    def take(self, rows: Rows) -> ComparedGroups:
+        """The same of some of the rows."""
+        return replace(self, place=self.place[rows])
+
+    def members(self, place: Rows) -> Mask:
+        """Which rows are on which side, (rows, sides), where these are their groups."""
+        inside = place[:, None] == np.arange(len(self.names))
+        return inside if len(self.names) == 2 else np.hstack([inside, ~inside])
+
+    def rest_side(self, group: int) -> int:
+        """The side that a group is compared with."""
+        if self.beside is not None:
+            return self.beside
+        return 1 - group if len(self.names) == 2 else len(self.names) + group
 
     @property
-    def rests(self) -> tuple[str, ...]:
-        """What all rows that are not in a group are called, for each group."""
-        if len(self.names) == 2:
-            return self.names[::-1]
-        if self.beside is not None:
-            return (self.names[self.beside],) * len(self.names)
-        return (OTHERS,) * len(self.names)
+    def group(self) -> str:
+        """What the group is called that is asked about first."""
+        return self.names[self.first]
 
+    @property
+    def rest(self) -> str:
+        """What those are called that it is compared with."""
+        return [*self.names, *[OTHERS] * len(self.names)][self.rest_side(self.first)]
 
-def sides_of(groups: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp], bool]:
-    """Names of the groups, each row's place among them, and whether 1 stands for a group.
+    @property
+    def sides(self) -> list[tuple[int, str]]:
+        """Sides that measures are told of: every group, and all others for the first one."""
+        rest = self.rest_side(self.first)
+        return [*enumerate(self.names), *[(rest, self.rest)] * (rest >= len(self.names))]
 
-    Of yes and no, or 1 and 0, the group is the first and the rest the second.
-    """
-    found, place = check_groups(groups, n_rows)
-    if len(found) < 2:
-        raise InputError(
-            f"All {n_rows:,} rows are in one group; two sides are needed to compare. Give labels "
-            "that tell a group from the rest."
-        )
-    if len(found) > _GROUPS:
-        raise InputError(
-            f"{parameter_label('groups')} has {len(found):,} different labels; up to {_GROUPS} "
-            "groups can "
-            "be compared. Join groups, or compare one with the rest: labels == name."
-        )
-    marked = found.dtype.kind in "biuf" and found.tolist() == [0, 1]
-    if marked:
-        return (GROUP, REST), 1 - place, True
-    return tuple(shortened(unambiguous(name)) for name in found.tolist()), place, False
-
-
-def numbered(labels: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp], bool]:
-    """:func:`sides_of` left-out groups that are numbered from 1; 0 is the rest."""
-    found, place = check_groups(labels, n_rows)
-    if found.dtype.kind not in "iu" or found.tolist() != list(range(len(found))) or len(found) < 3:
-        raise InputError(
-            f"{parameter_label('rest', 0)} goes with labels 0 for the rest and 1, 2 and so on "
-            "for several "
-            f"left-out groups; found {counted(len(found), 'label')}. Give a search's labels_."
-        )
-    return (REST, *(f"{GROUP} {label}" for label in found[1:])), place, False
-
-
-def check_sides(
-    aim: Aim, names: tuple[str, ...], place: NDArray[np.intp], *, varied: bool = True
-) -> None:
-    """Refuse sides of too few rows, and with ``varied`` sides on which the target does not vary."""
-    for side, name in enumerate(names):
-        values = aim.values[place == side]
-        if len(values) < FEWEST_PER_SIDE:
-            raise InputError(
-                f"Found {counted(len(values), 'row')} with a known target in {side_called(name)}; "
-                f"at least {FEWEST_PER_SIDE} are needed on each side. Join small groups, or take "
-                "larger "
-                "ones."
-            )
-        present = np.unique(values)
-        if varied and len(present) < 2:
-            only = aim.classes[int(present[0])] if aim.classes else f"{present[0]:g}"
-            raise InputError(
-                f"The target {aim.name!r} is {unambiguous(only)} in every row of "
-                f"{side_called(name)}; two values are needed on each side. Choose another target "
-                "or other groups."
-            )
+    def check(self, target: PredictionTarget, place: Rows, *, varied: bool = True) -> None:
+        """Refuse groups of few rows, and with ``varied`` those where the target does not vary."""
+        for code, name in enumerate(self.names):
+            side = place == code
+            if side.sum() < FEWEST_PER_SIDE:
+                raise InputError(
+                    f"Found {counted(int(side.sum()), 'row')} with a known target in "
+                    f"{side_called(name)}; at least {FEWEST_PER_SIDE} are needed on each side. "
+                    "Join small groups, or take larger ones."
+                )
+            only = target.only_value(side) if varied else ""
+            if only:
+                raise InputError(
+                    f"The target {target.name!r} is {only} in every row of {side_called(name)}; "
+                    "two values are needed on each side. Choose another target or other groups."
+                )
 
 
 def side_called(name: str) -> str:
     """A side in a sentence."""
     if name in (GROUP, REST):
         return f"the {name}"
-    if name.startswith(f"{GROUP} "):
-        return name
-    return name if name == OTHERS else f"group {name}"
+    return name if name == OTHERS or name.startswith(f"{GROUP} ") else f"group {name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,15 @@ from numpy.typing import ArrayLike
 from leftout.checks import check_whole, generator
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import levels_of, value_of
-from leftout.downstream.measures import drawn, errors, interval, lines, members
-from leftout.downstream.other_groups import OtherGap, beside, check_also
+from leftout.downstream.metrics import BootstrapMeasures, check_also, compare_masks, row_terms
 from leftout.downstream.outcomes import (
-    Aim,
-    GroupSides,
-    aim_of,
-    check_sides,
+    ComparedGroups,
+    PredictionTarget,
+    as_target,
+    prediction_target,
     side_called,
-    sides_of,
-    target_of,
 )
-from leftout.downstream.result import LEAST_COST, TOO_LITTLE, ShownErrors
+from leftout.downstream.result import LEAST_COST, TOO_LITTLE, ShownErrors, measures_table
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.linalg.effects import Interval
@@ -33,6 +30,22 @@ from leftout.text import counted, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class OtherGap(Serializable):
+    """How often a prediction that is there errs on one more group, and on all other rows.
+
+    ``rows`` are those with a known target. ``why`` says what keeps it from being told; where it can
+    be told, ``why`` is empty.
+    """
+
+    text: str
+    rows: int
+    error: Interval
+    rest_error: Interval
+    gap: Interval
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,15 +100,9 @@ class ComparedPrediction(ShownErrors, Serializable):
     @cached_property
     def table(self) -> pd.DataFrame:
         """One line for each side; each measure with its interval."""
-        import pandas as pd
-
-        rows = []
-        for side, measures in self.measures.items():
-            row: dict[str, Any] = {"side": side, "rows": self.sizes[side]}
-            for name, (value, low, high) in measures.items():
-                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-        return pd.DataFrame(rows)
+        return measures_table(
+            ({"side": side, "rows": self.sizes[side]}, of) for side, of in self.measures.items()
+        )
 
     def summary(self) -> str:
         """What was found, in a few sentences."""
@@ -169,7 +176,7 @@ def compare_prediction(
 
     Returns
     -------
-    Compared
+    ComparedPrediction
         ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``others``, ``summary()``,
         ``to_dict()``.
 
@@ -183,85 +190,81 @@ def compare_prediction(
     (0.5, 1)
     """
     check_whole("bootstrap", bootstrap)
-    target = target_of(y)
+    column = as_target(y)
     given = prediction if isinstance(prediction, Column) else column_of(prediction)
-    if len(given) != len(target):
+    if len(given) != len(column):
         raise InputError(
-            f"Found {counted(len(given), 'prediction')} for {counted(len(target), 'row')}; one for "
+            f"Found {counted(len(given), 'prediction')} for {counted(len(column), 'row')}; one for "
             "each row is needed, in the same order."
         )
-    names, place, marked = sides_of(groups, len(target))
-    more = check_also(also, len(target))
-    aim, known = aim_of(target, positive, 1)
+    sides = ComparedGroups.of(groups, len(column))
+    more = check_also(also, len(column))
+    target, known = prediction_target(column, positive, 1)
     there = ~given.missing[known]
     rows = np.flatnonzero(known)[there]
-    aim, place = aim.take(np.flatnonzero(there)), place[rows]
-    check_sides(aim, names, place, varied=False)
-    guesses, chances, probabilities = _read(given.take(rows), target, aim)
-    columns = lines(aim, guesses, chances, members(place, len(names)), probabilities)
+    target, sides = target.take(np.flatnonzero(there)), sides.take(rows)
+    sides.check(target, sides.place, varied=False)
+    guesses, chances, probabilities = _read(given.take(rows), column, target)
+    terms = row_terms(target, guesses, chances, sides.members(sides.place), probabilities)
     rng = generator(random_state)
-    measures, sizes = drawn(aim, columns, place, bootstrap, rng)
+    found = BootstrapMeasures.of(target, terms, sides.place, bootstrap, rng)
     if not probabilities:
-        measures = {name: of for name, of in measures.items() if name not in ("log_loss", "auc")}
-    first = 0 if marked else int(np.argmin(sizes[: len(names)]))
-    sides, k = GroupSides(names, place, first), len(names)
-    told = list(enumerate(names)) + [(k + first, sides.rests[first])] * (k > 2)
-    rests = [1, 0] if k == 2 else [k + group for group in range(k)]
+        for name in ("log_loss", "auc"):
+            del found.values[name]
+    if not sides.marked:
+        sides = replace(sides, first=int(np.argmin(found.rows[: len(sides.names)])))
     return ComparedPrediction(
-        target=aim.text,
-        kind=aim.kind,
-        group=names[first],
-        rest=sides.rests[first],
-        scale=aim.scale,
-        probabilities=probabilities and aim.classes is not None,
-        missing=len(target) - len(rows),
-        sizes={side: int(sizes[s]) for s, side in told},
-        measures={
-            side: {name: interval(of[:, s], sizes[s]) for name, of in measures.items()}
-            for s, side in told
-        },
+        target=target.text,
+        kind=target.kind,
+        group=sides.group,
+        rest=sides.rest,
+        scale=target.scale,
+        probabilities=probabilities and bool(target.classes),
+        missing=len(column) - len(rows),
+        sizes={name: int(found.rows[side]) for side, name in sides.sides},
+        measures={name: found.at(side) for side, name in sides.sides},
         gaps={
-            side: {
-                name: interval(of[:, s] - of[:, rests[s]], min(sizes[s], sizes[rests[s]]))
-                for name, of in measures.items()
+            group: {
+                name: found.apart(of, side, sides.rest_side(side))[2]
+                for name, of in found.values.items()
             }
-            for s, side in enumerate(names)
+            for side, group in enumerate(sides.names)
         },
         prediction=given.name,
-        others=beside(
-            OtherGap, aim, errors(aim, guesses), {name: m[rows] for name, m in more.items()},
+        others=compare_masks(
+            OtherGap, target, target.errors(guesses), {name: m[rows] for name, m in more.items()},
             bootstrap, rng, varied=False,
         ),
     )  # fmt: skip
 
 
-def _read(given: Column, target: Column, aim: Aim) -> tuple[Array, Array | None, bool]:
-    """Guesses, chances where there are classes, and whether these are probabilities."""
+def _read(given: Column, column: Column, target: PredictionTarget) -> tuple[Array, Array, bool]:
+    """Guesses, chances of classes, and whether these are probabilities; numbers have no classes."""
     numbers = given.numbers
-    if aim.classes is None:
+    if not target.classes:
         if numbers is None or not np.isfinite(numbers).all():
             raise InputError(
-                f"The target {aim.name!r} is a number, but the prediction is not. Pass predicted "
-                "numbers."
+                f"The target {target.name!r} is a number, but the prediction is not. Pass "
+                "predicted numbers."
             )
-        return numbers, None, True
-    codes, unknown = _classes(given, target, aim)
+        return numbers, np.zeros((len(numbers), 0)), True
+    codes, unknown = _classes(given, column, target)
     if unknown is None:
-        return codes, np.eye(len(aim.classes))[codes.astype(np.intp)], False
-    if not aim.two or numbers is None or not (0.0 <= numbers.min() <= numbers.max() <= 1.0):
+        return codes, np.eye(len(target.classes))[codes.astype(np.intp)], False
+    two = len(target.classes) == 2
+    if not two or numbers is None or not (0.0 <= numbers.min() <= numbers.max() <= 1.0):
         raise InputError(
             f"The prediction holds {unambiguous(unknown)}, which is no class of the target "
-            f"{aim.name!r}. Pass classes as the target has them"
-            + (", or probabilities from 0 to 1." if aim.two else ".")
+            f"{target.name!r}. Pass classes as the target has them"
+            + (", or probabilities from 0 to 1." if two else ".")
         )
-    positive = numbers if aim.positive == 1 else 1.0 - numbers
+    positive = numbers if target.positive == 1 else 1.0 - numbers
     chances = np.column_stack([1.0 - positive, positive])
     return (positive > 0.5).astype(np.float64), chances, True
 
 
-def _classes(given: Column, target: Column, aim: Aim) -> tuple[Array, str | None]:
+def _classes(given: Column, column: Column, target: PredictionTarget) -> tuple[Array, str | None]:
     """Codes of predicted classes, and the first one that the target does not have."""
-    assert aim.classes is not None
     if given.categories is None:
         distinct, _, places = given.tabulated
         texts = [given.show(value) for value in distinct.tolist()]
@@ -270,9 +273,10 @@ def _classes(given: Column, target: Column, aim: Aim) -> tuple[Array, str | None
     codes = np.zeros(len(texts))
     for place in np.unique(places).tolist():
         try:
-            (level,) = levels_of(target, texts[place]) or [None]
+            (level,) = levels_of(column, texts[place]) or [None]
         except InputError:
             return codes[places], texts[place]
-        name = value_of(target, level)
-        codes[place] = name == aim.classes[1] if aim.two else aim.classes.index(name)
+        name = value_of(column, level)
+        # of two classes, the first may be all values that do not count
+        codes[place] = target.classes.index(name) if name in target.classes else 0
     return codes[places], None

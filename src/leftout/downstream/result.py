@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from leftout.downstream.other_groups import OtherCost
 from leftout.downstream.outcomes import ALL, FAIR, MITIGATIONS, SHARED, side_called
 from leftout.files import Serializable
 from leftout.linalg.effects import Interval
@@ -22,6 +22,8 @@ LEAST_COST = 0.01
 TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
+# Those whom a mitigation leaves worst off are called so.
+WORST_OFF = "worst off under"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,42 @@ class AtDimension(Serializable):
     fair_rest: float
 
 
+@dataclass(frozen=True)
+class OtherCost(Serializable):
+    """What the shared PCA costs one more group, and all other rows, in errors.
+
+    ``rows`` are those with a known target, ``errors`` the group's from each kind of features.
+    ``why`` says what keeps it from being told; where it can be told, ``why`` is empty.
+    """
+
+    also = ("worst_off",)
+
+    text: str
+    rows: int
+    cost: Interval
+    rest_cost: Interval
+    extra_cost: Interval
+    why: str = ""
+    errors: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def worst_off(self) -> bool:
+        """Whether these are whom a mitigation leaves worst off."""
+        return self.text.startswith(WORST_OFF)
+
+
+def measures_table(lines: Iterable[tuple[dict[str, Any], dict[str, Interval]]]) -> pd.DataFrame:
+    """A table with one row for each line: who it is about, and each measure with its interval."""
+    import pandas as pd
+
+    rows = []
+    for row, measures in lines:
+        for name, (value, low, high) in measures.items():
+            row = row | {name: value, f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 class ShownErrors:
     """Errors as text: of classes in per cent, of numbers as numbers."""
 
@@ -157,7 +195,7 @@ class Harm(ShownErrors, Serializable):
 
     also = (
         "extra_cost", "fair_return", "rest_return", "costs_more", "gives_back", "told",
-        "told_short", "told_brief", "told_measured", "told_base",
+        "told_brief", "told_base",
     )  # fmt: skip
 
     target: str
@@ -293,33 +331,9 @@ class Harm(ShownErrors, Serializable):
     @cached_property
     def table(self) -> pd.DataFrame:
         """One line for each model, side and kind of features; each measure with its interval."""
-        import pandas as pd
-
-        rows = []
-        for each in self.figures:
-            row: dict[str, Any] = {
-                "model": each.model, "side": each.side, "variant": each.variant, "rows": each.rows,
-            }  # fmt: skip
-            for name, (value, low, high) in each.measures.items():
-                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-    @property
-    def told_short(self) -> str:
-        """The errors of both sides from all kinds of features, in one sentence."""
-        seen = {
-            ALL: ALL,
-            SHARED: f"{counted(self.n_components, 'component')} of the shared {self.shared}",
-        }
-        *each, last = (
-            f"{' and '.join(self._both(variant))} from {seen.get(variant, f'as many of {variant}')}"
-            for variant in self.variants
-        )
-        what = "the average error" if self.kind == "number" else "the share of wrong predictions"
-        return (
-            f"Where {self.target} is predicted, {what} for {self._group} and for {self._rest} is "
-            f"{', '.join(each)}, and {last}."
+        return measures_table(
+            ({"model": f.model, "side": f.side, "variant": f.variant, "rows": f.rows}, f.measures)
+            for f in self.figures
         )
 
     @property
@@ -339,12 +353,18 @@ class Harm(ShownErrors, Serializable):
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
-        return (
-            f"{self._measured()} from all columns is {a} for {self._group} and {b} for "
-            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
-            f"{self.shared} it is {c} and {d}; {self._guess}, {e} and {f}. That costs "
-            f"{self._paid()}{self.told_leaks and ' '}{self.told_leaks}"
+        what = "average error" if self.kind == "number" else "share of wrong predictions"
+        cost = self.cost()
+        more = "more" if cost.extra_cost.value >= 0 else "less"
+        text = (
+            f"The {what} from all columns is {a} for {self._group} and {b} for {self._rest}; from "
+            f"{counted(self.n_components, 'component')} of a shared {self.shared} it is {c} and "
+            f"{d}; {self._guess}, {e} and {f}. That costs {self._group} "
+            f"{self.figure(cost.cost.value, ' points')}, {self._rest} "
+            f"{self.figure(cost.rest_cost.value, ' points')}: "
+            f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
         )
+        return f"{text} {self.told_leaks}".rstrip()
 
     @property
     def told_leaks(self) -> str:
@@ -354,23 +374,6 @@ class Harm(ShownErrors, Serializable):
         tell = "tells" if len(self.leaks) == 1 else "each tell"
         names = listed([unambiguous(name) for name in self.leaks])
         return f"Models did not see {names}, which alone {tell} the target."
-
-    @property
-    def told_measured(self) -> str:
-        """What the shared PCA costs the two sides, without the errors that it comes from."""
-        return (
-            f"Where {self.target} is predicted from {counted(self.n_components, 'component')} "
-            f"instead of all columns, that costs {self._paid()}"
-        )
-
-    def _paid(self) -> str:
-        cost = self.cost()
-        extra, more = _upward(cost.extra_cost), "more" if cost.extra_cost.value >= 0 else "less"
-        return (
-            f"{self._group} {self.figure(cost.cost.value, ' points')}, "
-            f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
-            f"{self.around(extra)} {more}. {self._verdict()}"
-        )
 
     def _verdict(self) -> str:
         if self.costs_more:
@@ -464,9 +467,6 @@ class Harm(ShownErrors, Serializable):
         """What a model that has seen nothing does."""
         best = "median" if self.kind == "number" else "most frequent class"
         return f"always guessing the {best}"
-
-    def _measured(self) -> str:
-        return "The average error" if self.kind == "number" else "The share of wrong predictions"
 
     @property
     def _group(self) -> str:

@@ -1,0 +1,247 @@
+"""How good predictions are on each side, and how sure that is.
+
+Every measure is a mean over rows, or is made of such means. So a row has one line of numbers,
+averaged over repeats; sides add them up, and the bootstrap draws rows, the same for everything that
+is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from leftout.downstream.outcomes import FEWEST_PER_SIDE, Mask, PredictionTarget, Rows
+from leftout.errors import InputError, parameter_label
+from leftout.linalg.effects import CONFIDENCE, Interval
+from leftout.linalg.losses import Array
+from leftout.text import counted, unambiguous
+
+# Probabilities nearer to 0 or 1 than this count as this: no single row costs more than 16.
+_SURE = 1e-7
+# Draws that are added up at a time.
+_TOGETHER = 64
+_UNKNOWN = Interval(np.nan, np.nan, np.nan)
+# The mean of a group, that of its rest, and the former minus the latter.
+Three = tuple[Interval, Interval, Interval]
+
+
+def row_terms(
+    target: PredictionTarget, guesses: Array, chances: Array, sides: Mask, sure: bool = True
+) -> dict[str, Array]:
+    """What each row adds to each side, in one repeat: arrays of shape (rows, sides).
+
+    ``sides`` (rows, sides) says which rows are on which; ``chances`` (rows, classes) are the
+    probabilities of classes, or, where a model is not ``sure``, its guesses.
+    """
+    y, wrong = target.values, target.errors(guesses)
+    each = {"wrong": wrong, "guessed_wrong": target.errors(target.guess)}
+    if target.classes:
+        positive = (y == target.positive).astype(np.float64)
+        each |= {
+            "log_loss": -np.log(np.clip(chances[np.arange(len(y)), y], _SURE, 1.0)),
+            "positive": positive,
+            "missed": wrong * positive,
+            "alarm": wrong * (1.0 - positive),
+            "predicted": chances[:, target.positive],
+        }
+    else:
+        each |= {
+            "squared_error": (guesses - y) ** 2, "value": y, "squared": y**2, "predicted": guesses,
+        }  # fmt: skip
+    found = {name: column[:, None] * sides for name, column in each.items()}
+    found["rows"] = sides.astype(np.float64)
+    if target.classes:
+        found["auc"] = np.stack([_auc(target, chances, side) for side in sides.T], axis=1)
+        if not sure:
+            found["log_loss"] = np.full(sides.shape, np.nan)
+    return found
+
+
+def _measures(target: PredictionTarget, sums: dict[str, Array]) -> dict[str, Array]:
+    """Measures from sums over rows: of classes, of two of them, or of numbers."""
+    rows = sums["rows"]
+    found = {"error": sums["wrong"] / rows, "guess_error": sums["guessed_wrong"] / rows}
+    if target.classes:
+        found |= {"log_loss": sums["log_loss"] / rows, "auc": sums["auc"] / rows}
+        if len(target.classes) == 2:
+            found["false_negative"] = sums["missed"] / sums["positive"]
+            found["false_positive"] = sums["alarm"] / (rows - sums["positive"])
+        found["base_rate"] = sums["positive"] / rows
+    else:
+        about_mean = sums["squared"] - sums["value"] ** 2 / rows
+        found["r2"] = 1.0 - sums["squared_error"] / about_mean
+        found["mean"] = sums["value"] / rows
+    return found | {"mean_prediction": sums["predicted"] / rows}
+
+
+def _auc(target: PredictionTarget, chances: Array, side: Mask) -> Array:
+    """Numbers whose mean on a side is the AUC there, and whose spread is that of it.
+
+    DeLong's placements, each weighed as its class is rare, so that a draw of rows moves the mean as
+    it moves the AUC. Of more than two classes, the mean over one against the others.
+    """
+    found, rows = np.zeros(len(side)), np.flatnonzero(side)
+    parts = []
+    for code in [1] if len(target.classes) == 2 else range(chances.shape[1]):
+        is_it = target.values[rows] == code
+        if is_it.any() and not is_it.all():
+            parts.append(_placements(chances[rows, code], is_it))
+    found[rows] = np.mean(parts, axis=0) if parts else np.nan
+    return found
+
+
+def _placements(scores: Array, is_it: Mask) -> Array:
+    n, hits = len(scores), int(is_it.sum())
+    everyone = stats.rankdata(scores)
+    own = np.empty(n)
+    own[is_it], own[~is_it] = stats.rankdata(scores[is_it]), stats.rankdata(scores[~is_it])
+    below = everyone - own  # of the other kind, ties half
+    placed = np.where(is_it, below / (n - hits), 1.0 - below / hits)
+    auc = float(placed[is_it].mean())
+    return auc + (placed - auc) * np.where(is_it, n / hits, n / (n - hits))
+
+
+def bootstrap_sums(terms: Array, strata: Rows, draws: int, rng: np.random.Generator) -> Array:
+    """Sums over rows, and over rows drawn again within each stratum: (1 + draws, columns)."""
+    found = np.zeros((1 + draws, terms.shape[1]))
+    found[0] = terms.sum(axis=0)
+    for stratum in np.unique(strata):
+        rows = terms[strata == stratum]
+        n = len(rows)
+        for start in range(1, 1 + draws, _TOGETHER):
+            stop = min(start + _TOGETHER, 1 + draws)
+            drawn = rng.integers(n, size=(stop - start, n)) + n * np.arange(stop - start)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=n * (stop - start))
+            found[start:stop] += counts.reshape(-1, n).astype(np.float64) @ rows
+    return found
+
+
+class BootstrapMeasures(NamedTuple):
+    """Measures of all rows (first) and of draws of them, by name, (1 + draws, ..., sides).
+
+    ``rows`` are those of each side.
+    """
+
+    values: dict[str, Array]
+    rows: Array
+
+    @classmethod
+    def of(
+        cls,
+        target: PredictionTarget,
+        terms: dict[str, Array],
+        strata: Rows,
+        draws: int,
+        rng: np.random.Generator,
+    ) -> BootstrapMeasures:
+        """From what rows add, (rows, ..., sides) by name; rows are drawn within strata."""
+        shape = terms["rows"].shape[1:]
+        stacked = np.stack(list(terms.values()), axis=1).reshape(len(strata), -1)
+        sums = bootstrap_sums(stacked, strata, draws, rng).reshape(1 + draws, len(terms), *shape)
+        by_name = dict(zip(terms, np.moveaxis(sums, 1, 0), strict=True))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = _measures(target, by_name)
+        return cls(values, by_name["rows"][0].reshape(-1, shape[-1])[0])
+
+    def at(self, side: int, *which: int) -> dict[str, Interval]:
+        """Every measure on a side, of ``which`` model and features."""
+        return {
+            name: interval(of[(slice(None), *which, side)], self.rows[side])
+            for name, of in self.values.items()
+        }
+
+    def apart(self, values: Array, side: int, other: int) -> Three:
+        """The interval of ``values`` (1 + draws, sides) on two sides, and of their difference."""
+        a, b = self.rows[side], self.rows[other]
+        return (
+            interval(values[:, side], a),
+            interval(values[:, other], b),
+            interval(values[:, side] - values[:, other], min(a, b)),
+        )
+
+
+def interval(values: Array, n_rows: float) -> Interval:
+    """The figure (first) and the interval of its draws, as wide as few rows make it.
+
+    Plain quantiles of a bootstrap are too narrow: by the variance that n rows lose to their own
+    mean, and by the tails of Student's t.
+    """
+    value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
+    if not np.isfinite(value) or len(drawn) < 2 or n_rows < 2:
+        return Interval(value, np.nan, np.nan)
+    far = np.sqrt(n_rows / (n_rows - 1.0)) * stats.t.ppf(0.5 + CONFIDENCE / 2, n_rows - 1.0)
+    tail = float(stats.norm.sf(far))
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
+    return Interval(value, float(low), float(high))
+
+
+def check_also(also: Mapping[str, ArrayLike] | None, n_rows: int) -> dict[str, Mask]:
+    """Groups by their names, each as true and false for every row."""
+    found = {}
+    for name, rows in (also or {}).items():
+        mask = np.asarray(rows)
+        if mask.shape != (n_rows,) or not np.isin(mask, (0, 1)).all():
+            raise InputError(
+                f"{parameter_label('also')} has {unambiguous(name)}, which is not one True or "
+                f"False for each of {n_rows:,} rows. Pass masks of all rows."
+            )
+        found[str(name)] = mask.astype(bool)
+    return found
+
+
+def compare_masks(
+    kind: Any,
+    target: PredictionTarget,
+    values: Array,
+    masks: Mapping[str, Mask],
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    varied: bool,
+) -> list[Any]:
+    """A line (of the given kind) for each group: means of ``values`` in it and in its rest.
+
+    With ``varied``, a group in which the target does not vary is left out, with the reason. Means
+    are over rows of numbers that are there already, so nothing is fitted again.
+    """
+    whys = {name: _why_not(target, mask, varied) for name, mask in masks.items()}
+    told = [name for name, why in whys.items() if not why]
+    each = dict(zip(told, means(values, [masks[name] for name in told], draws, rng), strict=True))
+    return [
+        kind(name, int(mask.sum()), *each.get(name, (_UNKNOWN,) * 3), whys[name])
+        for name, mask in masks.items()
+    ]
+
+
+def means(values: Array, masks: list[Mask], draws: int, rng: np.random.Generator) -> list[Three]:
+    """Means of numbers in each group, in its rest, and the difference; intervals by drawing rows.
+
+    Rows are drawn once for all groups, from the whole table: how many of them belong to a group
+    varies with the draw, as it does from one table to the next. O(draws * rows) for the draws, and
+    as much again for each group.
+    """
+    if not masks:
+        return []
+    n, k, inside = len(values), len(masks), np.column_stack(masks).astype(np.float64)
+    terms = np.column_stack([values[:, None] * inside, inside, values])
+    sums = bootstrap_sums(terms, np.zeros(n, dtype=np.intp), draws, rng)
+    total, rows = sums[:, :k], sums[:, k : 2 * k]
+    with np.errstate(invalid="ignore", divide="ignore"):  # a draw without any row of a group
+        both = np.hstack([total / rows, (sums[:, 2 * k :] - total) / (n - rows)])
+    found = BootstrapMeasures({}, np.r_[rows[0], n - rows[0]])
+    return [found.apart(both, group, k + group) for group in range(k)]
+
+
+def _why_not(target: PredictionTarget, mask: Mask, varied: bool) -> str:
+    """Why a group cannot be told from its rest; nothing if it can."""
+    for side, what in ((mask, "in it"), (~mask, "besides it")):
+        if side.sum() < FEWEST_PER_SIDE:
+            return f"{counted(int(side.sum()), 'row')} {what}; {FEWEST_PER_SIDE} are needed"
+        only = target.only_value(side) if varied else ""
+        if only:
+            return f"{unambiguous(target.name)} is {only} in every row {what}"
+    return ""
