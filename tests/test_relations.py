@@ -19,7 +19,13 @@ from sklearn.preprocessing import TargetEncoder
 import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
-from leftout.data.profiling.associations import _errors, cells_of, crossed_areas, ranked, sampled
+from leftout.data.profiling.associations import (
+    RowCells,
+    centred_ranks,
+    crossed_area,
+    sampled,
+    squared_errors,
+)
 from leftout.data.profiling.relations import Relation, _same_names, copies, leaks, proxies
 from leftout.errors import InputError
 
@@ -66,7 +72,7 @@ def test_halves_of_cells_score_each_other(rows):
         return
     yes, no = np.bincount(cells[y == 1], minlength=7), np.bincount(cells[y == 0], minlength=7)
     want = roc_auc_score(y, dealt_by_hand(cells, y))
-    assert crossed_areas(yes[None], no[None])[0] == pytest.approx(want, abs=1e-12)
+    assert crossed_area(yes, no) == pytest.approx(want, abs=1e-12)
 
 
 @pytest.mark.parametrize("column", ["relationship", "education", "native-country", "occupation"])
@@ -81,7 +87,7 @@ def test_area_is_that_of_folds_of_rows(column):
     counts = pd.crosstab(cells[:, 0], y).to_numpy()
     # other halves of the same rows: four standard errors of an area of chance
     apart = 4.0 * np.sqrt((1.0 / y.sum() + 1.0 / (1 - y).sum()) / 12.0)
-    found = crossed_areas(counts[None, :, 1], counts[None, :, 0])[0]
+    found = crossed_area(counts[:, 1], counts[:, 0])
     assert found == pytest.approx(want, abs=apart)
 
 
@@ -91,7 +97,7 @@ def test_names_of_rows_tell_nothing():
         y = rng.permutation(np.arange(6000) % 10 == 0)
         cells = rng.permutation(np.arange(6000) // repeated)
         yes, no = (np.bincount(cells[y == is_it], minlength=6000) for is_it in (True, False))
-        assert crossed_areas(yes[None], no[None])[0] == pytest.approx(0.5, abs=0.04)
+        assert crossed_area(yes, no) == pytest.approx(0.5, abs=0.04)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(-1, 1)), min_size=1, max_size=25))
@@ -103,27 +109,33 @@ def test_each_row_has_the_mean_of_others_in_its_cell(rows):
     for row, value in enumerate(y):
         others = (codes == codes[row]) & (np.arange(len(y)) != row)
         want += (value - y[others].sum() / (others.sum() + 1.0)) ** 2
-    got = _errors(cells_of([column], np.arange(len(y))), y)
-    assert got[0] == pytest.approx(want, rel=1e-9, abs=1e-12)
+    got = squared_errors(RowCells.of(column, np.arange(len(y))), y)
+    assert got == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 
-@given(
-    st.lists(
-        st.lists(st.sampled_from([-2.5, 0.0, 1.0, 3.0, 1e9, np.nan]), min_size=6, max_size=6),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_ranks(lines):
-    values = np.array(lines)
-    ranks, places, distinct = ranked(values)
-    for line, got, place, count in zip(values, ranks, places, distinct, strict=True):
-        known = ~np.isnan(line)
-        want = (stats.rankdata(line[known]) - 0.5) / max(known.sum(), 1) - 0.5
-        assert got[known] == pytest.approx(want) and np.isnan(got[~known]).all()
-        levels = np.unique(line[known])
-        assert count == len(levels)
-        assert place[known].tolist() == np.searchsorted(levels, line[known]).tolist()
+VALUES = st.sampled_from([-2.5, 0.0, 1.0, 3.0, 1e9, np.nan])
+
+
+@given(st.lists(VALUES, min_size=6, max_size=6))
+def test_ranks(line):
+    values = np.array(line)
+    ranks, known = centred_ranks(values), values[~np.isnan(values)]
+    for value, rank in zip(values, ranks, strict=True):
+        if np.isnan(value):
+            assert np.isnan(rank)
+        else:
+            below, equal = (known < value).sum(), (known == value).sum()
+            assert rank == pytest.approx((below + equal / 2) / len(known) - 0.5)
+
+
+@given(st.lists(VALUES, min_size=100, max_size=100))
+def test_few_values_are_a_cell_each_and_so_is_what_is_missing(line):
+    values = np.array(line)
+    cells = RowCells.of(Column("c", values), np.arange(100))
+    levels, places = np.unique(values, return_inverse=True)
+    n_levels = np.count_nonzero(~np.isnan(levels))
+    assert cells.n_cells == n_levels + 1
+    assert cells.codes.tolist() == places.tolist()
 
 
 def test_a_sample_has_a_row_of_every_stretch():

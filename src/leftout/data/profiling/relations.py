@@ -11,25 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from leftout.data.columns import Column
 from leftout.data.profiling.associations import (
     CANDIDATE_ROWS,
     AssociationRule,
+    AssociationTarget,
     Floats,
     Ints,
-    answer_of,
+    associations,
     compact,
-    ranked,
     sampled,
-    tellings,
 )
 from leftout.files import Serializable
 from leftout.text import as_name, unambiguous
+
+Bools = NDArray[np.bool_]
+Singles = NDArray[np.float32]
+Likeness = tuple[str, float]  # a measure, and its strength
 
 # A target with 2 % of its cells flipped has an area of 0.98 on average, and must not be missed. One
 # of several classes may be told alone, if fully: what separates it well is a good feature.
@@ -37,6 +41,24 @@ _LEAK = AssociationRule(area=0.97, alone=0.995, part=0.1, explained=0.98, rows=1
 # Of a sensitive column, any value that enough rows have counts; so does what settles it for many:
 # who is a husband is a man.
 _PROXY = AssociationRule(area=0.9, alone=0.9, part=0.0, explained=0.81, rows=20, settled=0.25)
+# Correlation of numbers, and share of rows whose values go together, from which on it is a copy.
+_SAME, _TOGETHER = 0.99, 0.99
+# Share of the rows with a value in either column that have one in both.
+_BOTH = 0.9
+# So few rows must not make a correlation; without them it may be a little smaller.
+_HANDFUL, _WITHOUT = 3, 0.98
+# Values that go together by accident must be off by at least so many rows, and ten times as often.
+_BY_CHANCE, _OFTENER = 10.0, 10.0
+# Numbers are codes if they have so few values: one for so many rows.
+_REPEATED = 10
+# On some rows, candidates are at least so much alike; on all, but for rounding; less where cells
+# are missing. Of many, the nearest are tried.
+_NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88, 0.8, 20
+# Multiplications for all candidates, and rows and weights of each for comparing names.
+_EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
+_AT_ONCE = 500
+# Correlations from here on are printed as 1.
+EXACT_SHARE = 0.9995
 
 
 @dataclass(frozen=True)
@@ -146,19 +168,15 @@ def _telling(
     rule: AssociationRule,
     positive: Any = None,
 ) -> list[Relation]:
-    if not columns or not others:
-        return []
-    answers = [answer_of(other, positive) for other in others]
+    targets = [AssociationTarget.of(other, positive) for other in others]
     found = [
-        Relation(columns[line].name, others[at].name, how, told.measure, told.strength, told.value)
-        for line, at, told in tellings(columns, answers, rule)
+        (line, Relation(columns[line].name, others[at].name, how, told.measure, *told[::2]))
+        for line, at, told in associations(columns, targets, rule)
         if columns[line].name != others[at].name
     ]
-    place = {column.name: at for at, column in enumerate(columns)}
     # equal but for rounding is equal
-    return sorted(
-        found, key=lambda each: (-round(abs(each.strength), 9), place[each.column], each.of)
-    )
+    found.sort(key=lambda each: (-round(abs(each[1].strength), 9), each[0], each[1].of))
+    return [relation for _, relation in found]
 
 
 def copies(columns: Sequence[Column]) -> list[Relation]:
@@ -178,50 +196,14 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     >>> [relation.told for relation in copies(table)]
     ['x2 copies x0, in reverse: correlation -1.']
     """
-    return [
-        Relation(
-            columns[copy.column].name, columns[copy.of].name, "copy", copy.measure, copy.strength
-        )
-        for copy in (copied(columns) if columns else ())
-    ]
+    pairs = _copied(columns) if columns else iter(())
+    return [Relation(columns[a].name, columns[b].name, "copy", *how) for a, b, how in pairs]
 
 
-Bools = NDArray[np.bool_]
-Singles = NDArray[np.float32]
-
-# Correlation of numbers, and share of rows whose values go together, from which on it is a copy.
-_SAME, _TOGETHER = 0.99, 0.99
-# Share of the rows with a value in either column that have one in both.
-_BOTH = 0.9
-# So few rows must not make a correlation; without them it may be a little smaller.
-_HANDFUL, _WITHOUT = 3, 0.98
-# Values that go together by accident must be off by at least so many rows, and ten times as often.
-_BY_CHANCE, _OFTENER = 10.0, 10.0
-# Numbers are codes if they have so few values: one for so many rows.
-_REPEATED = 10
-# On some rows, candidates are at least so much alike; on all, but for rounding; less where cells
-# are missing. Of many, the nearest are tried.
-_NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88, 0.8, 20
-# Multiplications for all candidates, and rows and weights of each for comparing names.
-_EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
-_AT_ONCE = 500
-# Correlations from here on are printed as 1.
-EXACT_SHARE = 0.9995
-
-
-class Copy(NamedTuple):
-    """A column, the earlier one that it copies, and how well; by their places."""
-
-    column: int
-    of: int
-    measure: str
-    strength: float
-
-
-def copied(columns: Sequence[Column]) -> Iterator[Copy]:
-    """Columns that copy one that is kept, or an exact copy of it."""
+def _copied(columns: Sequence[Column]) -> Iterator[tuple[int, int, Likeness]]:
+    """Columns that copy one that is kept, or an exact copy of it, by their places; and how well."""
     every = np.arange(len(columns[0]))
-    room = int(_EFFORT / max(len(columns), 1) ** 2)
+    room = int(_EFFORT / len(columns) ** 2)
     some = sampled(every, int(np.clip(room, _LEAST, CANDIDATE_ROWS)))
     near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
     measured, gaps = _measured(columns, some)
@@ -238,26 +220,25 @@ def copied(columns: Sequence[Column]) -> Iterator[Copy]:
         for later in range(lot.start, lot.stop):
             earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & known[:later])
             nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
-            found = _pairs(columns, later, np.sort(earlier[nearest]).tolist())
+            tried = np.sort(earlier[nearest]).tolist()
+            alike = ((at, _alike(columns[later], columns[at])) for at in tried)
+            found = ((at, how) for at, how in alike if how is not None)
             first = next(found, None)
             if first is None:
                 continue
-            # a copy of what is merely like a third need not be like it
-            known[later] = first.measure == "one-to-one" or abs(first.strength) >= EXACT_SHARE
+            yield later, *first
+            measure, strength = first[1]
             kept[later] = False
-            yield first
-            for other in found if known[later] else ():  # these are like the first, through it
-                if kept[other.of]:
-                    kept[other.of] = known[other.of] = False
-                    yield other._replace(column=other.of, of=later)
+            # a copy of what is merely like a third need not be like it
+            known[later] = measure == "one-to-one" or abs(strength) >= EXACT_SHARE
+            for other, how in found if known[later] else ():  # these are like the first, through it
+                if kept[other]:
+                    kept[other] = known[other] = False
+                    yield other, later, how
 
 
-def _pairs(columns: Sequence[Column], later: int, hopeful: list[int]) -> Iterator[Copy]:
-    for earlier in hopeful:
-        pair = columns[later], columns[earlier]
-        found = _same_numbers(*map(_numbers, pair)) or _same_names(*pair)
-        if found is not None:
-            yield Copy(later, earlier, *found)
+def _alike(column: Column, other: Column) -> Likeness | None:
+    return _same_numbers(_numbers(column), _numbers(other)) or _same_names(column, other)
 
 
 def _numbers(column: Column) -> Floats | None:
@@ -265,40 +246,34 @@ def _numbers(column: Column) -> Floats | None:
     values = column.numbers
     if values is None and len(column.categories or ()) == 2:
         values = np.array([0.0, 1.0, np.nan])[column.values]
-    if values is None or np.isfinite(values).all():
-        return values
-    return np.where(np.isfinite(values), values, np.nan)
+    return None if values is None else np.where(np.isfinite(values), values, np.nan)
 
 
 def _measured(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools]:
     """Columns as numbers of mean 0 and length 1, 0 where missing; and which have gaps."""
     result = np.zeros((len(columns), len(rows)), dtype=np.float32)
     gaps = np.zeros(len(columns), dtype=bool)
-    for start in range(0, len(columns), _AT_ONCE):
-        lot = [_numbers(column.take(rows)) for column in columns[start : start + _AT_ONCE]]
-        known = {start + place: each for place, each in enumerate(lot) if each is not None}
-        if known:
-            places = list(known)
-            values = np.stack(list(known.values()))
-            result[places] = _units(values)
-            gaps[places] = np.isnan(values).any(axis=1)
+    for place, column in enumerate(columns):
+        values = _numbers(column.take(rows))
+        if values is not None:
+            result[place], gaps[place] = _unit(values), np.isnan(values).any()
     return result, gaps
 
 
-def _units(values: Floats) -> Floats:
-    """Lines less their means, of length 1 (or 0), and 0 where missing."""
+def _unit(values: Floats) -> Floats:
+    """Numbers less their mean, of length 1 (or 0), and 0 where missing."""
     missing = np.isnan(values)
-    known = np.maximum((~missing).sum(axis=1, keepdims=True), 1)
-    # in parts of the largest, of which squares and sums are small enough
-    largest = np.fmax.reduce(np.abs(values), axis=1, initial=0.0, keepdims=True)
-    off = np.where(missing, 0.0, values / np.where(largest > 0.0, largest, 1.0))
-    off = np.where(missing, 0.0, off - off.sum(axis=1, keepdims=True) / known)
-    # a second time, since means of large numbers that differ by little are rounded
-    largest = np.abs(off).max(axis=1, keepdims=True)
-    off /= np.where(largest > 1e-13, largest, np.inf)
-    off = np.where(missing, 0.0, off - off.sum(axis=1, keepdims=True) / known)
-    sizes = np.sqrt(np.einsum("ij,ij->i", off, off))[:, None]
-    return off / np.where(sizes > 0.0, sizes, 1.0)
+    off = np.where(missing, 0.0, values)
+    # in parts of the largest, of which squares and sums are small enough; a second time, since
+    # means of large numbers that differ by little are rounded
+    for least in (0.0, 1e-13):
+        largest = np.abs(off).max()
+        if largest <= least:
+            return np.zeros(len(off))
+        off /= largest
+        off = np.where(missing, 0.0, off - off.sum() / np.count_nonzero(~missing))
+    size = np.sqrt(off @ off)
+    return off / size if size > 0.0 else off
 
 
 def _called(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools, Bools]:
@@ -308,33 +283,24 @@ def _called(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools, Bool
     """
     n = len(rows)
     words = np.array([column.categories is not None for column in columns])
-    few = words.copy()
     weights = np.random.default_rng(0).standard_normal((_WEIGHTS, n))
     shown = np.arange(n) if n <= _SHOWN else np.linspace(0, n - 1, _SHOWN).astype(np.int64)
     result = np.zeros((len(columns), _WEIGHTS * len(shown)), dtype=np.float32)
-    widths = np.array([_width(column.values[rows]) for column in columns])
-    few |= widths <= n // _REPEATED
+    widths = np.array([len(np.unique(column.values[rows])) for column in columns])
     # no number is a code of words that has far more values than they have
-    most = max(n // _REPEATED, 2 * widths[words].max(initial=0))
-    for place, column in enumerate(columns):
-        if 2 < widths[place] <= min(most, n // 2):
-            codes, width = _codes(column, rows)
-            counts = np.sqrt(np.bincount(codes, minlength=width))
-            sums = [np.bincount(codes, weights=w, minlength=width) / counts for w in weights]
-            at = codes[shown]
-            result[place] = np.concatenate([s[at] - s[at].mean() for s in sums])
+    most = min(max(n // _REPEATED, 2 * widths[words].max(initial=0)), n // 2)
+    for place in np.flatnonzero((widths > 2) & (widths <= most)):
+        codes, width = _codes(columns[place], rows)
+        counts = np.sqrt(np.bincount(codes, minlength=width))
+        sums = [np.bincount(codes, weights=w, minlength=width) / counts for w in weights]
+        at = codes[shown]
+        result[place] = np.concatenate([s[at] - s[at].mean() for s in sums])
     sizes = np.sqrt(np.einsum("ij,ij->i", result, result))
     result /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    return result, words, few
+    return result, words, words | (widths <= n // _REPEATED)
 
 
-def _width(values: NDArray[Any]) -> int:
-    """How many values there are; one that is missing is one."""
-    ordered = np.sort(values)
-    return 1 + int(((ordered[1:] != ordered[:-1]) & (ordered[:-1] == ordered[:-1])).sum())
-
-
-def _same_numbers(a: Floats | None, b: Floats | None) -> tuple[str, float] | None:
+def _same_numbers(a: Floats | None, b: Floats | None) -> Likeness | None:
     """Whether two columns correlate, and not by a handful of rows."""
     if a is None or b is None:
         return None
@@ -370,8 +336,7 @@ def _between_ends(a: Floats, b: Floats) -> bool:
 
 def _correlation(a: Floats, b: Floats) -> tuple[float, Floats]:
     """The correlation of two lines without gaps, 0 where one never changes; and its terms."""
-    one, other = _units(np.stack([a, b]))
-    products = one * other
+    products = _unit(a) * _unit(b)
     return float(np.clip(products.sum(), -1.0, 1.0)), products
 
 
@@ -379,7 +344,7 @@ def _known_together(both: int, either: int) -> bool:
     return both > 0 and both >= _BOTH * either
 
 
-def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
+def _same_names(a: Column, b: Column) -> Likeness | None:
     """Whether each value of one column goes with one of the other, both ways, beyond chance.
 
     Two yes-or-no columns are compared as numbers alone. So are two numbers of the same order
@@ -396,8 +361,7 @@ def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
     if a.categories is None and b.categories is None:
         if not (_whole(a.values[known]) and _whole(b.values[known])):
             return None
-        ranks = ranked(np.stack([left, right]).astype(np.float64))[0]
-        if abs(_correlation(*ranks)[0]) >= _SAME:
+        if abs(_correlation(rankdata(left), rankdata(right))[0]) >= _SAME:
             return None
     pairs, counts = np.unique(left * k + right, return_counts=True)
     one, other = pairs // k, pairs % k
