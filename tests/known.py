@@ -21,7 +21,8 @@ from leftout.auditing.reading import OtherReading, table_findings
 from leftout.auditing.readings import OneReading, Readings, readings_finding
 from leftout.auditing.result import Audit
 from leftout.data.conditions import Condition
-from leftout.data.encoding import ColumnEncoding, Flag
+from leftout.data.encoder_passes import Flag
+from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnType

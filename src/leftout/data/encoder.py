@@ -1,7 +1,6 @@
 """Any table in, a matrix of numbers out: a scikit-learn transformer."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,21 +13,25 @@ from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
+from leftout.data.encoder_passes import (
+    ColumnRows,
+    Flag,
+    OneBlock,
+    fit_flags,
+    fit_target_means,
+)
 from leftout.data.encoding import (
     LEVELS,
-    Becomes,
     CategoricalEncoding,
     ColumnEncoder,
     ColumnEncoding,
-    Flag,
     Floats,
     NumericEncoding,
-    flags_of,
-    missing_together,
+    as_read,
 )
 from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnType
-from leftout.data.roles import as_numbers, beside, called
+from leftout.data.roles import beside, called
 from leftout.errors import InputError
 from leftout.settings import ENCODINGS, SCALINGS
 
@@ -192,15 +195,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         ``names`` are what the table calls them; ``declared_`` is given before.
         """
-        check_choice("scaling", self.scaling, SCALINGS)
-        self.named(names)
-        self._plan(columns, kinds, y)
-        return self._fit_scale(self._encode(columns, scaled=False))
+        self.learn_plan(names, columns, kinds, y)
+        return self.fit_scale(columns)
 
-    def named(self, names: list[str]) -> None:
-        """Take a table's columns as what ``transform`` expects."""
+    def learn_plan(
+        self,
+        names: list[str],
+        columns: list[Column],
+        kinds: list[ColumnType],
+        y: Column | None,
+        rows: ColumnRows | None = None,
+    ) -> None:
+        """Fit all but the scaling; ``rows`` are the columns' own, where these are tallies."""
+        check_choice("scaling", self.scaling, SCALINGS)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
+        self._plan(columns, kinds, y, rows)
 
     def _learn(self, X: Any, y: Any) -> Floats:
         check_choice("encoding", self.encoding, ENCODINGS)
@@ -216,10 +226,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             target = clean(beside(raw, y))
         self._plan(columns, kinds, target)
-        return self._fit_scale(self._encode(columns, scaled=False))
+        return self.fit_scale(columns)
 
-    def _fit_scale(self, X: Floats) -> Floats:
-        """Learn what each feature is shifted by and multiplied with, and do so."""
+    def fit_scale(self, columns: list[Column]) -> Floats:
+        """Encode columns, and learn what each feature is shifted by and multiplied with."""
+        X = self._encode(columns, scaled=False)
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.scaling == "minmax":
             return X
@@ -240,50 +251,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             first += len(plan.told.features)
         return (X - self.shift_) * self.scale_
 
-    def _plan(self, columns: list[Column], kinds: list[ColumnType], target: Column | None) -> None:
-        plans = self.planned(columns, kinds, target)
-        gaps = {place: becomes.read(columns[place]) for place, becomes in with_gaps(plans).items()}
-        flags: list[Flag] = []
-        if gaps:
-            together = missing_together(np.stack([read.missing for read in gaps.values()]))
-            spreads = {place: read.spread() for place, read in gaps.items()}
-            names = [column.name for column in columns]
-            flags = flags_of(together, len(columns[0]), spreads, names)
-        self.settle(kinds, plans, flags)
-
-    def planned(
+    def _plan(
         self,
         columns: list[Column],
         kinds: list[ColumnType],
         target: Column | None,
-        by_target: Callable[[Column], CategoricalEncoding] | None = None,
-    ) -> list[ColumnEncoder]:
-        """What becomes of each column for itself, without the flags of missing cells.
-
-        ``by_target`` makes categories means of the target, where its rows are elsewhere.
-        """
-        smooth = self._smooth()
-        how: dict[str, Any] = {"levels": self._levels()}
+        rows: ColumnRows | None = None,
+    ) -> None:
+        """Learn what becomes of each column, and the flags of missing cells."""
+        smooth, how = self._smooth(), {"levels": self._levels()}
+        pairs = list(zip(columns, kinds, strict=True))
+        means: dict[str, CategoricalEncoding] = {}
         if target is not None:
-            if by_target is None:
-                y = as_numbers(target, self.positive)
-                by_target = partial(CategoricalEncoding.by_target, y=y, smooth=smooth)
-            how |= {"by_target": by_target, "target": called(target, self.positive)}
-        plans = [ColumnEncoder.of(c, kind, **how) for c, kind in zip(columns, kinds, strict=True)]
+            how["target"] = called(target, self.positive)
+            read = {
+                place: as_read(column, kind)
+                for place, (column, kind) in enumerate(pairs)
+                if kind.read_as != "nothing"
+            }
+            means = fit_target_means(
+                read, target, self.positive, smooth, rows or OneBlock(read, target)
+            )
+        plans = [
+            ColumnEncoder.of(column, kind, means=means.get(column.name), **how)
+            for column, kind in pairs
+        ]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left([plan.told for plan in plans]))
-        return plans
-
-    def settle(
-        self, kinds: list[ColumnType], plans: list[ColumnEncoder], flags: list[Flag]
-    ) -> None:
-        """Keep what becomes of each column, and the flags of missing cells."""
+        plans, flags = fit_flags(plans, columns, rows or OneBlock(dict(enumerate(columns))))
         self.kinds_: list[ColumnType] = kinds
+        self.flags_: list[Flag] = flags
         self.dropped_: dict[str, str] = {
             plan.told.column: plan.told.how for plan in plans if plan.becomes is None
         }
-        self.flags_: list[Flag] = flags
-        plans = list(plans)
         for flag in flags:
             for place in flag.places:
                 plans[place] = plans[place].flagged(flag.name, place == flag.places[0])
@@ -295,8 +295,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in flags]
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
-        means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
-        self.target_encoded_: list[str] = [feature for line in means for feature in line.features]
+        by_means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
+        self.target_encoded_: list[str] = [name for line in by_means for name in line.features]
 
     def _smooth(self) -> float | str:
         if self.smooth != "auto" and not (
@@ -373,15 +373,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
             )
         return columns
-
-
-def with_gaps(plans: list[ColumnEncoder]) -> dict[int, Becomes]:
-    """What becomes of columns that are missing somewhere, and say so; by their places."""
-    return {
-        place: plan.becomes
-        for place, plan in enumerate(plans)
-        if plan.becomes is not None and plan.becomes.flagged and plan.told.missing
-    }
 
 
 def _nothing_left(lines: list[ColumnEncoding]) -> str:

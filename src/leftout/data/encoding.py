@@ -13,13 +13,11 @@ a flag varies no more than any of the columns that it speaks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import TargetEncoder
 
 from leftout.data.cells import median
 from leftout.data.cleaning import read_alike
@@ -33,12 +31,8 @@ Floats = NDArray[np.float64]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100
-# Flags whose correlation (phi) is as large as this say the same.
-SAME_INDICATOR = 0.95
 # Flags that hold more of the table's variance than this are worth a word.
 LARGE_INDICATORS = 0.2
-# Rows of flags that are multiplied at a time.
-_AT_ONCE = 1 << 16
 _ROOT = np.sqrt(2.0)
 _HUGE = np.finfo(np.float64).max / 4.0
 
@@ -122,6 +116,11 @@ class NumericEncoding:
     def names(self, name: str) -> list[str]:
         return [name] * (self.low < self.high)
 
+    def unit(self, values: float | Floats) -> Floats:
+        """Numbers from 0 to 1; of huge ones, too."""
+        half = self.high / 2.0 - self.low / 2.0
+        return (np.asarray(values) / 2.0 - self.low / 2.0) / (half or np.inf)
+
     def read(self, column: Column) -> Read:
         column = read_alike(column, False, self.dates, self.written)
         values = column.numbers
@@ -140,6 +139,47 @@ class NumericEncoding:
         made -= low
         made /= high - low
         return Read(made[:, None], missing)
+
+
+class TargetSums(NamedTuple):
+    """Of each value, missing last: rows with a target, its sum and squares less a centre."""
+
+    rows: NDArray[np.int64]
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, codes: NDArray[np.integer], y: Floats, n_values: int) -> TargetSums:
+        """Of rows with these codes, -1 for missing, and numbers of a target, NaN where it is."""
+        known = np.isfinite(y)
+        codes, y = codes[known], y[known]
+        codes = np.where(codes < 0, n_values, codes)
+        count, total, squares = (np.bincount(codes, w, n_values + 1) for w in (None, y, y * y))
+        return cls(count.astype(np.int64), total.astype(np.float64), squares.astype(np.float64))
+
+    def merge(self, other: TargetSums) -> TargetSums:
+        """Of the rows of both."""
+        return TargetSums(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def means(self, smooth: float | str) -> Floats:
+        """Means for each value, drawn to the mean of all, which is one more at last.
+
+        As in scikit-learn's ``TargetEncoder`` (Micci-Barreca's empirical Bayes, or some rows'
+        weight).
+        """
+        count, total, squares = self
+        n = count.sum()
+        mean = total.sum() / n
+        spread = squares.sum() / n - mean**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = total / count
+            if smooth == "auto":
+                within = np.maximum(squares - count * own**2, 0.0)
+                weight = spread * count / (spread * count + within / count)
+                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
+            else:
+                means = (total + float(smooth) * mean) / (count + float(smooth))
+        return np.append(np.where(count > 0, means, mean), mean)
 
 
 @dataclass(frozen=True)
@@ -187,11 +227,9 @@ class CategoricalEncoding:
     def by_target(cls, column: Column, y: Floats, smooth: float | str) -> CategoricalEncoding:
         """The target's mean of each value, scaled; missing is one, new ones are average."""
         texts, codes = coded(column)
-        known = np.isfinite(y)
-        encoder = TargetEncoder(target_type="continuous", smooth=smooth)
-        encoder.fit(codes[known][:, None], y[known])
-        means = encoder.transform(np.arange(len(texts) + 1)[:, None])
-        return cls.by_means(texts, means[:, 0])
+        centre = float(y[np.isfinite(y)].mean())
+        *means, _, mean = TargetSums.of(codes, y - centre, len(texts)).means(smooth)
+        return cls.by_means(texts, np.array([*means, mean]) + centre)
 
     @classmethod
     def by_means(cls, texts: list[str | None], means: Floats) -> CategoricalEncoding:
@@ -231,13 +269,13 @@ class ColumnEncoder:
         column: Column,
         kind: ColumnType,
         *,
-        by_target: Callable[[Column], CategoricalEncoding] | None = None,
+        means: CategoricalEncoding | None = None,
         target: str = "the target",
         levels: int = LEVELS,
     ) -> ColumnEncoder:
         """Learn from a cleaned column, read as its kind says.
 
-        ``by_target`` makes categories means of a target; None for yes-or-no columns.
+        ``means`` of a target may be there, which categories become instead of yes-or-no columns.
         """
         name, missing = column.name, column.n_missing
         told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
@@ -247,8 +285,8 @@ class ColumnEncoder:
         becomes: Becomes
         if not column.words:
             becomes = NumericEncoding.of(column)
-        elif by_target is not None and len(coded(column)[0]) > 2 and not column.ordered:
-            becomes = by_target(column)
+        elif means is not None:
+            becomes = means
         else:
             becomes = CategoricalEncoding.of(column, levels)
         how = _told(column, None if becomes.flagged else target, levels)
@@ -317,73 +355,3 @@ def _told(column: Column, target: str | None, levels: int) -> str:
         how += "" if column.written is None else f" ({column.written}{but})"
         filled = "the more frequent" if column.words else "median"
     return how + f"; missing: {filled}" * gaps
-
-
-class Flag(NamedTuple):
-    """One feature that says where columns are missing: their mean, times a weight."""
-
-    places: tuple[int, ...]  # of the columns, the first gives it its place
-    name: str
-    weight: float
-
-    def of(self, missing: Mapping[int, NDArray[np.bool_]]) -> Floats:
-        """Of each row, the share of these columns that is missing, weighed."""
-        gaps = np.stack([missing[place] for place in self.places])
-        return np.asarray(self.weight * gaps.mean(axis=0))
-
-
-def missing_together(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Rows in which two columns are missing at once, of the gaps of all columns, one in a line."""
-    together = np.zeros((len(missing), len(missing)), dtype=np.int64)
-    for start in range(0, missing.shape[1], _AT_ONCE):
-        part = missing[:, start : start + _AT_ONCE].astype(np.float32)
-        together += np.rint(part @ part.T).astype(np.int64)
-    return together
-
-
-def flags_of(
-    together: NDArray[np.int64], n_rows: int, spreads: Mapping[int, float], names: Sequence[str]
-) -> list[Flag]:
-    """The flags of columns with gaps.
-
-    A column joins the first flag before it whose first column's gaps are nearly its own.
-
-    Parameters
-    ----------
-    together : array of shape (k, k)
-        Rows in which two of these columns are missing at once.
-    n_rows : int
-    spreads : mapping of length k
-        The variance of each column's features, by its place among all columns.
-    names : sequence of str
-        Of all columns.
-    """
-    places, share = list(spreads), together / n_rows
-    alone = np.diag(share)
-    covariance = share - np.outer(alone, alone)
-    sizes = np.sqrt(np.diag(covariance))
-    sizes[sizes == 0.0] = 1.0
-    every = np.diag(together)
-    equal = (together == every) & (together == every[:, None])
-    alike = equal | (covariance / np.outer(sizes, sizes) >= SAME_INDICATOR)
-    groups: list[list[int]] = []
-    for here in range(len(places)):
-        home = next((group for group in groups if alike[group[0], here]), None)
-        if home is None:
-            groups.append([here])
-        else:
-            home.append(here)
-    flags = []
-    for group in groups:
-        members = tuple(places[here] for here in group)
-        spread = float(covariance[np.ix_(group, group)].mean())
-        weight = min(1.0, float(np.sqrt(min(spreads[place] for place in members) / spread)))
-        flags.append(Flag(members, _missing_name([names[place] for place in members]), weight))
-    return flags
-
-
-def _missing_name(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"{names[0]} is missing"
-    others = names[1] if len(names) == 2 else f"{len(names) - 1} others"
-    return f"{names[0]} and {others} are missing"

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from leftout.checks import check_count
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.files.fetching import File
 from leftout.data.frames import as_frame, rows_of
@@ -205,20 +204,14 @@ def prepare_table(
         target=target if is_name(target) else outcome,
         prediction=prediction if is_name(prediction) else guess,
     )
-    drawn: list[Floats] = []
-
-    def learn(encoder: TableEncoder, *known: Any) -> int:
-        drawn.append(encoder.learn(*known))
-        return drawn[0].shape[1]
-
-    decided = infer_schema(raw, declared, learn, asked, once)
+    decided = infer_schema(raw, declared, asked, once)
     return PreparedTable(
         **vars(decided),
         source=source.name,
         file=source.file,
         rows=rows,
         n_rows=n_rows,
-        X=drawn[0],
+        X=decided.encoder.fit_scale(decided.searched),
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
     )
 

@@ -14,6 +14,7 @@ from leftout.data.cleaning import CODE, clean, unique
 from leftout.data.columns import Column
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
+from leftout.data.encoder_passes import ColumnRows
 from leftout.data.encoding import as_read
 from leftout.data.profiling.column_types import FEW, ColumnType
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
@@ -48,18 +49,21 @@ class TableSchema:
     encoder: TableEncoder
 
 
-# Fits an encoder to names, columns, kinds and a target, and says how many features it has.
-Learn = Callable[[TableEncoder, list[str], list[Column], list[ColumnType], Column | None], int]
+# Finds the rows of names, columns, kinds and a target that are tallies.
+FindRows = Callable[[list[str], list[Column], list[ColumnType], Column | None], ColumnRows]
 
 
 def infer_schema(
     raw: list[Column],
     declared: ColumnDeclarations,
-    learn: Learn,
     reading: Reading,
     once: bool = True,
+    find_rows: FindRows | None = None,
 ) -> TableSchema:
-    """Give every raw column its part and its kind, and fit the encoder."""
+    """Give every raw column its part and its kind, and fit the encoder but for its scaling.
+
+    ``find_rows`` where columns are tallies; columns that repeat another count ``once``.
+    """
     roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
     columns, judged = declared.judged(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
@@ -93,13 +97,14 @@ def infer_schema(
         smooth=reading.smooth, positive=positive,
     ).set_output(transform="pandas")  # fmt: skip
     encoder.declared_ = declared
-    n_features = learn(
-        encoder,
+    known_by = (
         [called[column.name] for column in searched],
         searched,
         [kinds[column.name] for column in searched],
         outcome if encoder.encoding == "target" else None,
     )
+    encoder.learn_plan(*known_by, rows=None if find_rows is None else find_rows(*known_by))
+    n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
             f"The columns became {n_features:,} features; an audit takes at most "

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from leftout.data.columns import Column, find, found
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
+from leftout.data.encoder_passes import ColumnPass
 from leftout.data.encoding import Floats, as_read
 from leftout.data.preparation import PreparedTable, check_length, check_width
-from leftout.data.profiling.column_types import evenly
+from leftout.data.profiling.column_types import ColumnType, evenly
 from leftout.data.schema_inference import TableSchema, infer_schema
 from leftout.engine.cells import Reader, tables_of
 from leftout.engine.chunks import Chunk, n_rows_of
-from leftout.engine.encoder_passes import learn_by_passes
 from leftout.engine.engines import Fold
 from leftout.engine.profile_pass import Looked, Marks, ProfilePass, TableProfile, column_from_counts
 from leftout.engine.texts import MOST_TEXTS
@@ -223,16 +223,17 @@ def plan(
     def reader(name: str, made: Column) -> Reader:
         return Reader.of(by_name[name], made, layout.of[name], declared)
 
-    def learn(encoder: TableEncoder, called: list[str], columns: list[Column], *more: Any) -> int:
-        readers = [reader(*pair) for pair in zip(called, columns, strict=True)]
-        _, y = more
+    def find_rows(
+        called: list[str], columns: list[Column], kinds: list[ColumnType], y: Column | None
+    ) -> ChunkedColumns:
+        readers = [
+            reader(name, column).as_read(as_read(column, kind))
+            for name, column, kind in zip(called, columns, kinds, strict=True)
+        ]
         outcome = None if y is None else reader(find(names, reading.target, "target"), y)
-        return learn_by_passes(
-            encoder, called, columns, *more, chunks=chunks, fold=fold, readers=readers,
-            target=outcome,
-        )  # fmt: skip
+        return ChunkedColumns(readers, outcome, chunks, fold)
 
-    decided = infer_schema(raw, declared, learn, reading)
+    decided = infer_schema(raw, declared, reading, find_rows=find_rows)
     every_one = [*decided.searched, *decided.columns, decided.target, decided.prediction]
     made = {column.name: column for column in every_one if column is not None}
     readers = {
@@ -290,6 +291,47 @@ def _marks(declared: ColumnDeclarations, names: Sequence[str]) -> dict[str, Mark
     if not declared.missing:
         return {}
     return {name: declared.missing.of_column(Column(name, np.empty(0))) for name in names}
+
+
+@dataclass(frozen=True)
+class ChunkedColumns:
+    """Columns in chunks: see :class:`leftout.data.encoder_passes.ColumnRows`."""
+
+    readers: list[Reader]
+    target: Reader | None
+    chunks: Sequence[Chunk]
+    fold: Fold
+
+    def run(self, one: ColumnPass[T]) -> T:
+        """A pass over all batches, merged in their order."""
+        readers = {place: self.readers[place] for place in one.places}
+        target = self.target if one.of_target else None
+        return self.fold(OverColumns(one, readers, target), self.chunks, one.merge)
+
+
+@dataclass(frozen=True)
+class OverColumns(Generic[T]):
+    """What one chunk gives to a pass over columns."""
+
+    one: ColumnPass[T]
+    readers: dict[int, Reader]
+    target: Reader | None
+
+    def __call__(self, chunk: Chunk) -> T:
+        last = [] if self.target is None else [self.target]
+        read = [*self.readers.values(), *last]
+        names = list(dict.fromkeys(reader.raw for reader in read))
+        return reduce(
+            self.one.merge,
+            (
+                self._over([reader.column(batch.column(reader.raw)) for reader in read])
+                for _, batch in chunk.batches(names)
+            ),
+        )
+
+    def _over(self, columns: list[Column]) -> T:
+        target = None if self.target is None else columns.pop()
+        return self.one.over(dict(zip(self.readers, columns, strict=True)), target)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.engine.encoder_passes import Between, MissingCounts, TargetSums
+from leftout.data.encoder_passes import Between, MissingCounts
+from leftout.data.encoding import TargetSums
 from leftout.engine.engines import Engine, Tell, silent
 from leftout.engine.exact_counts import Counted
 from leftout.engine.numbers import NumberCounts, Tallied
