@@ -278,7 +278,7 @@ def known_groups(
     large = [[group for group in way if not group.too_small] for way in ways]
     with one_thread():
         looked = Groups.of(*posed, [[group.rows for group in way] for way in large])
-        here, rest = looked.both()
+        here, rest = looked.shares(rest=True)
     flat = [group for way in large for group in way]
     chance = permutation_test(looked, permutations, rng, n_jobs, steps)
     masks = [group.mask for group in flat]

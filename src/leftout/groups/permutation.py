@@ -8,21 +8,19 @@ that are in the same groups; those of a group are sums over its cells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from leftout.data.indicators import Places
 from leftout.groups.problem_setup import build_problem, residual_axes
+from leftout.linalg.cell_moments import cell_moments, top_sums
 from leftout.linalg.components import check_components
 from leftout.linalg.losses import WIDE, Array, Loss, summarise
-from leftout.linalg.moments import blocks
 from leftout.linalg.monte_carlo import corrected_p_values, p_value
 from leftout.running import Steps, imap_ordered, one_thread
-
-Rows = NDArray[np.intp]
 
 # Of wide tables, permutations look at the leading axes that hold this share of the variance.
 _NEARLY_ALL = 0.99
@@ -32,8 +30,6 @@ _NOTHING = 1e-13
 _ADDED = 10
 # Moments of all groups are looked at in blocks of about this many numbers (64 MB).
 _BLOCK = 1 << 23
-# Groups of fewer numbers than this in all: sums over rows are as quick as anything.
-_FEW = 1 << 18
 # With more ways to part the rows than this, hardly two rows are in the same groups.
 _WAYS = 30
 # Permutations that a thread does before it reports.
@@ -80,66 +76,27 @@ class InAxes(NamedTuple):
 class Cells:
     """Rows parted into cells, of which some groups are unions."""
 
-    order: Rows  # the rows, cell by cell
-    starts: Rows  # where each cell begins in it, and the end
-    largest: int  # the cell whose moments are what the others leave
+    codes: Places  # the cell of each row
+    counts: Places  # the rows of each cell
     members: sparse.csr_array  # which cells are in which group
-    groups: Rows  # the places of these groups among all
+    groups: Places  # the places of these groups among all
 
     @classmethod
-    def of(cls, signatures: NDArray[np.intp]) -> Cells:
+    def of(cls, signatures: Places) -> Cells:
         """Cells of rows that are in the same groups: the numbers in a row, but for -1."""
-        first = cell = np.zeros(len(signatures), dtype=np.intp)
-        for column in signatures.T:  # numbers that stay small, since they are counted anew
-            both = cell * (int(column.max()) + 2) + column + 1
-            first, cell = np.unique(both, return_index=True, return_inverse=True)[1:]
-        return cls._made(signatures[first], cell)
-
-    @classmethod
-    def each(cls, signatures: NDArray[np.intp]) -> Cells:
-        """Every row as a cell of its own."""
-        return cls._made(signatures, np.arange(len(signatures)))
-
-    @classmethod
-    def _made(cls, distinct: NDArray[np.intp], cell: Rows) -> Cells:
-        sizes = np.bincount(cell)
+        distinct, codes, counts = np.unique(
+            signatures, axis=0, return_inverse=True, return_counts=True
+        )
         at, column = np.nonzero(distinct >= 0)
         groups, place = np.unique(distinct[at, column], return_inverse=True)
-        members = sparse.csr_array(
-            (np.ones(len(at)), (place, at)), shape=(len(groups), len(distinct))
-        )
-        order = np.argsort(cell, kind="stable")
-        starts = np.append(0, np.cumsum(sizes))
-        return cls(order, starts, int(sizes.argmax()), members, groups)
+        shape = len(groups), len(distinct)
+        members = sparse.csr_array((np.ones(len(at)), (place.ravel(), at)), shape=shape)
+        return cls(codes.ravel(), counts, members, groups)
 
     @property
     def work(self) -> int:
-        """How long one look takes, in rows."""
-        largest = int(self.starts[self.largest + 1] - self.starts[self.largest])
-        return len(self.order) - largest + _ADDED * self.members.nnz
-
-    def sums(self, values: Array, moved: Rows | None = None) -> Array:
-        """Sum of some values of the rows over every cell, where its rows are moved or not."""
-        order = self.order if moved is None else moved[self.order]
-        return np.add.reduceat(values[order], self.starts[:-1])
-
-    def seconds(self, rows: Array, pooled: Array, moved: Rows | None = None) -> Array:
-        """Second moments of every cell, shape (cells, n, n), where its rows are moved or not."""
-        n = rows.shape[1]
-        order = self.order if moved is None else moved[self.order]
-        if len(self.starts) > len(order):  # every row is a cell
-            moved_rows = rows[order]
-            return moved_rows[:, :, None] * moved_rows[:, None, :]
-        result = np.zeros((len(self.starts) - 1, n, n))
-        for cell in range(len(result)):
-            if cell == self.largest:
-                continue
-            index = order[self.starts[cell] : self.starts[cell + 1]]
-            for block in blocks(len(index), n):
-                part = rows[index[block]]
-                result[cell] += part.T @ part
-        result[self.largest] = pooled - result.sum(axis=0)
-        return result
+        """How long one look takes, in rows: the largest cell's moments are what others leave."""
+        return int(len(self.codes) - self.counts.max() + _ADDED * self.members.nnz)
 
 
 @dataclass(frozen=True)
@@ -154,7 +111,7 @@ class Groups:
     sizes: Array
 
     @classmethod
-    def of(cls, rows: Array, kept: Array, d: int, members: Sequence[Sequence[Rows]]) -> Groups:
+    def of(cls, rows: Array, kept: Array, d: int, members: Sequence[Sequence[Places]]) -> Groups:
         """Groups of several ways to part the rows: each way a list of the rows of its groups."""
         sizes = np.array([float(len(index)) for way in members for index in way])
         signatures = np.full((len(rows), len(members)), -1, dtype=np.intp)
@@ -166,10 +123,6 @@ class Groups:
         cells = _parted(signatures, rows.shape[1])
         return cls(rows, kept, rows.T @ rows, d, cells, sizes)
 
-    @property
-    def variance(self) -> float:
-        return float(np.trace(self.pooled))
-
     def leading(self) -> Groups:
         """The same in the leading axes alone, where there are many: quicker to look at."""
         n = len(self.pooled)
@@ -178,54 +131,46 @@ class Groups:
         held = np.cumsum(np.diagonal(self.pooled))
         q = min(n, max(self.d + 1, 1 + int(np.searchsorted(held, _NEARLY_ALL * held[-1]))))
         rows = np.ascontiguousarray(self.rows[:, :q])
-        return Groups(rows, self.kept, self.pooled[:q, :q], self.d, self.cells, self.sizes)
+        return replace(self, rows=rows, pooled=self.pooled[:q, :q])
 
-    def shares(self, moved: Rows | None = None) -> Shares:
-        """What is kept of every group."""
-        return self._each(moved)[0]
-
-    def both(self) -> tuple[Shares, Shares]:
-        """What is kept of every group, and of the rows that are not in it."""
-        groups, rest = self._each(None, rest=True)
-        return groups, rest
-
-    def losses(self, moved: Rows | None = None) -> Array:
+    def losses(self, moved: Places | None = None) -> Array:
         """Every group's average loss; nothing but rounding is nothing."""
-        totals = self.shares(moved).losses
-        return np.where(totals > _NOTHING * self.variance, totals, 0.0) / self.sizes
+        totals = self.shares(moved)[0].losses
+        return np.where(totals > _NOTHING * np.trace(self.pooled), totals, 0.0) / self.sizes
 
-    def _each(self, moved: Rows | None, rest: bool = False) -> list[Shares]:
+    def shares(self, moved: Places | None = None, rest: bool = False) -> list[Shares]:
+        """What is kept of every group, and of its ``rest``; rows are ``moved`` or where they are.
+
+        In a move, row ``i`` hands what groups it is in to row ``moved[i]``.
+        """
         n, d = len(self.pooled), self.d
         sides = [Shares(*np.empty((3, len(self.sizes)))) for _ in range(1 + rest)]
         step = max(1, _BLOCK // n**2)
+        taken = slice(None) if moved is None else np.argsort(moved)
         for cells in self.cells:
-            parts = cells.seconds(self.rows, self.pooled, moved).reshape(-1, n * n)
-            kept = cells.members @ cells.sums(self.kept, moved)
-            side_kept = (kept, self.kept.sum() - kept)
-            for side, each in zip(sides, side_kept, strict=False):
+            codes, n_cells = cells.codes[taken], len(cells.counts)
+            parts = cell_moments(codes, n_cells, self.rows, self.pooled[None]).reshape(-1, n * n)
+            kept = cells.members @ np.bincount(codes, self.kept, n_cells)
+            for side, each in zip(sides, (kept, self.kept.sum() - kept), strict=False):
                 side.kept[cells.groups] = each
             for start in range(0, len(cells.groups), step):
                 at = cells.groups[start : start + step]
                 second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)
                 for side, S in zip(sides, (second, self.pooled - second), strict=False):
-                    spread = np.diagonal(S, axis1=1, axis2=2)
-                    side.variance[at] = spread.sum(axis=1)
-                    side.own[at] = np.linalg.eigvalsh(S)[:, n - d :].sum(axis=1)
+                    side.variance[at] = np.trace(S, axis1=1, axis2=2)
+                    side.own[at] = top_sums(S, d)
         return sides
 
 
-def _parted(signatures: NDArray[np.intp], n: int) -> list[Cells]:
+def _parted(signatures: Places, n: int) -> list[Cells]:
     """The cells of all ways together, or of each way by itself where that is less work."""
-    if np.count_nonzero(signatures >= 0) * n**2 <= _FEW:
-        return [Cells.each(signatures)]
-    alone = [Cells.of(signatures[:, [way]]) for way in range(signatures.shape[1])]
-    alone = [cells for cells in alone if len(cells.groups)]
+    ways = [signatures[:, [way]] for way in range(signatures.shape[1])]
+    alone = [Cells.of(way) for way in ways if way.max() >= 0]
     if not 2 <= len(alone) <= _WAYS:
         return alone
     together = Cells.of(signatures)
-    if (len(together.starts) - 1) * n**2 > 4 * _BLOCK:
-        return alone
-    return [together] if together.work <= sum(cells.work for cells in alone) else alone
+    fits = len(together.counts) * n**2 <= 4 * _BLOCK
+    return [together] if fits and together.work <= sum(each.work for each in alone) else alone
 
 
 class Permuted(NamedTuple):
