@@ -1,14 +1,18 @@
 """What users pass in, checked once: refusals say what was found, needed, and to do."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from difflib import get_close_matches
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.errors import InputError, parameter_label
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Labels that are whole numbers up to this are counted rather than sorted.
 _CODE = 1 << 31
@@ -38,6 +42,24 @@ def check_whole(name: str, value: Any) -> None:
         raise InputError(
             f"{parameter_label(name, value)} is not a whole number; give an int from 0."
         )
+
+
+def check_several(name: str, value: Any) -> None:
+    """Refuse anything but an int from 2."""
+    if not (is_int(value) and int(value) >= 2):
+        raise InputError(f"{parameter_label(name, value)} is too few; give an int from 2.")
+
+
+def parameters_of(model: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Give a function the parameters of another, to which it passes on what it gets."""
+
+    def decorate(function: Callable[..., T]) -> Callable[P, T]:
+        returns = signature(function).return_annotation
+        taken = signature(model).replace(return_annotation=returns)
+        function.__signature__ = taken  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:

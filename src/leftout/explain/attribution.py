@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from leftout.checks import check_count, check_runs, check_whole, generator
+from leftout.checks import check_count, check_runs, check_whole, generator, parameters_of
 from leftout.data.columns import Column, names_of
 from leftout.data.encoding import LEVELS, CategoricalEncoding, coded
 from leftout.data.matrix import check_matrix
@@ -32,15 +32,8 @@ from leftout.linalg.moments import Moments
 from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
 
 
-def feature_losses(
-    X: Any,
-    labels: ArrayLike,
-    n_components: int | float = 0.8,
-    *,
-    representation: Any = None,
-    loss: str = "excess",
-    centering: str = "global",
-) -> Array:
+@parameters_of(measured)
+def feature_losses(*args: Any, **named: Any) -> Array:
     r"""Split every group's loss over the features, exactly.
 
     Under ``excess``, feature j's part of a group's loss is
@@ -68,8 +61,7 @@ def feature_losses(
     array([[0., 0.],
            [0., 1.]])
     """
-    known = measured(X, labels, n_components, loss, centering, representation)
-    return split_losses(*known.in_columns())
+    return split_losses(*measured(*args, **named).in_columns())
 
 
 def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = None) -> Array:
@@ -88,15 +80,8 @@ def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = 
     )
 
 
-def disparity_by_feature(
-    X: Any,
-    labels: ArrayLike,
-    n_components: int | float = 0.8,
-    *,
-    representation: Any = None,
-    loss: str = "excess",
-    centering: str = "global",
-) -> Array:
+@parameters_of(measured)
+def disparity_by_feature(*args: Any, **named: Any) -> Array:
     """Split a disparity over the features: parts of either sign that sum to it.
 
     Parameters
@@ -117,8 +102,7 @@ def disparity_by_feature(
     >>> bool(abs(parts.sum() - disparity(X, planted, 2)) < 1e-12)
     True
     """
-    rule = {"representation": representation, "loss": loss, "centering": centering}
-    parts = feature_losses(X, labels, n_components, **rule)
+    parts = feature_losses(*args, **named)
     total = parts.sum(axis=1)
     return parts[np.argmax(total)] - parts[np.argmin(total)]
 
@@ -185,7 +169,7 @@ def feature_scores(
     """
     X = check_matrix(X)
     runs = check_runs(labels, len(X))
-    known = measured(X, runs[0], n_components, "excess", centering)
+    known = measured(X, runs[0], n_components, centering=centering)
     rows, d = X - known.table.mean, len(known.V)
     whole = _percentages(rows, d, centering)
     within = np.ones(len(X), dtype=bool) if beside is None else np.asarray(beside, dtype=bool)

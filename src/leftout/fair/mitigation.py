@@ -295,7 +295,9 @@ def mitigate(
 
 def _measure_before(fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any) -> None:
     """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
-    known = measured(X, place, fair.n_asked_, "excess", fair.centering, representation)
+    known = measured(
+        X, place, fair.n_asked_, centering=fair.centering, representation=representation
+    )
     moments, losses = known.table.moments, known.losses()
     variance = np.trace(moments.second, axis1=1, axis2=2)
     kept = moments.kept

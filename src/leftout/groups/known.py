@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_choice, check_groups, check_whole, generator, is_int
+from leftout.checks import (
+    check_choice,
+    check_groups,
+    check_several,
+    check_whole,
+    generator,
+    is_int,
+    parameters_of,
+)
 from leftout.data.matrix import check_features, check_matrix, reordered
 from leftout.data.stratify import Stratum, known_columns, strata
 from leftout.errors import InputError, parameter_label
@@ -19,15 +27,12 @@ from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.permutation import (
     Groups,
     InAxes,
-    Permuted,
-    Shares,
     permutation_test,
     permuting_steps,
 )
 from leftout.groups.problem_setup import check_given
 from leftout.groups.sizes import smallest_named
 from leftout.linalg.components import check_components
-from leftout.linalg.effects import Interval
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
 from leftout.linalg.moments import Moments
 from leftout.representation.base import Representation, as_representation, features_of
@@ -35,7 +40,31 @@ from leftout.running import Report, Steps, clean_interrupts, collected_warnings,
 from leftout.text import counted, shortened
 
 
-def group_losses(
+class Measured(NamedTuple):
+    """What every number about known groups is computed from."""
+
+    rule: Loss
+    table: Summary  # one row of its moments for each group, in the order of the sorted labels
+    V: Array  # the shared components
+    # squared errors by group and feature, under a representation that is no projection
+    errors: Array | None = None
+
+    def losses(self) -> Array:
+        """Average loss of each group."""
+        return evaluate(self.rule, self.table.moments, self.V)
+
+    def in_columns(self) -> tuple[Loss, Moments, Array, Array | None]:
+        """Moments and components in the table's columns, for splits over features."""
+        moments, back = self.table.moments, self.table.back
+        if back is not None:
+            second = np.stack([back @ S @ back.T for S in moments.second])
+            moments = moments._replace(
+                total=moments.total @ back.T, second=second, origin=self.table.mean
+            )
+        return self.rule, moments, self.table.in_columns(self.V), self.errors
+
+
+def measured(
     X: Any,
     labels: ArrayLike,
     n_components: int | float = 0.8,
@@ -43,7 +72,48 @@ def group_losses(
     representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
-) -> Array:
+) -> Measured:
+    """Check what users pass in, and take the moments of each group."""
+    check_choice("loss", loss, LOSSES)
+    check_choice("centering", centering, CENTERINGS)
+    X = check_features(features_of(representation, X))
+    names, index = check_groups(labels, len(X))
+    given = None if representation is None else as_representation(representation)
+    if given is not None:
+        check_given(given, Loss.named(loss, centering), X)
+    return measure(X, index, len(names), n_components, loss, centering, given)
+
+
+def measure(
+    X: Array,
+    index: NDArray[np.integer],
+    n_groups: int,
+    n_components: int | float,
+    loss: str,
+    centering: str,
+    given: Representation | None = None,
+) -> Measured:
+    """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
+    rule, origin = Loss.named(loss, centering), None if given is None else given.origin
+    table = summarise(X, centering, index, n_groups, mean_first=True, origin=origin)
+    if given is None:
+        shared = check_components(rule, table, n_components, below_rank=False)
+        return Measured(rule, table, shared.components)
+    given = given.at(table.mean)
+    if given.components is not None:
+        V = given.components if table.back is None else given.components @ table.back
+        return Measured(rule, table, V)
+    squares = given.errors(X) ** 2
+    errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
+    variance = np.trace(table.moments.second, axis1=1, axis2=2)
+    moments = table.moments._replace(kept=variance - errors.sum(axis=1))
+    # only their number counts
+    V = np.eye(moments.second.shape[1])[: given.rank]
+    return Measured(rule, table._replace(moments=moments), V, errors)
+
+
+@parameters_of(measured)
+def group_losses(*args: Any, **named: Any) -> Array:
     r"""Average loss of every group under the PCA that all rows share.
 
     Under the default, ``excess``, a group's loss is the reconstruction error it suffers because it
@@ -78,102 +148,11 @@ def group_losses(
     >>> group_losses(X, ["along", "along", "across", "across"], 1)
     array([1., 0.])
     """
-    return measured(X, labels, n_components, loss, centering, representation).losses()
+    return measured(*args, **named).losses()
 
 
-class Measured(NamedTuple):
-    """What every number about known groups is computed from."""
-
-    rule: Loss
-    table: Summary  # one row of its moments for each group, in the order of the sorted labels
-    V: Array  # the shared components
-    # squared errors by group and feature, under a representation that is no projection
-    errors: Array | None = None
-
-    def losses(self) -> Array:
-        """Average loss of each group."""
-        return evaluate(self.rule, self.table.moments, self.V)
-
-    def in_columns(self) -> tuple[Loss, Moments, Array, Array | None]:
-        """Moments and components in the table's columns, for splits over features."""
-        moments, back = self.table.moments, self.table.back
-        if back is not None:
-            second = np.stack([back @ S @ back.T for S in moments.second])
-            moments = moments._replace(
-                total=moments.total @ back.T, second=second, origin=self.table.mean
-            )
-        return self.rule, moments, self.table.in_columns(self.V), self.errors
-
-
-def measured(
-    X: Any,
-    labels: ArrayLike,
-    n_components: int | float,
-    loss: str,
-    centering: str,
-    representation: Any = None,
-) -> Measured:
-    """Check what users pass in, and take the moments of each group."""
-    check_choice("loss", loss, LOSSES)
-    check_choice("centering", centering, CENTERINGS)
-    X = check_features(features_of(representation, X))
-    names, index = check_groups(labels, len(X))
-    given = None
-    if representation is not None:
-        given = as_representation(representation)
-        check_given(given, Loss.named(loss, centering), X)
-    return measure(X, index, len(names), n_components, loss, centering, given)
-
-
-def measure(
-    X: Array,
-    index: NDArray[np.integer],
-    n_groups: int,
-    n_components: int | float,
-    loss: str,
-    centering: str,
-    given: Representation | None = None,
-) -> Measured:
-    """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
-    rule = Loss.named(loss, centering)
-    if given is not None:
-        return _measure_given(X, index, n_groups, rule, centering, given)
-    table = summarise(X, centering, index, n_groups, mean_first=True)
-    shared = check_components(rule, table, n_components, below_rank=False)
-    return Measured(rule, table, shared.components)
-
-
-def _measure_given(
-    X: Array,
-    index: NDArray[np.integer],
-    n_groups: int,
-    rule: Loss,
-    centering: str,
-    given: Representation,
-) -> Measured:
-    table = summarise(X, centering, index, n_groups, mean_first=True, origin=given.origin)
-    given = given.at(table.mean)
-    if given.components is not None:
-        V = given.components if table.back is None else given.components @ table.back
-        return Measured(rule, table, V)
-    squares = given.errors(X) ** 2
-    errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
-    variance = np.trace(table.moments.second, axis1=1, axis2=2)
-    moments = table.moments._replace(kept=variance - errors.sum(axis=1))
-    # only their number counts
-    V = np.eye(moments.second.shape[1])[: given.rank]
-    return Measured(rule, table._replace(moments=moments), V, errors)
-
-
-def disparity(
-    X: Any,
-    labels: ArrayLike,
-    n_components: int | float = 0.8,
-    *,
-    representation: Any = None,
-    loss: str = "excess",
-    centering: str = "global",
-) -> float:
+@parameters_of(measured)
+def disparity(*args: Any, **named: Any) -> float:
     """Largest minus smallest of the groups' average losses.
 
     Parameters are those of :func:`group_losses`.
@@ -185,8 +164,7 @@ def disparity(
     >>> disparity(X, [0, 0, 1, 1], 1)
     1.0
     """
-    rule = {"representation": representation, "loss": loss, "centering": centering}
-    losses = group_losses(X, labels, n_components, **rule)
+    losses = group_losses(*args, **named)
     return float(losses.max() - losses.min())
 
 
@@ -261,7 +239,14 @@ def known_groups(
     >>> print(found.left_out[0].text)
     side = 1
     """
-    _check(depth, permutations, bands, folds)
+    if not (is_int(depth) and 1 <= int(depth) <= _DEEPEST):
+        raise InputError(
+            f"{parameter_label('depth', depth)} is not a number of columns to combine; give 1, 2 "
+            "or 3."
+        )
+    check_whole("permutations", permutations)
+    check_several("bands", bands)
+    check_several("folds", folds)
     _check_order(columns, X)
     X = check_matrix(features_of(representation, X))
     with collected_warnings() as notes:
@@ -279,13 +264,35 @@ def known_groups(
     with one_thread():
         looked = Groups.of(*posed, [[group.rows for group in way] for way in large])
         here, rest = looked.shares(rest=True)
-    flat = [group for way in large for group in way]
     chance = permutation_test(looked, permutations, rng, n_jobs, steps)
-    masks = [group.mask for group in flat]
-    fitted = cross_fitted(X, masks, d, folds=folds, rng=folding, representation=representation)
-    intervals = [each.loss for each in fitted]
-    found = _told(flat, here, rest, chance, intervals)
+    every, sizes = [group for way in large for group in way], looked.sizes
+    fitted = cross_fitted(
+        X, [group.mask for group in every], d,
+        folds=folds, rng=folding, representation=representation,
+    )  # fmt: skip
+    variance = np.where(here.variance > 0.0, here.variance, np.nan)
+    figures = {
+        "retained": here.kept / variance,
+        "retained_own": here.own / variance,
+        "loss": here.losses / sizes,
+        "rest_loss": rest.losses / (n_rows - sizes),
+        "random": chance.random,
+        "random_high": chance.high,
+        "p_value": chance.corrected,
+        "p_alone": chance.alone,
+    }
+    found = (
+        replace(group, cross_fitted=around.loss, **dict(zip(figures, numbers, strict=True)))
+        for group, around, *numbers in zip(
+            every, fitted, *(each.tolist() for each in figures.values()), strict=True
+        )
+    )
     steps.tell("known groups", 1)
+    together: dict[str, Any] = {}
+    if representation is not None:
+        given, everyone = as_representation(representation), np.zeros(n_rows, dtype=np.intp)
+        (loss,) = measure(X, everyone, 1, d, "excess", "global", given).losses()
+        together = {"loss": float(loss), "shared": given.name}
     return KnownGroups(
         columns=[part.name for part in parts],
         groups=[group if group.too_small else next(found) for way in ways for group in way],
@@ -295,54 +302,8 @@ def known_groups(
         smallest=smallest,
         permutations=permutations,
         notes=notes,
-        **_together(X, representation),
+        **together,
     )
-
-
-def _together(X: Array, representation: Any) -> dict[str, Any]:
-    """What all rows share, where it was given, and what they lose together by it."""
-    if representation is None:
-        return {}
-    given = as_representation(representation)
-    everyone = np.zeros(len(X), dtype=np.intp)
-    (loss,) = measure(X, everyone, 1, given.rank, "excess", "global", given).losses()
-    return {"loss": float(loss), "shared": given.name}
-
-
-def _told(
-    groups: Sequence[KnownGroup],
-    here: Shares,
-    rest: Shares,
-    chance: Permuted,
-    intervals: Sequence[Interval],
-) -> Iterator[KnownGroup]:
-    """The groups with everything that is known of them."""
-    for i, (group, around) in enumerate(zip(groups, intervals, strict=True)):
-        variance = float(here.variance[i]) or np.nan
-        yield replace(
-            group,
-            retained=float(here.kept[i] / variance),
-            retained_own=float(here.own[i] / variance),
-            loss=float(here.losses[i] / group.size),
-            rest_loss=float(rest.losses[i] / (group.n_rows - group.size)),
-            random=float(chance.random[i]),
-            random_high=float(chance.high[i]),
-            p_value=float(chance.corrected[i]),
-            p_alone=float(chance.alone[i]),
-            cross_fitted=around,
-        )
-
-
-def _check(depth: Any, permutations: Any, bands: Any, folds: Any) -> None:
-    if not (is_int(depth) and 1 <= int(depth) <= _DEEPEST):
-        raise InputError(
-            f"{parameter_label('depth', depth)} is not a number of columns to combine; give 1, 2 "
-            "or 3."
-        )
-    check_whole("permutations", permutations)
-    for name, value in (("bands", bands), ("folds", folds)):
-        if not (is_int(value) and int(value) >= 2):
-            raise InputError(f"{parameter_label(name, value)} is too few; give an int from 2.")
 
 
 def _check_order(columns: Any, X: Any) -> None:

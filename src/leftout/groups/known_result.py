@@ -229,8 +229,7 @@ class KnownGroups(Serializable):
     def by_group(self) -> pd.DataFrame:
         lines = [
             {name: getattr(group, name) for name in _MEASURED}
-            | {"cross_fitted": group.cross_fitted.value}
-            | {"low": group.cross_fitted.low, "high": group.cross_fitted.high}
+            | dict(zip(("cross_fitted", "low", "high"), group.cross_fitted, strict=True))
             | {"too_small": group.too_small}
             for group in self.groups
         ]

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from leftout.checks import check_count, check_floor, generator, is_int
+from leftout.checks import check_count, check_floor, check_several, generator, is_int
 from leftout.data.binning import BinnedColumn
 from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
@@ -40,11 +41,9 @@ from leftout.linalg.monte_carlo import can_tell, describe_p
 from leftout.linalg.problem import Problem
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
+from leftout.settings import TENTH
 from leftout.solvers import Alternating, SolverContext
 from leftout.text import counted, leading, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Names that are read first.
 SIX = 6
@@ -184,21 +183,12 @@ class NamedGroups(Serializable):
 
     @property
     def table(self) -> pd.DataFrame:
-        import pandas as pd
-
-        names = ("size", "share", "loss", "rest_loss", "random", "worst", "ceiling")
+        first = ("condition", "size", "share", "loss", "rest_loss", "random", "worst", "ceiling")
         lines = [
-            {
-                "condition": group.condition,
-                **{name: getattr(group, name) for name in names},
-                "cross_fitted": group.cross_fitted.value,
-                "low": group.cross_fitted.low,
-                "high": group.cross_fitted.high,
-                "worth": group.worth,
-                "new": group.new,
-                "covers": group.covers,
-                "outcome_gap": group.outcome.gap.value if group.outcome else np.nan,
-            }
+            {name: getattr(group, name) for name in first}
+            | dict(zip(("cross_fitted", "low", "high"), group.cross_fitted, strict=True))
+            | {name: getattr(group, name) for name in ("worth", "new", "covers")}
+            | {"outcome_gap": group.outcome.gap.value if group.outcome else np.nan}
             for group in self.groups
         ]
         return pd.DataFrame(lines)
@@ -288,8 +278,6 @@ class NamedGroups(Serializable):
     __str__ = summary
 
 
-# The group that names are held against: the worst-represented tenth.
-TENTH = 0.1
 # Random groups that each is held against.
 _RANDOM = 20
 # Of very many rows, a group has this share at least.
@@ -385,7 +373,7 @@ def named_groups(
     check_rows(table, X, len(columns[0]))
     roles = assign(columns, target, drop=drop)
     columns = [column for column in columns if column.name not in roles.aside]
-    outcome = Target.of(roles.target, positive)
+    counts = _counting_value(roles.target, positive)
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
@@ -398,8 +386,22 @@ def named_groups(
         search = SubgroupSearch(rows, conditions_on(columns, bins, smallest), query)
         lines, looked = search.best_first(top, distinct, n_jobs)
         steps.tell("what they lose", 1)
-        measuring = Measuring(matrix, problem, folds, generator(random_state), representation)
-        groups = measuring.groups(search, lines, outcome)
+        rng = generator(random_state)
+        measured = _figures(lines, rows, problem, matrix, folds, rng, representation)
+        groups = [
+            NamedGroup(
+                key=line.subgroup.key,
+                conditions=search.conditions(line.subgroup.key),
+                mask=line.mask,
+                size=line.subgroup.size,
+                share=line.subgroup.size / len(matrix),
+                worth=line.subgroup.quality,
+                new=line.new,
+                outcome=roles.target and outcomes(roles.target, line.mask, counts)[0],
+                **figures,
+            )
+            for line, figures in zip(lines, measured, strict=True)
+        ]
         steps.tell("what they lose", 1)
     return NamedGroups(
         groups=groups,
@@ -414,93 +416,62 @@ def named_groups(
     )
 
 
-@dataclass(frozen=True)
-class Target:
-    """A target, and which of its values counts."""
-
-    target: Column
-    positive: Any
-
-    @classmethod
-    def of(cls, target: Column | None, positive: Any) -> Target | None:
-        """Of several values the most frequent counts, if nobody says which."""
-        if target is None:
-            if positive is not None:
-                raise InputError(
-                    f"{parameter_label('positive', positive)} is a value of a target, but none "
-                    "is given."
-                )
-            return None
-        level = level_of(target, positive)
-        return cls(target, None if level is None else value_of(target, level))
-
-    def gap(self, mask: Mask) -> Outcome:
-        return outcomes(self.target, mask, self.positive)[0]
+def _counting_value(target: Column | None, positive: Any) -> Any:
+    """The value of a target that counts: of several the most frequent, if nobody says which."""
+    if target is None:
+        if positive is not None:
+            raise InputError(
+                f"{parameter_label('positive', positive)} is a value of a target, but none is "
+                "given."
+            )
+        return None
+    level = level_of(target, positive)
+    return None if level is None else value_of(target, level)
 
 
-@dataclass(frozen=True)
-class Measuring:
-    """What is told of each group in a list."""
-
-    matrix: Array
-    problem: Problem
-    folds: int
-    rng: np.random.Generator
-    representation: Any = None
-
-    def groups(
-        self, search: SubgroupSearch, lines: list[Line], outcome: Target | None
-    ) -> list[NamedGroup]:
-        if not lines:
-            return []
-        masks = [line.mask for line in lines]
-        sizes = [line.subgroup.size for line in lines]
-        worst, ceilings, random = (dict[int, float]() for _ in range(3))
-        distinct = sorted(set(sizes))
-        of_worst, of_random, of_folds = self.rng.spawn(3)
-        m = len(self.matrix)
-        results = Alternating().profile(self.problem, distinct, SolverContext(rng=of_worst))
-        for size, result in zip(distinct, results, strict=True):
-            worst[size] = float(self.problem.losses(result.labels, result.own)[0][1])
-            ceilings[size] = certified_bound(self.problem, size)
-            draws = (of_random.choice(m, size, replace=False) for _ in range(_RANDOM))
-            random[size] = float(np.mean([search.rows.loss(rows) for rows in draws]))
-        fitted = cross_fitted(
-            self.matrix, masks, self.problem.d, folds=self.folds, rng=of_folds,
-            representation=self.representation,
-        )  # fmt: skip
-        tenth, covered = self._tenth(), np.zeros(m, dtype=bool)
-        groups = []
-        for line, each in zip(lines, fitted, strict=True):
-            rest, loss = self.problem.losses(line.mask.astype(np.int8))[0].tolist()
-            covered |= line.mask
-            size = line.subgroup.size
-            groups.append(NamedGroup(
-                key=line.subgroup.key,
-                conditions=search.conditions(line.subgroup.key),
-                mask=line.mask,
-                size=size,
-                share=size / len(line.mask),
-                loss=loss,
-                rest_loss=rest,
-                worth=line.subgroup.quality,
-                new=line.new,
-                covers=float(covered[tenth].mean()),
-                worst=max(worst[size], loss),
-                ceiling=ceilings[size],
-                random=random[size],
-                cross_fitted=each.loss,
-                outcome=None if outcome is None else outcome.gap(line.mask),
-            ))  # fmt: skip
-        return groups
-
-    def _tenth(self) -> Mask:
-        """The worst-represented tenth of the rows."""
-        search = MaxDisparityPartition(
-            self.problem.d, representation=self.representation, group_size=TENTH, random_state=0
-        )
-        with collected_warnings():  # of the components, which are the same
-            return search.fit(self.matrix).left_out_.mask
+def _figures(
+    lines: list[Line],
+    rows: Rows,
+    problem: Problem,
+    X: Array,
+    folds: int,
+    rng: np.random.Generator,
+    representation: Any,
+) -> Iterator[dict[str, Any]]:
+    """What the groups of a list lose, beside random ones and the worst of their sizes."""
+    if not lines:
+        return
+    of_worst, of_random, of_folds = rng.spawn(3)
+    worst, ceiling, random = {}, {}, {}
+    distinct = sorted({line.subgroup.size for line in lines})
+    results = Alternating().profile(problem, distinct, SolverContext(rng=of_worst))
+    for size, result in zip(distinct, results, strict=True):
+        worst[size] = float(problem.losses(result.labels, result.own)[0][1])
+        ceiling[size] = certified_bound(problem, size)
+        draws = (of_random.choice(len(X), size, replace=False) for _ in range(_RANDOM))
+        random[size] = float(np.mean([rows.loss(drawn) for drawn in draws]))
+    masks = [line.mask for line in lines]
+    fitted = cross_fitted(
+        X, masks, problem.d, folds=folds, rng=of_folds, representation=representation
+    )
+    search = MaxDisparityPartition(
+        problem.d, representation=representation, group_size=TENTH, random_state=0
+    )
+    with collected_warnings():  # of the components, which are the same
+        tenth = search.fit(X).left_out_.mask
+    covered = np.logical_or.accumulate(masks)
+    for line, around, so_far in zip(lines, fitted, covered, strict=True):
+        rest, loss = problem.losses(line.mask.astype(np.int8))[0].tolist()
+        size = line.subgroup.size
+        yield {
+            "loss": loss,
+            "rest_loss": rest,
+            "covers": float(so_far[tenth].mean()),
+            "worst": max(worst[size], loss),
+            "ceiling": ceiling[size],
+            "random": random[size],
+            "cross_fitted": around.loss,
+        }
 
 
 def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any) -> None:
@@ -520,8 +491,7 @@ def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any
             f"most {most}" + (f", or lower {parameter_label('depth')}." if int(depth) > 1 else ".")
         )
     check_floor("weight", weight)
-    if not (is_int(folds) and int(folds) >= 2):
-        raise InputError(f"{parameter_label('folds', folds)} is too few; give an int from 2.")
+    check_several("folds", folds)
     if not isinstance(budget, Real) or isinstance(budget, bool) or not float(budget) >= 0.0:
         raise InputError(
             f"{parameter_label('budget', budget)} is not a budget; give a number from 0."
