@@ -65,30 +65,50 @@ def build_problem(
             "loss='projection_gap', but loss='excess' was asked for. Use loss='projection_gap', "
             "or centering='global' for the definition."
         )
-    rule = Loss.named(loss, centering)
+    rule, given = Loss.named(loss, centering), None
     if representation is not None:
-        return _pose_given(X, as_representation(representation), rule, centering, smallest, size)
-    table = summarise(X, centering)
-    shared = check_components(rule, table, n_components)
+        given = as_representation(representation)
+        check_given(given, rule, X)
+    table = summarise(X, centering, origin=None if given is None else given.origin)
+    moments, kept, principal = table.moments, None, None
+    if given is None:
+        principal = check_components(rule, table, n_components)
+        V, explained = principal.components, principal.eigenvalues / principal.eigenvalues.sum()
+    else:
+        given = given.at(table.mean)
+        variance = float(np.trace(moments.second[0]))
+        check_variance(variance, X.shape[1])
+        if given.components is None:
+            # the PCA of the rows is where searches start
+            kept = given.kept(X)
+            V = shared_pca(rule, moments, given.rank).components
+            moments = moments._replace(kept=np.array([kept.sum()]))
+            explained = np.array([kept.sum() / variance])
+        else:
+            V = given.components if table.back is None else given.components @ table.back
+            explained = np.einsum("in,nk,ik->i", V, moments.second[0], V, optimize=True) / variance
     problem = Problem(
         X=table.rows,
         loss=rule,
-        V=shared.components,
-        pooled=table.moments,
+        V=np.ascontiguousarray(V),
+        pooled=moments,
         min_size=smallest,
         group_size=size,
+        kept=kept,
+        refit=given is None,
     )
     _check_own_means(problem)
     if table.rows.size <= SMALL:
         problem = problem.centred()
-        if min(table.rows.shape) > WIDE and rule.own_is_best:
-            problem = _in_principal_axes(problem, shared)
-            axes = shared.axes.T
-            table = table._replace(back=axes if table.back is None else table.back @ axes)
+        if min(table.rows.shape) > WIDE and rule.own_is_best and kept is None:
+            problem, axes = _turned(problem, principal)
+            table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
     elif isinstance(X, SparseRows):
-        problem = replace(problem, axes=shared.axes[: problem.d + _AXES])
-    fitted = fitted_here(table, table.in_columns(problem.V))
-    return SearchProblem(problem, table, shared.eigenvalues / shared.eigenvalues.sum(), fitted)
+        axes = residual_axes(problem) if principal is None else principal.axes
+        problem = replace(problem, axes=axes[: problem.d + _AXES])
+    if given is None:
+        given = fitted_here(table, table.in_columns(problem.V))
+    return SearchProblem(problem, table, explained, given)
 
 
 def fitted_here(table: Summary, components: Array) -> Representation:
@@ -128,51 +148,6 @@ def check_given(given: Representation, loss: Loss, X: Array) -> None:
         )
 
 
-def _pose_given(
-    X: Array,
-    given: Representation,
-    rule: Loss,
-    centering: str,
-    smallest: int,
-    size: int | None,
-) -> SearchProblem:
-    """The search's problem under a representation that is given."""
-    check_given(given, rule, X)
-    table = summarise(X, centering, origin=given.origin)
-    given = given.at(table.mean)
-    variance = float(np.trace(table.moments.second[0]))
-    check_variance(variance, X.shape[1])
-    moments, kept = table.moments, None
-    if given.components is None:
-        # the PCA of the rows is where searches start
-        kept = given.kept(X)
-        V = shared_pca(rule, moments, given.rank).components
-        moments = moments._replace(kept=np.array([kept.sum()]))
-        explained = np.array([kept.sum() / variance])
-    else:
-        V = given.components if table.back is None else given.components @ table.back
-        explained = np.einsum("in,nk,ik->i", V, moments.second[0], V, optimize=True) / variance
-    problem = Problem(
-        X=table.rows,
-        loss=rule,
-        V=np.ascontiguousarray(V),
-        pooled=moments,
-        min_size=smallest,
-        group_size=size,
-        kept=kept,
-        refit=False,
-    )
-    if table.rows.size <= SMALL:
-        problem = problem.centred()
-        if min(table.rows.shape) > WIDE and kept is None:
-            axes = residual_axes(problem)
-            problem = _turned(problem, axes)
-            table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
-    elif isinstance(X, SparseRows):
-        problem = replace(problem, axes=residual_axes(problem)[: problem.d + _AXES])
-    return SearchProblem(problem, table, explained, given)
-
-
 def residual_axes(problem: Problem) -> Array:
     """The shared components, then the principal axes of what they leave, as rows."""
     V = np.linalg.qr(problem.V.T)[0].T  # not quite orthonormal in coordinates of fewer rows
@@ -184,36 +159,28 @@ def residual_axes(problem: Problem) -> Array:
     return np.vstack([V, vectors[:, : len(S) - len(V)].T])
 
 
-def _turned(problem: Problem, axes: Array) -> Problem:
-    """A centred problem in coordinates of such axes, with how many hold nearly all that is left."""
-    count, total, second, origin, kept = problem.pooled
-    turned = axes @ second[0] @ axes.T
-    left = np.cumsum(np.diagonal(turned)[problem.d :])
-    return replace(
-        problem,
-        X=problem.X @ axes.T,
-        V=problem.V @ axes.T,
-        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
-        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
-    )
-
-
-def _in_principal_axes(problem: Problem, shared: Shared) -> Problem:
-    """A centred problem in coordinates of the table's principal axes.
+def _turned(problem: Problem, principal: Shared | None) -> tuple[Problem, Array]:
+    """A centred problem in coordinates of principal axes, or of those behind what is given.
 
     Few of them hold nearly all that the shared components leave: a search can go a long way in
     these alone.
     """
-    n, values = problem.X.shape[1], shared.eigenvalues
-    left = np.cumsum(values[problem.d :])
-    count, total, _, origin, _ = problem.pooled
-    return replace(
+    d, (count, total, second, origin, kept) = problem.d, problem.pooled
+    if principal is None:
+        axes = residual_axes(problem)
+        V, turned = problem.V @ axes.T, axes @ second[0] @ axes.T
+    else:
+        axes = principal.axes
+        V, turned = np.eye(len(axes))[:d], np.diag(principal.eigenvalues)
+    left = np.cumsum(np.diagonal(turned)[d:])
+    turned_problem = replace(
         problem,
-        X=problem.X @ shared.axes.T,
-        V=np.eye(n)[: problem.d],
-        pooled=Moments(count, total @ shared.axes.T, np.diag(values)[None], origin),
-        leading=problem.d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
+        X=problem.X @ axes.T,
+        V=V,
+        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
+        leading=d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
     )
+    return turned_problem, axes
 
 
 def _check_own_means(problem: Problem) -> None:
@@ -261,7 +228,8 @@ class Rows(NamedTuple):
         """Average loss of some rows."""
         Z, kept = self.Z[rows], float(self.kept[rows].sum())
         # both products have the same eigenvalues, but for zeros
-        own = self._own(Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z)
+        S = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
+        own = float(np.linalg.eigvalsh(S)[max(len(S) - self.d, 0) :].sum())
         return (own - kept) / len(Z) - self.shift
 
     def difference(self, mask: Mask) -> float:
@@ -274,10 +242,6 @@ class Rows(NamedTuple):
         own = top_sums(np.stack([S, np.diag(self.eigenvalues) - S]), self.d)
         lost, of_rest = own - [self.kept[mask].sum(), self.kept[~mask].sum()]
         return float(lost / k - of_rest / (m - k))
-
-    def _own(self, S: Array) -> float:
-        """What their own components keep of rows with these second moments."""
-        return float(np.linalg.eigvalsh(S)[max(len(S) - self.d, 0) :].sum())
 
     @property
     def residuals(self) -> Array:
