@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from leftout.data.indicators import Places
+from leftout.data.binning import Places
 from leftout.groups.problem_setup import build_problem, residual_axes
 from leftout.linalg.cell_moments import cell_moments, top_sums
 from leftout.linalg.components import check_components
