@@ -20,7 +20,7 @@ Labels = NDArray[np.int8]
 # caller starts them again from moments taken afresh: a few per cent of the time.
 REFRESH = 256
 # Floats, because Numba compiles a kernel anew for every integer constant it is called with.
-JOINS, LEAVES = 1.0, -1.0
+JOINS, STAYS, LEAVES = 1.0, 0.0, -1.0
 
 
 class TrackedSides(NamedTuple):
@@ -49,7 +49,7 @@ def track(loss: Loss, moments: Moments, V: Array) -> TrackedSides:
     return TrackedSides(moments.count.copy(), moments.total.copy(), values, vectors, kept.copy())
 
 
-@kernel
+@kernel(inline="always")
 def _in_eigenbasis(loss: Loss, sides: TrackedSides, group: int, x: Array, sign: float) -> Array:
     """The ``z`` for which the scatter changes by ``sign z z'`` when ``x`` joins or leaves."""
     count = sides.count[group]
@@ -64,26 +64,32 @@ def _in_eigenbasis(loss: Loss, sides: TrackedSides, group: int, x: Array, sign: 
 
 
 @kernel
-def _loss(
-    loss: Loss,
-    count: float,
-    total: Array,
-    kept: float,
-    values: Array,
-    vectors: Array,
-    V: Array,
+def loss_after(
+    loss: Loss, sides: TrackedSides, group: int, V: Array, x: Array, kept: float, sign: float
 ) -> float:
-    """Average loss from eigenpairs: :func:`leftout.linalg.losses.evaluate` in other words.
+    """Average loss of a group once ``x`` has joined or left (sign); ``kept`` is ``|Vx|^2``.
 
-    The scatter is ``sum of values w w'`` and the second moments add ``total total' / count`` to it
-    where the scatter is about the group's own mean, which it is not under ``excess``.
+    :func:`leftout.linalg.losses.evaluate` from eigenpairs. ``excess`` needs only the eigenvalues,
+    O(n^2). ``projection_gap`` needs the vectors, too, and the second moments, which are the scatter
+    and ``total total' / count`` where that is about the group's own mean.
     """
     d, n = V.shape
+    count = sides.count[group] + sign
+    if count == 0.0:
+        return np.nan
+    kept = sides.kept[group] + sign * kept
+    values, vectors, total = sides.values[group], sides.vectors[group], sides.total[group]
     own = cross = 0.0
     if loss.kind == EXCESS:
-        for i in range(n - d, n):
-            own += values[i]
+        if sign != STAYS:
+            own = top_change(values, _in_eigenbasis(loss, sides, group, x, sign), sign, d)
+        for j in range(n - d, n):
+            own += values[j]
         return (own - kept) / count
+    if sign != STAYS:
+        z = _in_eigenbasis(loss, sides, group, x, sign)
+        values, vectors = rank_one(values, vectors, z, sign)
+        total = total + sign * x
     mean_v = V @ total
     for i in range(n - d, n):
         along = vectors[i] @ total if loss.own_mean else 0.0
@@ -93,63 +99,24 @@ def _loss(
     return (kept + own - 2.0 * cross) / count
 
 
-@kernel
 def losses_now(loss: Loss, sides: TrackedSides, V: Array) -> Array:
     """Average loss of every group as it stands."""
-    losses = np.empty(sides.count.size)
-    for group in range(losses.size):
-        losses[group] = _loss(
-            loss,
-            sides.count[group],
-            sides.total[group],
-            sides.kept[group],
-            sides.values[group],
-            sides.vectors[group],
-            V,
-        )
-    return losses
+    groups = range(len(sides.count))
+    return np.array([loss_after(loss, sides, g, V, sides.total[g], 0.0, STAYS) for g in groups])
 
 
-@kernel
-def loss_after(
-    loss: Loss,
-    sides: TrackedSides,
-    group: int,
-    V: Array,
-    x: Array,
-    kept: float,
-    sign: float,
-) -> float:
-    """Average loss of a group once ``x`` has joined or left (sign); ``kept`` is ``|Vx|^2``.
-
-    ``excess`` needs only the eigenvalues, O(n^2); ``projection_gap`` needs the vectors.
-    """
-    d, n = V.shape
-    count = sides.count[group] + sign
-    if count == 0.0:
-        return np.nan
-    kept = sides.kept[group] + sign * kept
-    z = _in_eigenbasis(loss, sides, group, x, sign)
-    values = sides.values[group]
-    if loss.kind == EXCESS:
-        own = top_change(values, z, sign, d)
-        for j in range(n - d, n):
-            own += values[j]
-        return (own - kept) / count
-    values, vectors = rank_one(values, sides.vectors[group], z, sign)
-    total = sides.total[group] + sign * x
-    return _loss(loss, count, total, kept, values, vectors, V)
-
-
-@kernel
+@kernel(inline="always")
 def move(loss: Loss, sides: TrackedSides, group: int, x: Array, kept: float, sign: float) -> None:
     """Let ``x`` join or leave (sign) a group, in place."""
     z = _in_eigenbasis(loss, sides, group, x, sign)
     values, vectors = rank_one(sides.values[group], sides.vectors[group], z, sign)
-    sides.values[group], sides.vectors[group] = values, vectors
     sides.count[group] += sign
     sides.kept[group] += sign * kept
-    sides.total[group] += sign * x
+    for i in range(values.size):  # by elements: Numba takes seconds to compile slices that are set
+        sides.total[group, i] += sign * x[i]
+        sides.values[group, i] = values[i]
+        for j in range(values.size):
+            sides.vectors[group, i, j] = vectors[i, j]
 
 
 @kernel
@@ -170,19 +137,9 @@ def transfer(
     """Move ``x`` from group ``a`` to group ``b``; groups and their losses change in place."""
     for group in (a, b):
         move(loss, sides, group, x, kept, LEAVES if group == a else JOINS)
-    losses[:] = losses_now(loss, sides, V)
+        losses[group] = loss_after(loss, sides, group, V, x, 0.0, STAYS)
 
 
-@kernel
-def mean_gap(losses: Array) -> float:
-    """The mean of the groups' losses minus the rest's, which comes first."""
-    total = 0.0
-    for side in range(1, losses.size):
-        total += losses[side]
-    return total / (losses.size - 1) - losses[0]
-
-
-@kernel
 def exchange(
     loss: Loss,
     sides: TrackedSides,
@@ -195,46 +152,45 @@ def exchange(
 ) -> Labels:
     """Moves (where sizes are free) and swaps of rows that raise the mean gap; returns the labels.
 
-    A swap is looked for from either side of it, but from the group's alone where there is one.
+    The mean gap is that of the groups' losses minus the rest's, which comes first. A swap is looked
+    for from either side of it, but from the group's alone where there is one.
     """
     labels = labels.copy()
     losses = losses_now(loss, sides, V)
-    n_sides = losses.size
-    value = mean_gap(losses)
+    n_sides, value = len(losses), _mean_gap(losses)
     # Undone moves leave roundings behind: a gain must stand clear of them.
     least = 1e-11 * abs(value)
-    if free:
-        for i in range(labels.size):
-            a = np.int64(labels[i])
-            best, pick = value + least, np.int64(-1)
-            if sides.count[a] > min_size:
-                for b in range(n_sides):
-                    if b != a:
-                        after = losses_after(loss, sides, losses, V, X[i], kept[i], a, b)
-                        if mean_gap(after) > best:
-                            best, pick = mean_gap(after), np.int64(b)
-            if pick >= 0:
-                transfer(loss, sides, losses, V, X[i], kept[i], a, pick)
-                labels[i] = pick
-                value = best
-    for i in range(labels.size):
-        a = np.int64(labels[i])
-        if n_sides == 2 and a == 0:
-            continue
+
+    def gap_after(row: int, a: int, b: int) -> float:
+        return _mean_gap(losses_after(loss, sides, losses, V, X[row], kept[row], a, b))
+
+    def moved(row: int, a: int, b: int) -> None:
+        transfer(loss, sides, losses, V, X[row], kept[row], a, b)
+
+    for i, a in enumerate(labels.tolist() if free else ()):
+        if sides.count[a] > min_size:
+            gaps = [-np.inf if b == a else gap_after(i, a, b) for b in range(n_sides)]
+            pick = int(np.argmax(gaps))
+            if gaps[pick] > value + least:
+                moved(i, a, pick)
+                labels[i], value = pick, gaps[pick]
+    for i in range(len(labels)):
+        a = int(labels[i])
         for b in range(n_sides):
-            if b == a:
+            if b == a or (n_sides == 2 and a == 0):
                 continue
-            transfer(loss, sides, losses, V, X[i], kept[i], a, b)
-            best, pick = value + least, np.int64(-1)
-            for j in range(labels.size):
-                if labels[j] == b:
-                    after = losses_after(loss, sides, losses, V, X[j], kept[j], b, a)
-                    if mean_gap(after) > best:
-                        best, pick = mean_gap(after), np.int64(j)
-            back = i if pick < 0 else pick
-            transfer(loss, sides, losses, V, X[back], kept[back], b, a)
-            if pick >= 0:
-                labels[i], labels[pick] = b, a
-                value = best
+            moved(i, a, b)
+            others = np.flatnonzero(labels == b)
+            gaps = [gap_after(j, b, a) for j in others]
+            pick = int(np.argmax(gaps)) if gaps else -1
+            helps = pick >= 0 and gaps[pick] > value + least
+            back = int(others[pick]) if helps else i
+            moved(back, b, a)
+            if helps:
+                labels[i], labels[back], value = b, a, gaps[pick]
                 break
     return labels
+
+
+def _mean_gap(losses: Array) -> float:
+    return float(losses[1:].mean() - losses[0])

@@ -47,17 +47,6 @@ def _half(distance: Array, weights: Array, tau: float) -> tuple[float, float]:
 
 
 @kernel
-def _model_step(c: float, left: float, right: float, s: float, t: float) -> float:
-    """Root ``eta`` of ``c + s / (left - eta) + t / (right - eta)`` between ``left < 0 < right``."""
-    a = c * (left + right) + s + t
-    b = left * right * c + s * right + t * left
-    root = np.sqrt(max(a * a - 4.0 * b * c, 0.0))
-    if a <= 0.0:
-        return (a - root) / (2.0 * c) if c != 0.0 else 0.0
-    return 2.0 * b / (a + root)
-
-
-@kernel
 def secular_root(
     poles: Array, weights: Array, reach: float, k: int, distance: Array
 ) -> tuple[int, float]:
@@ -101,7 +90,14 @@ def secular_root(
             right = distance[k + 1] - tau
             t = weights[k + 1] if iteration == 0 else slope_above * right * right
             c -= t / right
-            step = _model_step(c, left, right, s, t)
+            # the root eta of c + s / (left - eta) + t / (right - eta), with left < 0 < right
+            a = c * (left + right) + s + t
+            b = left * right * c + s * right + t * left
+            root = np.sqrt(max(a * a - 4.0 * b * c, 0.0))
+            if a > 0.0:
+                step = 2.0 * b / (a + root)
+            else:
+                step = (a - root) / (2.0 * c) if c != 0.0 else 0.0
         new = tau + step
         if low < new < high:
             small = abs(step) <= _SMALL_STEP * abs(new)
@@ -123,15 +119,6 @@ def secular_root(
 
 
 @kernel
-def _normal_form(values: Array, z: Array, sign: float, poles: Array, w: Array) -> None:
-    """Write ``diag(values) + sign z z'`` (``values`` ascending) as poles and ``w``, in place."""
-    if sign > 0:
-        poles[:], w[:] = values, z
-    else:
-        poles[:], w[:] = -values[::-1], z[::-1]
-
-
-@kernel
 def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     """Change of the sum of the ``d`` largest eigenvalues when ``sign z z'`` is added.
 
@@ -141,11 +128,10 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     whichever are fewer (the trace gives the rest): O(n min(d, n - d)) per step.
     """
     n = values.size
-    poles, w = np.empty(n), np.empty(n)
-    _normal_form(values, z, sign, poles, w)
-    reach = 0.0
+    poles, w, reach = np.empty(n), np.empty(n), 0.0
     for j in range(n):
-        w[j] = w[j] * w[j]
+        i = j if sign > 0 else n - 1 - j
+        poles[j], w[j] = sign * values[i], z[i] * z[i]
         reach += w[j]
     if not reach > 0.0:
         return 0.0
@@ -167,7 +153,7 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     return sign * change
 
 
-@kernel
+@kernel(inline="always")
 def _deflate(poles: Array, w: Array, basis: Array, active: IntArray) -> int:
     """Set aside the poles that do not move; returns how many are left, listed in ``active``.
 
@@ -206,23 +192,6 @@ def _deflate(poles: Array, w: Array, basis: Array, active: IntArray) -> int:
     return count
 
 
-@kernel
-def _exact_weights(gaps: Array, p: Array, w: Array) -> Array:
-    """The ``w`` for which the roots behind ``gaps`` are exact: their vectors are orthogonal."""
-    n = p.size
-    product = np.empty(n)
-    for j in range(n):
-        product[j] = -gaps[n - 1, j]
-    for i in range(n - 1):
-        lower, upper = p[i], p[i + 1]
-        for j in range(n):
-            other = upper if j <= i else lower
-            product[j] *= gaps[i, j] / (p[j] - other)
-    for j in range(n):
-        product[j] = np.copysign(np.sqrt(abs(product[j])), w[j])
-    return product
-
-
 @kernel(fastmath=_SUMS)
 def _unit_vectors(weights: Array, gaps: Array) -> Array:
     """Rows ``weights / gaps``, scaled to length one."""
@@ -240,7 +209,7 @@ def _unit_vectors(weights: Array, gaps: Array) -> Array:
     return vectors
 
 
-@kernel
+@kernel(inline="always")
 def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
     """Eigenpairs of ``diag(p) + w w'`` with nothing to deflate; vectors as rows."""
     n = p.size
@@ -256,7 +225,16 @@ def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
         roots[i] = base + tau
         for j in range(n):
             gaps[i, j] = (p[j] - base) - tau
-    return roots, _unit_vectors(_exact_weights(gaps, p, w), gaps)
+    # the w for which these roots are exact: their vectors are orthogonal
+    for j in range(n):
+        weights[j] = -gaps[n - 1, j]
+    for i in range(n - 1):
+        lower, upper = p[i], p[i + 1]
+        for j in range(n):
+            weights[j] *= gaps[i, j] / (p[j] - (upper if j <= i else lower))
+    for j in range(n):
+        weights[j] = np.copysign(np.sqrt(abs(weights[j])), w[j])
+    return roots, _unit_vectors(weights, gaps)
 
 
 @kernel
@@ -279,9 +257,12 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
         roots and one n x n matrix product.
     """
     n = values.size
-    poles, w = np.empty(n), np.empty(n)
-    _normal_form(values, z, sign, poles, w)
-    basis = vectors.copy() if sign > 0 else vectors[::-1].copy()
+    poles, w, basis = np.empty(n), np.empty(n), np.empty((n, n))
+    for j in range(n):
+        i = j if sign > 0 else n - 1 - j
+        poles[j], w[j] = sign * values[i], z[i]
+        for column in range(n):
+            basis[j, column] = vectors[i, column]
     active = np.empty(n, dtype=np.int64)
     count = _deflate(poles, w, basis, active)
     p, weights, before = np.empty(count), np.empty(count), np.empty((count, n))
@@ -306,7 +287,7 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
     return w, basis
 
 
-@kernel
+@kernel(inline="always")
 def _ascending(values: Array) -> IntArray:
     """Order of ``values``, which are nearly sorted already (insertion sort)."""
     order = np.arange(values.size)

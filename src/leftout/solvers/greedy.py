@@ -119,8 +119,9 @@ def sweep(problem: Problem, rows: Array, labels: Labels, n_sides: int = 2) -> tu
     row, moved = 0, 0
     while row < problem.n_rows:
         sides = track(problem.loss, problem.split(labels, n_sides), problem.V)
+        losses = losses_now(problem.loss, sides, problem.V)
         value, row, more = _sweep(
-            problem.loss, sides, rows, reach, kept, problem.V, labels, problem.min_size, row
+            problem.loss, sides, rows, reach, kept, problem.V, losses, labels, problem.min_size, row
         )
         moved += more
     return value, moved
@@ -134,8 +135,9 @@ def higher_side(problem: Problem, labels: Labels) -> Labels:
 @kernel
 def spread(losses: Array) -> float:
     """The mean of all losses but the lowest, each less the lowest."""
-    lowest = losses.min()
-    total = 0.0
+    lowest, total = losses[0], 0.0
+    for loss in losses:
+        lowest = min(lowest, loss)
     for loss in losses:
         total += loss - lowest
     return total / (losses.size - 1)
@@ -177,7 +179,7 @@ def _allocate(
         move(loss, sides, pick, x, kept, JOINS)
 
 
-@kernel
+@kernel(inline="always")
 def _kept_by(loss: Loss, sides: TrackedSides, group: int, V: Array) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
     overlap = V @ sides.vectors[group].T
@@ -191,7 +193,7 @@ def _kept_by(loss: Loss, sides: TrackedSides, group: int, V: Array) -> float:
     return kept
 
 
-@kernel
+@kernel(inline="always")
 def _most_after(
     sides: TrackedSides, losses: Array, source: int, reach: float, kept: float
 ) -> float:
@@ -218,6 +220,7 @@ def _sweep(
     reach: Array,
     kept: Array,
     V: Array,
+    losses: Array,
     labels: Labels,
     min_size: int,
     row: int,
@@ -227,7 +230,6 @@ def _sweep(
     Returns the spread, the row to go on from and the number of moves, at most REFRESH; labels
     change in place. Of two sides most rows are ruled out by a bound, without an eigenvalue.
     """
-    losses = losses_now(loss, sides, V)
     value, moved = spread(losses), 0
     while row < X.shape[0] and moved < REFRESH:
         x, a = X[row], np.int64(labels[row])

@@ -70,36 +70,35 @@ def orthonormalise(W: Array) -> None:
 
 
 @kernel
-def _improve(W: Array, S: Array, total: Array, count: float, loss: Loss, steps: int) -> Array:
-    """Orthogonal iteration of ``W`` towards the leading eigenvectors of the scatter."""
+def _refit(
+    loss: Loss, V: Array, W: Array, S: Array, total: Array, count: float, kept: float
+) -> tuple[Array, float]:
+    """Orthogonal iteration of ``W`` towards a side's own components, and its average loss there.
+
+    ``kept`` is nan where ``V`` tells it; see :func:`leftout.linalg.losses.basis_loss`.
+    """
     n = S.shape[0]
     C = S.copy()
     if loss.own_mean:
         for i in range(n):
             for j in range(n):
                 C[i, j] -= total[i] * total[j] / count
-    for _ in range(steps):
-        W = W @ C
+    W = W @ C
+    W = W @ C
     orthonormalise(W)
-    return W
-
-
-@kernel
-def _basis_loss(loss: Loss, S: Array, V: Array, W: Array, kept: float) -> float:
-    """:func:`leftout.linalg.losses.basis_loss`, compiled; ``kept`` is nan where ``V`` tells it."""
     VS, WS = V @ S, W @ S
     from_V = own = cross = 0.0
     for i in range(W.shape[0]):
         from_V += VS[i] @ V[i]
         own += WS[i] @ W[i]
     if not np.isnan(kept):
-        return own - kept
+        return W, (own - kept) / count
     if loss.kind == EXCESS:
-        return own - from_V
+        return W, (own - from_V) / count
     left, right = WS @ V.T, W @ V.T
     for i in range(W.shape[0]):
         cross += left[i] @ right[i]
-    return from_V + own - 2.0 * cross
+    return W, (from_V + own - 2.0 * cross) / count
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -164,48 +163,37 @@ def kth_largest(scores: Array, k: int) -> float:
     return values[k - 1]
 
 
-@kernel
-def _choose(
+@kernel(inline="always")
+def _regroup(
     loss: Loss,
     slope: AscentWorkspace,
     own: Array,
-    weight: float,
     size: int,
     active: int,
     scores: Array,
-) -> tuple[int, float]:
-    """Score as many candidates as can matter; returns how many, and the size-th largest score.
+    member: NDArray[np.bool_],
+    total: Array,
+    second: Array,
+) -> int:
+    """Let the ``size`` candidates of the highest scores be the group, ties by their order.
 
-    No score exceeds ``(1 + weight) reach``, and candidates come by falling reach.
+    Changes in place who is a ``member``, and the moments of rest and group by the rows that move.
+    Only the first ``active`` candidates are looked at, unless others can matter: no score exceeds
+    ``(1 + weight) reach``, by which they fall. Returns how many the next pass should look at.
     """
-    c = slope.X.shape[0]
+    c, n = slope.X.shape
+    weight = size / (slope.n_rows - size)
     _score(loss, slope, own, weight, np.int64(0), active, scores)
     cut = kth_largest(scores[:active], size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
         _score(loss, slope, own, weight, active, c, scores)
         active = c
         cut = kth_largest(scores, size)
-    return active, cut
-
-
-@kernel
-def _regroup(
-    slope: AscentWorkspace,
-    scores: Array,
-    active: int,
-    cut: float,
-    size: int,
-    member: NDArray[np.bool_],
-    total: Array,
-    second: Array,
-) -> None:
-    """Let the ``size`` candidates of the highest scores be the group, ties by their order.
-
-    Changes in place who is a ``member``, and the moments of rest and group by the rows that move.
-    """
-    c, n = slope.X.shape
+    ties = size
+    for i in range(active):
+        if scores[i] > cut:
+            ties -= 1
     changed, moved = np.empty(c, dtype=np.int64), 0
-    ties = size - np.sum(scores[:active] > cut)
     for i in range(c):
         chosen = i < active and scores[i] > cut
         if i < active and scores[i] == cut and ties > 0:
@@ -222,11 +210,15 @@ def _regroup(
             rows[i, j] = slope.X[changed[i], j]
             signed[i, j] = sign * rows[i, j]
             total[1, j] += signed[i, j]
-    second[1] += rows.T @ signed
-    for j in range(n):
+    products = rows.T @ signed
+    for j in range(n):  # by elements: Numba takes seconds to compile slices that are set
         total[0, j] = slope.total[j] - total[1, j]
         for k in range(n):
+            second[1, j, k] += products[j, k]
             second[0, j, k] = slope.second[j, k] - second[1, j, k]
+    while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
+        active -= 1
+    return active
 
 
 @kernel
@@ -246,22 +238,23 @@ def climb(
     it will hardly come to ``floor``.
     """
     c, n = slope.X.shape
-    weight = size / (slope.n_rows - size)
     member = np.zeros(c, dtype=np.bool_)
     scores = np.empty(c)
     # moments of the rest (0) and of the group (1)
     total, second = np.zeros((2, n)), np.zeros((2, n, n))
-    best = -np.inf
-    active, cut = c, -np.inf
+    best, active, n_rest = -np.inf, c, slope.n_rows - size
     for turn in range(passes):
-        active, cut = _choose(loss, slope, own, weight, size, active, scores)
-        _regroup(slope, scores, active, cut, size, member, total, second)
-        rest = _improve(own[0], second[0], total[0], slope.n_rows - size, loss, 2)
-        group = _improve(own[1], second[1], total[1], float(size), loss, 2)
-        kept = np.nan if np.isnan(slope.all_kept) else slope.kept[member].sum()
+        active = _regroup(loss, slope, own, size, active, scores, member, total, second)
+        kept = np.nan
+        if not np.isnan(slope.all_kept):
+            kept = 0.0
+            for i in range(c):
+                if member[i]:
+                    kept += slope.kept[i]
         left = slope.all_kept - kept
-        value = _basis_loss(loss, second[1], slope.V, group, kept) / size
-        value -= _basis_loss(loss, second[0], slope.V, rest, left) / (slope.n_rows - size)
+        rest, lost = _refit(loss, slope.V, own[0], second[0], total[0], n_rest, left)
+        group, value = _refit(loss, slope.V, own[1], second[1], total[1], float(size), kept)
+        value -= lost
         gain = value - best
         gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
         if value > best:
@@ -269,9 +262,6 @@ def climb(
             own = np.stack((rest, group))
         if not gained:
             break
-        # Rows far below the cut are left out of the next pass; ``_choose`` checks that rightly.
-        while active > size and (1.0 + weight) * slope.reach[active - 1] < 0.9 * cut:
-            active -= 1
     return best, own
 
 
