@@ -14,13 +14,13 @@ from leftout.data.columns import LARGEST_EXACT, Column, columns_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import CategoricalEncoding, Floats
+from leftout.engine.chunks import is_text
 from leftout.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TRUTHS = ("False", "True")
-# A text that is missing is the last of its dictionary.
 Ints = NDArray[np.int64]
 
 
@@ -49,43 +49,38 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
     """The cells of a batch as a column, as they are read in memory.
 
     Numbers stay numbers, also where they take no more than two values; categories are in the order
-    in which they are stored. ``kind`` is what all files have in this column. Cells that may be
+    in which they are stored. ``kind`` is the column's type in the layout. Cells that may be
     ``unread`` are empty where they cannot be read.
     """
     import pyarrow.types as is_a
 
     if is_a.is_integer(kind):
-        whole = whole_numbers(cells, kind)
-        if large(whole):
-            return as_texts(name, whole)
-        return Column(name, whole.numbers())
-    if is_a.is_floating(kind) or is_a.is_null(kind):
-        return Column(name, _floats(cells))
-    if is_a.is_timestamp(kind) or is_a.is_date(kind):
-        when = cells.to_numpy(zero_copy_only=False).astype("datetime64[us]", copy=False)
-        stamps = when.view(np.int64).astype(np.float64)
-        if cells.null_count:
-            stamps[np.isnat(when)] = np.nan
-        return Column(name, stamps, dates=True)
+        whole = whole_numbers(cells)
+        return as_texts(name, whole) if large(whole) else Column(name, whole.numbers())
+    if is_a.is_floating(kind):
+        return Column(name, cells.to_numpy(zero_copy_only=False))
+    if is_a.is_timestamp(kind):
+        stamps = cells.cast("int64").cast("float64", safe=False)
+        return Column(name, stamps.to_numpy(zero_copy_only=False), dates=True)
     if is_a.is_boolean(kind):
-        codes = _filled(cells.cast("int8"), -1).astype(np.int32)
-        return Column(name, codes, TRUTHS, levels=np.array([0.0, 1.0]))
-    if is_a.is_dictionary(kind) or _is_text(cells):
+        codes = cells.cast("int8").fill_null(-1).to_numpy(zero_copy_only=False)
+        return Column(name, codes.astype(np.int32), TRUTHS, levels=np.array([0.0, 1.0]))
+    if is_text(cells.type):
         return _words(name, cells, is_a.is_dictionary(kind))
-    return _other(name, cells, unread)
+    try:  # bytes; others are refused
+        return columns_of(cells.to_pandas().to_frame(name))[0]
+    except InputError:
+        if unread:
+            return Column(name, np.full(len(cells), np.nan))
+        raise
 
 
-def whole_numbers(cells: pa.Array, kind: pa.DataType) -> WholeNumbers:
-    """Whole numbers of any width, with a sign or without; as what all files have there."""
-    known = None
-    if cells.null_count:
-        known = cells.is_valid().to_numpy(zero_copy_only=False)
-    values = _filled(cells, 0)
-    unsigned = str(kind) == "uint64"
-    if unsigned:
-        keys = (values.astype(np.uint64, copy=False) ^ np.uint64(1 << 63)).view(np.int64)
-    else:
-        keys = values.astype(np.int64, copy=False)
+def whole_numbers(cells: pa.Array) -> WholeNumbers:
+    """Whole numbers of 64 bits, with a sign or without."""
+    known = cells.is_valid().to_numpy(zero_copy_only=False) if cells.null_count else None
+    values = cells.fill_null(0).to_numpy(zero_copy_only=False)
+    unsigned = values.dtype == np.uint64
+    keys = (values ^ np.uint64(1 << 63)).view(np.int64) if unsigned else values
     return WholeNumbers(keys, known, unsigned)
 
 
@@ -106,72 +101,19 @@ def as_texts(name: str, whole: WholeNumbers) -> Column:
     return Column(name, codes, tuple(map(str, exact(distinct, whole.unsigned).tolist())))
 
 
-def is_plain_text(cells: pa.Array) -> bool:
-    """Whether cells are texts one by one, without a dictionary."""
-    import pyarrow.types as is_a
-
-    return bool(is_a.is_string(cells.type) or is_a.is_large_string(cells.type))
-
-
-def _is_text(cells: pa.Array) -> bool:
-    import pyarrow.types as is_a
-
-    kind = cells.type.value_type if is_a.is_dictionary(cells.type) else cells.type
-    return bool(is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind))
-
-
-def _floats(cells: pa.Array) -> NDArray[np.float64]:
-    import pyarrow.types as is_a
-
-    if is_a.is_integer(cells.type):  # of a file whose cells all have a value
-        return whole_numbers(cells, cells.type).numbers()
-    if is_a.is_null(cells.type):
-        return np.full(len(cells), np.nan)
-    return cells.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-
-
-def _filled(cells: pa.Array, value: int) -> NDArray[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_null(cells.type):
-        return np.full(len(cells), value)
-    if cells.null_count:
-        cells = cells.fill_null(value)
-    return cells.to_numpy(zero_copy_only=False)
-
-
 def _words(name: str, cells: pa.Array, declared: bool) -> Column:
     """Texts or categories, by the dictionary of the batch."""
-    import pyarrow as pa
+    import pyarrow.types as is_a
 
-    if pa.types.is_null(cells.type):
-        return Column(name, np.full(len(cells), -1, dtype=np.int32), (), declared=declared)
-    if not pa.types.is_dictionary(cells.type):
+    if not is_a.is_dictionary(cells.type):
         cells = cells.dictionary_encode()
-    codes = _filled(cells.indices, -1).astype(np.int32, copy=False)
     words = cells.dictionary.to_pylist()
-    texts = tuple("" if word is None else str(word) for word in words)
+    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     gone = [code for code, word in enumerate(words) if word is None]
     if gone:
         codes = np.where(np.isin(codes, gone), -1, codes).astype(np.int32)
+    texts = tuple("" if word is None else word for word in words)
     return Column(name, codes, texts, declared=declared)
-
-
-def _other(name: str, cells: pa.Array, unread: bool) -> Column:
-    """What is neither: durations, times of day, decimals, bytes, and what is refused."""
-    import pyarrow as pa
-
-    frame = pa.table({name: cells}).to_pandas(date_as_object=False)
-    try:
-        (column,) = columns_of(frame)
-    except InputError:
-        if unread:
-            return Column(name, np.full(len(cells), np.nan))
-        raise
-    values = column.numbers
-    if column.categories is None or values is None or set(column.categories) <= set(TRUTHS):
-        return column
-    return replace(column, values=values, categories=None, levels=None)
 
 
 @dataclass(frozen=True)
@@ -213,7 +155,7 @@ class Reader:
         filled = replace(made, values=become, tally=None)
         known: dict[str, int] | Floats | None = None
         if raw.tally.n_values is None and raw.categories is not None:
-            if is_a.is_timestamp(kind) or is_a.is_date(kind):  # said to be categories
+            if is_a.is_timestamp(kind):  # said to be categories
                 when = np.array(raw.categories, dtype="datetime64[us]")
                 known = when.astype(np.int64).astype(np.float64)
             elif raw.levels is None or set(raw.categories) <= set(TRUTHS):
@@ -238,7 +180,7 @@ class Reader:
         gap = len(self.known)
         if isinstance(self.known, dict):
             if column.categories is None and is_a.is_integer(self.kind):
-                column = as_texts(self.raw, whole_numbers(cells, self.kind))
+                column = as_texts(self.raw, whole_numbers(cells))
             at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
             return replace(self.made, values=self.made.values[at][column.values])
         values = column.values

@@ -14,8 +14,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ _ROWS, _CELLS = 1 << 15, 1 << 21
 _UNNAMED = re.compile(r"__index_level_\d+__")
 # Bytes of a cell at most in a column of text whose texts are repeated.
 _REPEATED = 6
+_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Chunk:
         Text comes as dictionaries, which is how it is stored. Refuses a file that has changed since
         it was listed.
         """
+        import pyarrow as pa
+
         names = list(self.layout.names if names is None else names)
         rows = rows or self.layout.batch
         with _reading(self.path):
@@ -80,13 +83,17 @@ class Chunk:
                 for batch in file.iter_batches(
                     rows, row_groups=[self.group], columns=names, use_threads=False
                 ):
-                    # a file may have its columns in another order
-                    yield start, batch.select(names)
+                    # a file may have its columns in another order, and of another type
+                    cells = [self.layout.cast(name, batch.column(name)) for name in names]
+                    yield start, pa.record_batch(cells, names)
                     start += batch.num_rows
 
     def _repeated(self, names: Sequence[str]) -> list[str]:
         """Columns of text that take so little room that they are stored as dictionaries."""
-        wanted = self.layout.texts.intersection(names)
+        import pyarrow as pa
+
+        schema = self.layout.schema
+        wanted = [name for name in names if schema.field(name).type == pa.large_string()]
         if not wanted:
             return []
         with _opened(self.path) as file:
@@ -95,7 +102,7 @@ class Chunk:
             one.path_in_schema: one.total_uncompressed_size
             for one in map(meta.column, range(meta.num_columns))
         }
-        return [name for name in sorted(wanted) if sizes.get(name, 0) <= _REPEATED * self.n_rows]
+        return [name for name in wanted if sizes.get(name, 0) <= _REPEATED * self.n_rows]
 
 
 def listed(source: Any) -> list[Chunk]:
@@ -121,7 +128,7 @@ def listed(source: Any) -> list[Chunk]:
             before = _stat(path)
             with _opened(path) as file:
                 meta = file.metadata
-                layouts.append(layout_of(file.schema_arrow, path))
+                layouts.append(Layout.of(file.schema_arrow, path))
                 sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
             print_ = (*before, _footer(path))
         if not sum(sizes):
@@ -203,39 +210,31 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
     return found
 
 
-class _reading:
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
     """A context in which whatever goes wrong with a file is refused in one sentence."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, InputError | MemoryError | GeneratorExit):
-            return
-        if isinstance(error, ImportError):
-            raise InputError(
-                "Reading Parquet needs a package that is not installed "
-                f"({error.name or error}). Run: pip install 'leftout[scale]'"
-            ) from error
-        if isinstance(error, FileNotFoundError):
-            raise InputError(
-                f"There is no file {called(self.path, whole=True)} any more."
-            ) from error
-        if isinstance(error, Exception):
-            raise InputError(
-                f"{called(self.path)} cannot be read as a Parquet table: {short(error)}. Check the "
-                "file."
-            ) from error
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except ImportError as error:
+        raise InputError(
+            "Reading Parquet needs a package that is not installed "
+            f"({error.name or error}). Run: pip install 'leftout[scale]'"
+        ) from error
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {called(path, whole=True)} any more.") from error
+    except Exception as error:
+        raise InputError(
+            f"{called(path)} cannot be read as a Parquet table: {short(error)}. Check the file."
+        ) from error
 
 
-def _opened(path: str, texts: Any = ()) -> ParquetFile:
+def _opened(path: str, texts: Sequence[str] = ()) -> ParquetFile:
     from pyarrow.parquet import ParquetFile
 
     # no more of a row group than is asked for is held at a time
-    return ParquetFile(path, read_dictionary=sorted(texts), buffer_size=_BUFFER, pre_buffer=False)
+    return ParquetFile(path, read_dictionary=list(texts), buffer_size=_BUFFER, pre_buffer=False)
 
 
 def _stat(path: str) -> tuple[int, int]:
@@ -255,45 +254,57 @@ def _footer(path: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a table: their names, and what each is stored as."""
+    """The columns of a table, each as one of few types, whatever files store it as."""
 
     path: str  # of the first file
-    names: tuple[str, ...]
-    types: tuple[pa.DataType, ...]
+    schema: pa.Schema
 
-    @cached_property
-    def of(self) -> dict[str, pa.DataType]:
-        return dict(zip(self.names, self.types, strict=True))
-
-    @cached_property
-    def texts(self) -> set[str]:
-        """Columns that are read as dictionaries."""
-        return {name for name, kind in self.of.items() if _is_text(kind)}
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
 
     @property
     def batch(self) -> int:
         """Rows to read at a time."""
-        return max(min(_ROWS, _CELLS // max(len(self.names), 1)), 1024)
+        return max(min(_ROWS, _CELLS // max(len(self.schema), 1)), 1024)
+
+    @classmethod
+    def of(cls, schema: pa.Schema, path: str) -> Layout:
+        """What a file says of its columns; pandas' own index goes, or comes first by name."""
+        import pyarrow as pa
+
+        twice = [name for name, times in Counter(schema.names).items() if times > 1]
+        if twice:
+            raise InputError(
+                f"Several columns of {called(path)} are named {_quoted(twice[0])}; names must be "
+                "unique. Rename or drop all but one."
+            )
+        kept = (schema.pandas_metadata or {}).get("index_columns", [])
+        index = [name for name in kept if isinstance(name, str) and name in schema.names]
+        rest = [name for name in schema.names if name not in index]
+        names = [name for name in index if not _UNNAMED.fullmatch(name)] + rest
+        if not names:
+            raise InputError(f"{called(path)} has no columns; a table with some is needed.")
+        return cls(path, pa.schema([(name, _read_as(schema.field(name).type)) for name in names]))
 
     def joined(self, others: Sequence[Layout]) -> Layout:
         """The layout of all files; refuses one that has other columns, or other things in them."""
-        types = dict(self.of)
-        first = {name: self.path for name in types}
+        import pyarrow as pa
+
+        types = dict(zip(self.schema.names, self.schema.types, strict=True))
+        first = dict.fromkeys(types, self.path)
         for other in others:
-            for name in self.names:
-                if name not in other.of:
-                    raise InputError(
-                        f"{called(other.path)} has no column {_quoted(name)}, which "
-                        f"{called(self.path)} has; all files need the same columns. Correct or "
-                        "remove the file."
-                    )
-            for name, kind in other.of.items():
-                if name not in types:
-                    raise InputError(
-                        f"{called(other.path)} has a column {_quoted(name)}, which "
-                        f"{called(self.path)} has not; all files need the same columns. Correct or "
-                        "remove the file."
-                    )
+            for has, lacks in ((self, other), (other, self)):
+                for name in has.names:
+                    if name not in lacks.schema.names:
+                        what = "no column" if lacks is other else "a column"
+                        has_it = "has" if lacks is other else "has not"
+                        raise InputError(
+                            f"{called(other.path)} has {what} {_quoted(name)}, which "
+                            f"{called(self.path)} {has_it}; all files need the same columns. "
+                            "Correct or remove the file."
+                        )
+            for name, kind in zip(other.schema.names, other.schema.types, strict=True):
                 both = _both(types[name], kind)
                 if both is None:
                     raise InputError(
@@ -303,30 +314,49 @@ class Layout:
                     )
                 if both != types[name]:
                     types[name], first[name] = both, other.path
-        return Layout(self.path, self.names, tuple(types.values()))
+        known = {name: pa.float64() if pa.types.is_null(t) else t for name, t in types.items()}
+        return Layout(self.path, pa.schema(list(known.items())))
+
+    def cast(self, name: str, cells: pa.Array) -> pa.Array:
+        """Cells of a column as its type; texts may also be dictionaries."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.types as is_a
+
+        kind = self.schema.field(name).type
+        if cells.type == kind or kind == pa.large_string() and is_text(cells.type):
+            return cells
+        if is_a.is_duration(cells.type) or is_a.is_time(cells.type):  # in seconds
+            whole = cells.cast(pa.int32() if is_a.is_time32(cells.type) else pa.int64())
+            return pc.divide(whole.cast(kind), _A_SECOND[cells.type.unit])
+        return cells.cast(kind, safe=False)
 
 
-def layout_of(schema: pa.Schema, path: str) -> Layout:
-    """What a file's footer says of its columns; pandas' own index goes, or comes first by name."""
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
-        raise InputError(
-            f"Several columns of {called(path)} are named {_quoted(twice[0])}; names must be "
-            "unique. Rename or drop all but one."
-        )
-    kept = (schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in kept if isinstance(name, str) and name in schema.names]
-    rest = [name for name in schema.names if name not in index]
-    names = [name for name in index if not _UNNAMED.fullmatch(name)] + rest
-    if not names:
-        raise InputError(f"{called(path)} has no columns; a table with some is needed.")
-    return Layout(path, tuple(names), tuple(schema.field(name).type for name in names))
-
-
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells are texts, one by one or as a dictionary."""
     import pyarrow.types as is_a
 
+    kind = kind.value_type if is_a.is_dictionary(kind) else kind
     return bool(is_a.is_string(kind) or is_a.is_large_string(kind))
+
+
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    """What a stored type is read as: few types have what all others hold."""
+    import pyarrow as pa
+    import pyarrow.types as is_a
+
+    if is_a.is_dictionary(kind):
+        return pa.dictionary(pa.int32(), pa.large_string(), kind.ordered)
+    for made, are in (
+        (pa.uint64(), (is_a.is_uint64,)),
+        (pa.int64(), (is_a.is_integer,)),
+        (pa.float64(), (is_a.is_floating, is_a.is_decimal, is_a.is_duration, is_a.is_time)),
+        (pa.timestamp("us"), (is_a.is_timestamp, is_a.is_date)),
+        (pa.large_string(), (is_a.is_string, is_a.is_large_string, is_a.is_string_view)),
+    ):
+        if any(is_it(kind) for is_it in are):
+            return made
+    return kind
 
 
 def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
@@ -334,28 +364,13 @@ def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     import pyarrow as pa
     import pyarrow.types as is_a
 
-    if one == other or is_a.is_null(other):
+    if one == other or is_a.is_null(other) or is_a.is_dictionary(one) and is_a.is_dictionary(other):
         return one
     if is_a.is_null(one):
         return other
-    if is_a.is_dictionary(one) and is_a.is_dictionary(other):
-        return one if _both(one.value_type, other.value_type) is not None else None
-    for same in (
-        lambda kind: _is_text(kind) or is_a.is_string_view(kind),
-        is_a.is_timestamp,
-        is_a.is_date,
-        is_a.is_floating,
-    ):
-        if same(one) and same(other):
-            return one
-    if is_a.is_signed_integer(one) and is_a.is_signed_integer(other):
-        return pa.int64()
-    if is_a.is_unsigned_integer(one) and is_a.is_unsigned_integer(other):
-        return pa.uint64()
-    if all(is_a.is_integer(kind) or is_a.is_floating(kind) for kind in (one, other)):
-        # pandas stores whole numbers with gaps as fractions
-        return pa.float64()
-    return None
+    # pandas stores whole numbers with gaps as fractions
+    numbers = all(is_a.is_integer(kind) or is_a.is_floating(kind) for kind in (one, other))
+    return pa.float64() if numbers else None
 
 
 def _told(kind: pa.DataType) -> str:
@@ -364,11 +379,11 @@ def _told(kind: pa.DataType) -> str:
 
     for told, is_it in (
         ("whole numbers", is_a.is_integer),
-        ("numbers", lambda each: is_a.is_floating(each) or is_a.is_decimal(each)),
-        ("text", lambda each: _is_text(each) or is_a.is_string_view(each)),
+        ("numbers", is_a.is_floating),
+        ("text", is_a.is_large_string),
         ("categories", is_a.is_dictionary),
         ("yes and no", is_a.is_boolean),
-        ("dates", lambda each: is_a.is_timestamp(each) or is_a.is_date(each)),
+        ("dates", is_a.is_timestamp),
     ):
         if is_it(kind):
             return told

@@ -100,14 +100,13 @@ def _as_text(path: str, copy: Path, known: dict[str, TextCounter], before: list[
         text = _Text(path, name)
         header, separator = header_of(text.start(), "\t" if ".tsv" in path.lower() else ",", name)
         names = list(map(str, told_apart(header)))
-        layout = Layout(path, tuple(names), (pa.large_string(),) * len(names))
+        layout = Layout(path, pa.schema([(each, pa.large_string()) for each in names]))
         if before:
             before[0].joined([layout])
-        schema = pa.schema([(each, pa.large_string()) for each in names])
         short_rows, rows = False, 0
-        with pq.ParquetWriter(copy, schema) as writer:
+        with pq.ParquetWriter(copy, layout.schema) as writer:
             for frame in _frames(text, names, separator):
-                table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+                table = pa.Table.from_pandas(frame, layout.schema, preserve_index=False)
                 for each, cells in zip(names, table.columns, strict=True):
                     adding = known.setdefault(each, TextCounter(TextCounts()))
                     for chunk in cells.chunks:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,6 @@ from leftout.linalg.passes import Array, Pass, Places
 from leftout.settings import Reading
 from leftout.text import shortened
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
 T = TypeVar("T")
 # Rows of the sample that relations between columns are looked for in.
 RELATION_ROWS = 50_000
@@ -53,7 +49,6 @@ class EncodingPlan:
 
     Attributes
     ----------
-    chunks : list of Chunk
     n_rows : int
     readers : dict of Reader
         By the columns' names in the audit.
@@ -64,26 +59,21 @@ class EncodingPlan:
         (copies, leaks, proxies) come from the sample, all else from all rows. Not sent along.
     places : array
         Of the rows of the sample, rising.
-    rows : pyarrow.Table
-        The sample, as it is stored. Not sent along.
     """
 
     n_rows: int
     encoder: TableEncoder
     readers: dict[str, Reader]
     searching: list[Reader]
-    chunks: list[Chunk] | None = field(default=None, repr=False)
     decided: TableSchema | None = field(default=None, repr=False)
     places: NDArray[np.int64] | None = field(default=None, repr=False)
-    rows: pa.Table | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         sent = ("n_rows", "encoder", "readers", "searching")
         return {name: getattr(self, name) for name in sent}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        aside = dict.fromkeys(("chunks", "decided", "places", "rows"))
-        for name, value in (aside | state).items():
+        for name, value in ({"decided": None, "places": None} | state).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -124,19 +114,6 @@ class EncodingPlan:
         readers = [self.readers[name] for name in names]
         for start, batch in chunk.batches([reader.raw for reader in readers]):
             yield start, [r.column(c) for r, c in zip(readers, batch.columns, strict=True)]
-
-    def sample(self, places: NDArray[np.integer] | None = None) -> pd.DataFrame:
-        """Rows of the table by their places, rising, as a table in memory would have them.
-
-        None: the rows that were taken on the way; others are read from the files.
-        """
-        from leftout.data.reading import as_pandas
-
-        if places is None:
-            assert self.rows is not None
-            return as_pandas(self.rows)
-        assert self.chunks is not None
-        return as_pandas(rows_at(self.chunks, np.asarray(places)))
 
     def intake(self, source: str | None = None) -> PreparedTable:
         """The sample, as if it had been taken in from memory, but decided on all rows."""
@@ -181,8 +158,8 @@ def plan(
         Rows that can be looked at together, drawn by their places with ``seed``; all if there are
         no more.
     """
-    layout, n_rows = chunks[0].layout, n_rows_of(chunks)
-    names = list(layout.names)
+    schema, n_rows = chunks[0].layout.schema, n_rows_of(chunks)
+    names = list(schema.names)
     for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
             raise InputError(
@@ -201,7 +178,7 @@ def plan(
     said = {*declared.dictionary.categorical, *declared.categorical} - declared.numeric
 
     def stand(name: str, found: TableProfile) -> Column:
-        kind = layout.of[name]
+        kind = schema.field(name).type
         return column_from_counts(
             name, found.columns[name], looked, kind, name in said, name in unread
         )
@@ -221,7 +198,7 @@ def plan(
     by_name = {column.name: column for column in raw}
 
     def reader(name: str, made: Column) -> Reader:
-        return Reader.of(by_name[name], made, layout.of[name], declared)
+        return Reader.of(by_name[name], made, schema.field(name).type, declared)
 
     def find_rows(
         called: list[str], columns: list[Column], kinds: list[ColumnType], y: Column | None
@@ -241,12 +218,9 @@ def plan(
         for fact in decided.facts
         if fact.label in made
     }
-    rows = surveyed.rows.take(looked.sample)
     pairs = zip(decided.searched, decided.encoder.kinds_, strict=True)
     searching = [readers[column.name].as_read(as_read(column, kind)) for column, kind in pairs]
-    return EncodingPlan(
-        n_rows, decided.encoder, readers, searching, list(chunks), decided, places, rows
-    )
+    return EncodingPlan(n_rows, decided.encoder, readers, searching, decided, places)
 
 
 def _uncounted(
@@ -271,19 +245,6 @@ def drawn(n_rows: int, size: int, seed: int | None) -> NDArray[np.int64]:
     if size >= n_rows:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, size, replace=False))
-
-
-def rows_at(chunks: Sequence[Chunk], places: NDArray[np.integer]) -> pa.Table:
-    """Rows by their places, rising, as they are stored."""
-    import pyarrow as pa
-
-    schema = pa.schema(list(chunks[0].layout.of.items()))
-    tables = [schema.empty_table()]
-    for chunk in chunks:
-        low, high = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
-        if low < high:
-            tables.append(ProfilePass(np.asarray(places[low:high])).rows(chunk))
-    return pa.concat_tables(tables)
 
 
 def _marks(declared: ColumnDeclarations, names: Sequence[str]) -> dict[str, Marks]:

@@ -16,8 +16,8 @@ from leftout.data.cells import DistinctCells, ValueCounts
 from leftout.data.cleaning import MISSING, WAYS, unit_of
 from leftout.data.columns import Column, column_of, of_distinct
 from leftout.data.missing import ValueLiteral
-from leftout.engine.cells import exact, is_plain_text, raw_column, whole_numbers
-from leftout.engine.chunks import Chunk
+from leftout.engine.cells import exact, raw_column, whole_numbers
+from leftout.engine.chunks import Chunk, is_text
 from leftout.engine.numbers import NumberCounter, NumberCounts, keys_of
 from leftout.engine.texts import TextCounter, TextCounts
 
@@ -73,92 +73,61 @@ class ProfilePass:
     def __call__(self, chunk: Chunk) -> TableProfile:
         import pyarrow as pa
 
-        names = chunk.layout.names if self.names is None else self.names
-        each = {name: self._summing(name, chunk.layout.of[name]) for name in names}
-        rows = [_schema(chunk).empty_table()]
+        schema = chunk.layout.schema
+        names = schema.names if self.names is None else self.names
+        each = {name: self._summing(name, schema.field(name).type) for name in names}
+        rows = [schema.empty_table()]
         for start, batch in chunk.batches(names):
             for name, cells in zip(each, batch.columns, strict=True):
                 each[name].add(cells)
-            rows += self._taken(chunk, start, batch)
+            low, high = np.searchsorted(self.places, [start, start + batch.num_rows])
+            if low < high:
+                taken = batch.take(pa.array(self.places[low:high] - start))
+                # text that was read as a dictionary is text again
+                rows.append(pa.Table.from_batches([taken]).cast(schema))
         columns = {name: summing.done() for name, summing in each.items()}
         return TableProfile(columns, pa.concat_tables(rows))
 
-    def _summing(self, name: str, kind: pa.DataType) -> Any:
+    def _summing(self, name: str, kind: pa.DataType) -> _Numbers | _Words:
         import pyarrow.types as is_a
 
-        marks = self.marks.get(name, ())
-        if is_a.is_integer(kind):
-            return _Wholes(name, kind, marks, self.room)
-        numeric = (
-            is_a.is_floating, is_a.is_timestamp, is_a.is_date, is_a.is_decimal, is_a.is_time,
-            is_a.is_duration, is_a.is_null,
-        )  # fmt: skip
-        unread = name in self.unread
-        if unread or any(is_it(kind) for is_it in numeric):
-            return _Floats(name, kind, unread, marks, self.room)
+        marks, unread = self.marks.get(name, ()), name in self.unread
+        numeric = is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_timestamp(kind)
+        if unread or numeric:
+            return _Numbers(name, kind, unread, marks, self.room)
         return _Words(name, kind, marks, self.room)
 
-    def rows(self, chunk: Chunk) -> pa.Table:
-        """The rows of a chunk alone."""
-        import pyarrow as pa
 
-        tables = [_schema(chunk).empty_table()]
-        for start, batch in chunk.batches():
-            tables += self._taken(chunk, start, batch)
-        return pa.concat_tables(tables)
-
-    def _taken(self, chunk: Chunk, start: int, batch: pa.RecordBatch) -> list[pa.Table]:
-        import pyarrow as pa
-
-        low, high = np.searchsorted(self.places, [start, start + batch.num_rows])
-        if low == high:
-            return []
-        taken = batch.take(pa.array(self.places[low:high] - start))
-        # text that was read as a dictionary is text again
-        return [pa.Table.from_batches([taken]).cast(_schema(chunk))]
-
-
-class _Wholes:
-    """Sums up whole numbers, batch by batch."""
-
-    def __init__(self, name: str, kind: pa.DataType, marks: Marks, room: int) -> None:
-        self.name, self.kind, self.marks = name, kind, marks
-        self.counter = NumberCounter(integer=True, room=room, unsigned=str(kind) == "uint64")
-
-    def add(self, cells: pa.Array) -> None:
-        whole = whole_numbers(cells, self.kind)
-        self.counter.add(whole.keys, whole.known)
-        if self.marks:
-            marked = _marked(Column(self.name, whole.numbers()), self.marks)
-            self.counter.mark(whole.keys[marked])
-
-    def done(self) -> NumberCounts:
-        return self.counter.done()
-
-
-class _Floats:
-    """Sums up other numbers and dates; cells that are not read are missing."""
+class _Numbers:
+    """Sums up numbers and dates, batch by batch; cells that are not read are missing."""
 
     def __init__(self, name: str, kind: pa.DataType, unread: bool, marks: Marks, room: int) -> None:
+        import pyarrow.types as is_a
+
         self.name, self.kind, self.unread, self.marks = name, kind, unread, marks
-        self.counter = NumberCounter(integer=False, room=room)
+        self.counter = NumberCounter(is_a.is_integer(kind), room, is_a.is_uint64(kind))
 
     def add(self, cells: pa.Array) -> None:
-        column = raw_column(self.name, cells, self.kind, self.unread)
-        values = column.numbers
-        if values is None:  # nothing that could be read
-            values = np.full(len(cells), np.nan)
-        self.counter.add(values)
-        if self.marks:
-            self.counter.mark(values[_marked(replace(column, values=values), self.marks)])
+        import pyarrow.types as is_a
+
+        keys: Any
+        if is_a.is_integer(self.kind):
+            whole = whole_numbers(cells)
+            keys, known = whole.keys, whole.known
+            column = Column(self.name, whole.numbers()) if self.marks else None
+        else:
+            column = raw_column(self.name, cells, self.kind, self.unread)
+            keys, known = column.numbers, None
+            if keys is None:  # nothing that could be read
+                keys = np.full(len(cells), np.nan)
+        self.counter.add(keys, known)
+        if column is not None and self.marks:
+            self.counter.mark(
+                keys[np.logical_or.reduce([value.among(column) for value in self.marks])]
+            )
 
     def done(self) -> NumberCounts:
         return self.counter.done()
-
-
-def _marked(column: Column, marks: Marks) -> NDArray[np.bool_]:
-    """Rows that hold one of some values."""
-    return np.logical_or.reduce([value.among(column) for value in marks])
 
 
 class _Words:
@@ -173,7 +142,9 @@ class _Words:
         )
 
     def add(self, cells: pa.Array) -> None:
-        if is_plain_text(cells):
+        import pyarrow.types as is_a
+
+        if is_text(cells.type) and not is_a.is_dictionary(cells.type):
             self.adding.add_cells(cells)
             return
         column: Column = raw_column(self.name, cells, self.kind)
@@ -184,12 +155,6 @@ class _Words:
 
     def done(self) -> TextCounts:
         return self.adding.done()
-
-
-def _schema(chunk: Chunk) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema(list(chunk.layout.of.items()))
 
 
 @dataclass(frozen=True)
@@ -215,7 +180,7 @@ def column_from_counts(
     if isinstance(summary, TextCounts):
         return _of_texts(name, summary, raw_column(name, cells, kind), looked, kind, said)
     if summary.integer:
-        whole = whole_numbers(cells, kind)
+        whole = whole_numbers(cells)
         keys, known = whole.keys, whole.known
         if known is None:
             known = np.ones(len(keys), dtype=bool)
@@ -237,7 +202,7 @@ def column_from_counts(
     else:
         cells = summary.values(distinct)
         cells = np.append(cells, np.nan) if summary.n_missing else cells
-        if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        if is_a.is_timestamp(kind):
             cells = cells.astype("datetime64[us]")
     return replace(column_of(cells, name, said), tally=tally)
 

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-import numpy as np
-
 from leftout.checks import check_choice
 from leftout.data.files.fetching import TEXT, file_name, is_address, is_stream
-from leftout.data.reading import Source
+from leftout.data.reading import Source, as_pandas
 from leftout.engine.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
-from leftout.engine.encoding_plan import rows_at
 from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
@@ -55,10 +52,12 @@ class ChunkedTable:
 
     def read(self) -> Source:
         """The whole table, in memory."""
-        from leftout.data.reading import as_pandas
+        import pyarrow as pa
 
-        rows = rows_at(self.chunks, np.arange(n_rows_of(self.chunks)))
-        return Source(as_pandas(rows), self.name)
+        schema = self.chunks[0].layout.schema
+        batches = (batch for chunk in self.chunks for _, batch in chunk.batches())
+        parts = [pa.Table.from_batches([batch]).cast(schema) for batch in batches]
+        return Source(as_pandas(pa.concat_tables(parts)), self.name)
 
     @contextmanager
     def engine(
