@@ -21,10 +21,9 @@ from benchmarks import kinds
 from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
-from leftout.auditing.group_selection import stages
+from leftout.auditing.pipeline import AuditPipeline, stages
 from leftout.auditing.presets import settled
 from leftout.auditing.run import run
-from leftout.auditing.steps import AuditPipeline
 from leftout.data.reading import Source
 from leftout.evidence import holdout
 from leftout.evidence.chance import NullTask

@@ -80,6 +80,7 @@ class Stages:
         self.plan, self.before = plan, 0.0
         self.steps = Steps(_PARTS, report)
         self.current: str | None = None
+        self.report: Report | None = None  # of the current stage
 
     def begin(self, stage: str) -> Report:
         """Begin a stage; the others before it are done. What it reports moves the whole."""
@@ -93,6 +94,7 @@ class Stages:
             part = start + share * (done / total if total else 0.0)
             self._tell(f"{stage}: {what}" if what else stage, part / whole)
 
+        self.report = report
         report("", 0, 1)
         return report
 

@@ -7,12 +7,14 @@ terminal, ``summary()`` and audit.json all show these lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leftout.auditing.findings import FOUND, NOT_FOUND, Finding
 from leftout.data.conditions import Mask
+from leftout.downstream.outcomes import SHARED
 from leftout.downstream.result import Harm
 from leftout.evidence.evidence_text import Trust
 from leftout.explain import Explanation
@@ -22,6 +24,10 @@ from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut, describe_points
 from leftout.groups.subgroups import NamedGroup, NamedGroups
+from leftout.text import as_name, counted, listed, number
+
+if TYPE_CHECKING:
+    from leftout.auditing.result import GroupResult
 
 # Findings that would change what a reader does, most serious first: under which status they are
 # said with the answer, and how that begins where the detail does not say it; so many at the most.
@@ -90,32 +96,37 @@ class Answer(Serializable):
 
 
 def answer_of(
-    group: LeftOut,
-    told: Explanation,
+    groups: Sequence[GroupResult],
     mended: Mitigation,
     *,
-    trust: Trust | None = None,
     named: NamedGroups | None = None,
     harm: Harm | None = None,
     findings: Sequence[Finding] = (),
     sampled: bool = False,
     mask: Mask | None = None,
-    label: int = 1,
     after: Afterwards | None = None,
 ) -> Answer:
-    """Put together what was found.
+    """Put together what was found; of several groups, every line has a clause for each.
 
-    ``mask``: the group among the rows that names are known for, where these are not all;
-    ``label``: which of the sides that ``mended`` is about it is; the rest comes first; ``after``:
-    whom mitigation leaves worst off, where that was searched.
+    ``mask``: the one group among the rows that names are known for, where these are not all;
+    ``after``: whom mitigation leaves worst off, where that was searched.
     """
+    who = [_who(each, named, each.left_out.mask if mask is None else mask) for each in groups]
+    said = list(findings)
+    if len(groups) > 1:
+        who = [f"Group {each.label}: {text}" for each, text in zip(groups, who, strict=True)]
+        said += [
+            replace(finding, detail=f"Group {each.label}: {finding.detail}")
+            for each in groups
+            for finding in each.findings
+        ]
     return Answer(
-        fact=headline(group, sampled),
-        who=_who(told, named, group.mask if mask is None else mask),
-        why=_why(trust),
-        returns=_returns(trust),
-        cost=_cost(told, mended, harm, label, after),
-        mind=cautions(findings),
+        fact=headline([each.left_out for each in groups], sampled),
+        who=" ".join(who),
+        why=_why(groups),
+        returns=_returns(groups),
+        cost=_cost(groups, mended, harm, after),
+        mind=cautions(said),
     )
 
 
@@ -127,15 +138,24 @@ def cautions(findings: Sequence[Finding]) -> list[str]:
     return [f"{_MIND[f.code][1]} {f.detail}".lstrip() for f in serious[:_MOST_MIND]]
 
 
-def headline(group: LeftOut, sampled: bool = False) -> str:
-    """What is lost, in one sentence: a fact, whatever explains it."""
-    rows = f"{group.size:,} of {group.n_rows:,} {'sampled ' * sampled}rows"
-    if group.disparity <= 0.0:
-        return f"No group of {rows} loses more than the rest."
-    lost, rest = (describe_points(max(share, 0.0)) for share in group.points)
+def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
+    """What is lost by each group and by the rest, in one sentence: a fact, whatever explains it."""
+    first, sizes = groups[0], [f"{group.size:,}" for group in groups]
+    rows = f"{listed(sizes)} of {first.n_rows:,} {'sampled ' * sampled}rows"
+    lost = [describe_points(max(group.points.group, 0.0)) for group in groups]
+    rest = describe_points(max(first.points.rest, 0.0)).split()[0]
+    if len(groups) == 1:
+        if first.disparity <= 0.0:
+            return f"No group of {rows} loses more than the rest."
+        return (
+            f"By sharing one {first.shared}, {rows} lose {lost[0]} of their variance, the rest "
+            f"{rest}."
+        )
+    if len(set(sizes)) == 1:
+        rows = f"{sizes[0]}{rows.removeprefix(listed(sizes))} each"
     return (
-        f"By sharing one {group.shared}, {rows} lose {lost} of their variance, the rest "
-        f"{rest.split()[0]}."
+        f"By sharing one {first.shared}, {counted(len(groups), 'left-out group')} of {rows} lose "
+        f"{listed([each.split()[0] for each in lost])} points of their variance, the rest {rest}."
     )
 
 
@@ -165,8 +185,9 @@ def _f1(covered: Mask, group: Mask) -> float:
     return 2.0 * float(np.sum(covered & group)) / float(covered.sum() + group.sum())
 
 
-def _who(told: Explanation, named: NamedGroups | None, group: Mask) -> str:
+def _who(found: GroupResult, named: NamedGroups | None, group: Mask) -> str:
     """Names that cover half of the group or a sentence that describes it, whichever fits better."""
+    told = found.explanation
     names, covered = covering(named, group)
     sentence, inside = told.sentence, int(np.sum(covered & group))
     cover = bool(names) and inside >= _COVER * group.sum()
@@ -198,33 +219,81 @@ def joined(conditions: list[str]) -> str:
     return "; ".join([*others, f"or {last}"]) if others else last
 
 
-def _why(trust: Trust | None) -> str:
-    return "What explains the loss was not looked at." if trust is None else trust.told_verdict
+def _why(groups: Sequence[GroupResult]) -> str:
+    alone, weighed = len(groups) == 1, [each.trust for each in groups if each.trust is not None]
+    if len(weighed) < len(groups):
+        return f"What explains the {'loss' if alone else 'losses'} was not looked at."
+    if alone:
+        return weighed[0].told_verdict
+    each = (
+        f"group {group.label}: {_verdict(trust)}"
+        for group, trust in zip(groups, weighed, strict=True)
+    )
+    return f"G{'; '.join(each)[1:]}."
 
 
-def _returns(trust: Trust | None) -> str:
-    if trust is None or (trust.held_out is None and trust.membership is None):
-        return "Whether it comes back was not looked at."
-    said = [] if trust.held_out is None else [trust.held_out.told_gap]
-    said += [] if trust.membership is None else [trust.membership.told_short]
-    return " ".join(said)
+def _verdict(trust: Trust) -> str:
+    """What explains the loss of one of several groups, in a few words."""
+    name = trust.verdict_name or "not tested"
+    if trust.verdict == "C" and trust.parts is not None:
+        columns = [as_name(column) for column in trust.parts.values.carriers]
+        name += f", in {listed(columns)}" if columns else ""
+    return name
+
+
+def _returns(groups: Sequence[GroupResult]) -> str:
+    """The gap on rows that were not searched, and who nearly always comes back."""
+    weighed = [(each, each.trust) for each in groups if each.trust is not None]
+    gaps = [(each, one.held_out) for each, one in weighed if one.held_out is not None]
+    sure = [(each, one.membership) for each, one in weighed if one.membership is not None]
+    if len(groups) == 1:
+        said = [*(held.told_gap for _, held in gaps), *(who.told_short for _, who in sure)]
+        return " ".join(said) or "Whether it comes back was not looked at."
+    said = []
+    if gaps:
+        each = [
+            f"group {group.label} {'loses ' * (group is groups[0])}"
+            f"{number(gap.value, digits=2)} ({number(gap.low, gap.value, 2)} to "
+            f"{number(gap.high, gap.value, 2)})"
+            for group, gap in ((group, held.gap) for group, held in gaps)
+        ]
+        said.append(f"On rows not searched, {listed(each)} more than the rest.")
+    if sure:
+        each = [f"{who.n_members:,} of group {group.label}" for group, who in sure]
+        said.append(f"Nearly always back: {listed(each)}.")
+    return " ".join(said) or "Whether they come back was not looked at."
 
 
 def _cost(
-    told: Explanation,
-    mended: Mitigation,
-    harm: Harm | None,
-    label: int,
-    after: Afterwards | None,
+    groups: Sequence[GroupResult], mended: Mitigation, harm: Harm | None, after: Afterwards | None
 ) -> str:
     """The outcome on both sides, what a model pays, what Fair PCA gives back, and what to use."""
-    said = [f"{told.outcome[0].brief}." for _ in told.outcome[:1]]
-    if told.no_outcome is not None and told.no_outcome.notable:
-        said.append(f"{told.no_outcome.brief}.")
-    helps = describe_fair(mended, [label]) if harm is None else harm.told_brief
+    said, alone = [], len(groups) == 1
+    for group in groups:
+        told = group.explanation
+        outcomes = [*told.outcome[:1]]
+        if alone and told.no_outcome is not None and told.no_outcome.notable:
+            outcomes.append(told.no_outcome)
+        of = "" if alone else f"Group {group.label}: "
+        said += [f"{of}{outcome.brief}." for outcome in outcomes]
+    if harm is None:
+        labels = [each.label for each in groups]
+        helps = f"Fair PCA with as many components brings {mended.here.told_losses(labels)}."
+    else:
+        helps = harm.told_brief if alone else describe_errors(groups, harm)
     return " ".join([*said, helps, OTHERS_LOSE if after is None else after.told_brief])
 
 
-def describe_fair(mended: Mitigation, labels: Sequence[int]) -> str:
-    """What Fair PCA does to the losses of some groups, and to the rest's."""
-    return f"Fair PCA with as many components brings {mended.here.told_losses(labels)}."
+def describe_errors(groups: Sequence[GroupResult], harm: Harm) -> str:
+    """What models get wrong for each group and the rest, from each kind of features."""
+    unit, err = ("", "err by") if harm.kind == "number" else (" %", "mispredict")
+    sides = [*(each.harm.group for each in groups if each.harm is not None), harm.rest]
+
+    def errors(variant: str) -> str:
+        found = (harm.figure(harm.at(side, variant).value) for side in sides)
+        *each, rest = (text.removesuffix(unit) for text in found)
+        return f"{listed(each)}{unit} (rest {rest})"
+
+    others = [f"{seen} {errors(seen)}" for seen in harm.variants if seen != SHARED]
+    parts = f"{counted(harm.n_components, 'component')} {err} {errors(SHARED)}"
+    return f"{', '.join([parts, *others])}."

@@ -2,35 +2,74 @@
 
 ``not applicable`` and ``not run`` are not good news: nothing was looked at. A detail says why, and
 what to do. Details are worded where the result is (``told``), so that the paragraph, the findings,
-the report, the terminal and every ``summary()`` say the same.
+the report, the terminal and every ``summary()`` say the same. Questions about the table itself are
+in :mod:`leftout.auditing.table_findings`.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from leftout.checks import check_choice
 from leftout.data.preparation import PreparedTable
-from leftout.data.profiling.relations import Relation
+from leftout.downstream.prediction import ComparedPrediction
+from leftout.downstream.result import Harm
 from leftout.errors import InputError, parameter_label
-from leftout.evidence.evidence_text import Trust
+from leftout.evidence.evidence_text import FEWEST_TABLES, Trust
+from leftout.evidence.n_groups import HowMany
 from leftout.evidence.stability import FEWEST_RUNS, SAME_GROUP, Stability
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, describe_claims
-from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
 from leftout.files import Serializable
-from leftout.groups.left_out import LeftOut
+from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.effects import describe_small
-from leftout.text import as_name, counted, leading, number, points
+from leftout.linalg.losses import WIDE
+from leftout.linalg.monte_carlo import describe_p
+from leftout.text import as_name, counted, leading, listed, number, points
+
+if TYPE_CHECKING:
+    from leftout.auditing.result import GroupResult
 
 FOUND, NOT_FOUND = "found", "not found"
 NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
+STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 # Shares of the variance that differ by less are equal.
 _ROUNDED = 1e-9
-STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
+_TITLES = {
+    "D001": "A group loses more than the rest",
+    "C001": "Tables with the same values and correlations rarely lose as much",
+    "C002": "Bell-shaped tables with the same correlations rarely lose as much",
+    "V001": "The left-out rows are a group of their own",
+    "H001": "At least half of the loss comes back on rows that the search has not seen",
+    "H002": "Halves of the table, searched apart, name the same rows",
+    "B001": "Most rows of the group nearly always come back",
+    "S001": "Searches from other starts find the same group",
+    "S002": "Several distinct groups are left out nearly as much",
+    "S003": "The group stays the same when the target is kept out of the encoding",
+    "E001": "A short sentence describes the group",
+    "E002": "Rows that a sentence from one half describes are left out in the other",
+    "A001": "The group looks like a sensitive column that the search did not see",
+    "O001": "The outcome differs between the group and the rest",
+    "O002": "The outcome's gap remains when the target is kept out of the encoding",
+    "G001": "All left-out groups go beyond comparison tables",
+    "M001": "Fair PCA lowers the largest loss",
+    "N001": "A group that can be named is left out",
+    "K001": "A known group is left out",
+    "P002": "Fair PCA gives it back without costing the rest",
+    "P003": "The prediction that is there errs more on the group than on the rest",
+}
+_ALONE = (
+    "Looked at where there is one left-out group only: halves would have to agree on which is "
+    "which."
+)
+_NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
 
 
 @dataclass(frozen=True)
@@ -64,235 +103,214 @@ def check_finding(more: Finding, taken: Iterable[Finding]) -> None:
         )
 
 
-def findings(
-    partition: MaxDisparityPartition,
-    trust: Trust | None,
-    stability: Stability | None,
-    told: Explanation,
-    returns: Replication | None,
-    mended: Mitigation,
-    intake: PreparedTable,
-    skipped: str = "",
-    no_returns: str = "",
-) -> list[Finding]:
-    """The questions of an audit, in the order in which people ask them.
-
-    ``skipped``: why there is no evidence, where none was asked for; ``no_returns``: why sentences
-    from halves of the rows could not be judged.
-    """
-    told_group = questions(partition, trust, stability, told, returns, intake, skipped, no_returns)
-    return [*told_group, mitigation_finding(mended)]
-
-
-def questions(
-    partition: MaxDisparityPartition,
-    trust: Trust | None,
-    stability: Stability | None,
-    told: Explanation,
-    returns: Replication | None,
-    intake: PreparedTable,
-    skipped: str = "",
-    no_returns: str = "",
-) -> list[Finding]:
-    """Those about one group, whatever is done about it."""
-    return [
-        _gap(partition, partition.left_out_),
-        *_explained(trust, skipped),
-        *_returning(trust, skipped),
-        *_starts(stability, skipped),
-        _sentence(told),
-        _sentence_returns(returns, told, skipped or no_returns),
-        _aligned(told, intake.sensitive, intake.proxies),
-        _outcome(told),
-        *([_encodings(told), _same_group(told)] if intake.encoder.encoding == "target" else []),
-    ]
-
-
 def answer(yes: bool) -> str:
     """The status of a question that was looked at."""
     return FOUND if yes else NOT_FOUND
 
 
-def _gap(found: MaxDisparityPartition, group: LeftOut) -> Finding:
+def _finding(code: str, answered: bool | str | None, detail: str) -> Finding:
+    """The answer to one of our questions: yes, no, None where it was not run, or a status."""
+    status = NOT_RUN if answered is None else answered
+    return Finding(code, status if isinstance(status, str) else answer(status), _TITLES[code],
+                   detail)  # fmt: skip
+
+
+def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "") -> list[Finding]:
+    """The questions about one group, whatever is done about it, in the order people ask them.
+
+    ``skipped``: why there is no evidence, where none was asked for.
+    """
+    told = group.explanation
+    no_returns = skipped or (group.no_returns if group.alone else _ALONE)
+    found = [
+        _gap(group.partition),
+        *_explained(group.trust, skipped),
+        *_returning(group.trust, skipped),
+        *_starts(group.stability, skipped if group.alone else no_returns),
+        _sentence(told),
+        _sentence_returns(group, no_returns),
+        _aligned(told, intake),
+        _outcome(told),
+    ]
+    return found + ([_encodings(told), _same_group(told)] * (intake.encoder.encoding == "target"))
+
+
+def _gap(found: MaxDisparityPartition) -> Finding:
+    group = found.left_out_
     share = 100 * found.explained_variance_ratio_.sum()
-    return Finding(
+    return _finding(
         "D001",
-        answer(group.disparity > 0.0),
-        "A group loses more than the rest",
+        group.disparity > 0.0,
         f"A shared {group.shared} with {counted(found.n_components_, 'component')} keeps "
         f"{share:.0f} % of the table's variance but {100 * group.retained.group:.0f} % of this "
         f"group's; its own would keep {100 * group.retained_own.group:.0f} %. {group.told}",
     )
 
 
-def more_tables() -> str:
+def _more_tables() -> str:
     return f"Repeat with {parameter_label('n_surrogates', 99)}."
 
 
 def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
     """What comparison tables lose, and what that says together with halves of the table."""
-    questions = {
-        "C001": "Tables with the same values and correlations rarely lose as much",
-        "C002": "Bell-shaped tables with the same correlations rarely lose as much",
-        "V001": "The left-out rows are a group of their own",
-    }
     if trust is None:
-        return [Finding(code, NOT_RUN, title, skipped) for code, title in questions.items()]
+        return [_finding(code, None, skipped) for code in ("C001", "C002", "V001")]
     beyond, letter = trust.beyond_chance, trust.verdict
-    values, cloud = trust.told_chance, trust.told_against("gaussian")
-    answers = {
-        "C001": (NOT_RUN if beyond is None else answer(beyond), values),
-        "C002": (NOT_RUN, cloud),
-        "V001": (NOT_RUN if letter is None else answer(letter == "A"), trust.told_verdict),
-    }
+    cloud, says = trust.told_against("gaussian"), trust.told_verdict
+    below = None
     if trust.p_cloud is not None and letter in ("C", "D"):
-        answers["C002"] = (answer(letter == "C"), cloud)
+        below = letter == "C"
     elif beyond:
-        answers["C002"] = (NOT_RUN, f"Not needed, as C001 is found. {cloud}")
+        cloud = f"Not needed, as C001 is found. {cloud}"
     if trust.parts is not None:
-        status, text = answers["V001"]
-        answers["V001"] = (status, f"{text} {trust.parts.told}")
-    return [
-        Finding(code, status, title, f"{text} {more_tables()}" if beyond is None else text)
-        for (code, title), (status, text) in zip(questions.items(), answers.values(), strict=True)
-    ]
+        says = f"{says} {trust.parts.told}"
+    answers = {
+        "C001": (beyond, trust.told_chance),
+        "C002": (below, cloud),
+        "V001": (None if letter is None else letter == "A", says),
+    }
+    more = f" {_more_tables()}" if beyond is None else ""
+    return [_finding(code, yes, f"{text}{more}") for code, (yes, text) in answers.items()]
 
 
 def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
     """What halves and parts of the rows say."""
-    questions = {
-        "H001": "At least half of the loss comes back on rows that the search has not seen",
-        "H002": "Halves of the table, searched apart, name the same rows",
-        "B001": "Most rows of the group nearly always come back",
-    }
     if trust is None:
-        return [Finding(code, NOT_RUN, title, skipped) for code, title in questions.items()]
+        return [_finding(code, None, skipped) for code in ("H001", "H002", "B001")]
     held, belongs = trust.held_out, trust.membership
-    why = next((note for note in trust.notes if note.startswith("Halves")), "")
-    why = why or "Splits were not asked for."
-    whole = f"Found on all of them, it loses {number(trust.disparity)} more."
-    found = [
-        Finding(code, NOT_RUN, title, why)
-        if held is None
-        else Finding(
-            code,
-            answer(held.gap.low >= trust.disparity / 2.0 if code == "H001" else held.agree),
-            title,
-            f"{held.told_gap} {whole}" if code == "H001" else held.told_overlap,
-        )
-        for code, title in list(questions.items())[:2]
-    ]
-    code, title = "B001", questions["B001"]
+    if held is None:
+        halves = (note for note in trust.notes if note.startswith("Halves"))
+        why = next(halves, "Splits were not asked for.")
+        found = [_finding(code, None, why) for code in ("H001", "H002")]
+    else:
+        whole = f"Found on all of them, it loses {number(trust.disparity)} more."
+        back = held.gap.low >= trust.disparity / 2.0
+        found = [
+            _finding("H001", bool(back), f"{held.told_gap} {whole}"),
+            _finding("H002", held.agree, held.told_overlap),
+        ]
     if belongs is None:
-        return [*found, Finding(code, NOT_RUN, title, "Parts of the rows were not searched.")]
-    most = belongs.n_members > belongs.n_borderline
-    return [*found, Finding(code, answer(most), title, belongs.told)]
+        return [*found, _finding("B001", None, "Parts of the rows were not searched.")]
+    return [*found, _finding("B001", belongs.n_members > belongs.n_borderline, belongs.told)]
 
 
 def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
-    questions = {
-        "S001": "Searches from other starts find the same group",
-        "S002": "Several distinct groups are left out nearly as much",
-    }
     if stability is None or stability.agrees is None:
         runs = 0 if stability is None else len(stability.labels)
         again = parameter_label("n_restarts", 30)
         detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
         detail = detail if not skipped or runs else skipped
-        return [Finding(code, NOT_RUN, title, detail) for code, title in questions.items()]
-    answers = (
-        (stability.agrees, stability.told),
-        (stability.n_nearly_equal > 1, stability.told_several),
-    )
+        return [_finding(code, None, detail) for code in ("S001", "S002")]
     return [
-        Finding(code, answer(yes), title, detail)
-        for (code, title), (yes, detail) in zip(questions.items(), answers, strict=True)
+        _finding("S001", stability.agrees, stability.told),
+        _finding("S002", stability.n_nearly_equal > 1, stability.told_several),
     ]
 
 
-def _sentence_returns(returns: Replication | None, told: Explanation, why_not: str) -> Finding:
-    code, title = "E002", "Rows that a sentence from one half describes are left out in the other"
+def _sentence(told: Explanation) -> Finding:
+    described = NOT_APPLICABLE if told.sentence is None else told.sentence.describes
+    return _finding("E001", described, told.told_sentence)
+
+
+def _sentence_returns(group: GroupResult, why_not: str) -> Finding:
+    told, returns = group.explanation, group.returns
     if returns is None:
         why = told.told_sentence if told.sentence is None else why_not
-        return Finding(code, NOT_RUN, title, why or "Halves of the rows were not compared.")
-    return Finding(code, answer(returns.holds), title, returns.told)
+        return _finding("E002", None, why or "Halves of the rows were not compared.")
+    return _finding("E002", returns.holds, returns.told)
 
 
-def _sentence(told: Explanation) -> Finding:
-    code, title = "E001", "A short sentence describes the group"
-    if told.sentence is None:
-        return Finding(code, NOT_APPLICABLE, title, told.told_sentence)
-    return Finding(code, answer(told.sentence.describes), title, told.told_sentence)
-
-
-def _aligned(told: Explanation, sensitive: list[str], proxies: list[Relation]) -> Finding:
-    code, title = "A001", "The group looks like a sensitive column that the search did not see"
-    if not sensitive:
-        some = parameter_label("sensitive", ["A", "B"])
-        detail = f"No column was named as sensitive. Name some: {some}."
-        return Finding(code, NOT_APPLICABLE, title, detail)
+def _aligned(told: Explanation, intake: PreparedTable) -> Finding:
+    if not intake.sensitive:
+        return _finding("A001", NOT_APPLICABLE, _no_sensitive())
     lines = [line for line in told.alignment if not line.searched]
     if not lines:
         detail = "No sensitive column varies, so there was nothing to compare with."
-        return Finding(code, NOT_APPLICABLE, title, detail)
+        return _finding("A001", NOT_APPLICABLE, detail)
     alike = claims(lines)
-    known = [line for line in proxies if line.of in {one.column for one in alike or lines}]
+    known = [line for line in intake.proxies if line.of in {one.column for one in alike or lines}]
     stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in known])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if not alike:
         seen = seen or " Columns that were searched may stand for them."
-    return Finding(code, answer(bool(alike)), title, f"{describe_claims(lines)}{seen}")
+    return _finding("A001", bool(alike), f"{describe_claims(lines)}{seen}")
+
+
+def _no_sensitive() -> str:
+    return (
+        f"No column was named as sensitive. Name some: {parameter_label('sensitive', ['A', 'B'])}."
+    )
+
+
+def _no_target() -> str:
+    return f"No target was given. Name one: {parameter_label('target', 'COLUMN')}."
 
 
 def _outcome(told: Explanation) -> Finding:
-    code, title = "O001", "The outcome differs between the group and the rest"
     if not told.outcome:
-        detail = f"No target was given. Name one: {parameter_label('target', 'COLUMN')}."
-        return Finding(code, NOT_APPLICABLE, title, detail)
+        return _finding("O001", NOT_APPLICABLE, _no_target())
     first = told.outcome[0]
     lacking = f" {told.told_no_outcome}".rstrip()
     if first.gap.low != first.gap.low:
-        detail = f"Too few rows with a known target: {first}.{lacking}"
-        return Finding(code, NOT_RUN, title, detail)
+        return _finding("O001", None, f"Too few rows with a known target: {first}.{lacking}")
     small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
-    return Finding(code, answer(first.differs != 0), title, f"{first}.{small}{lacking}")
-
-
-_NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
+    return _finding("O001", first.differs != 0, f"{first}.{small}{lacking}")
 
 
 def _encodings(told: Explanation) -> Finding:
-    code, title = "O002", "The outcome's gap remains when the target is kept out of the encoding"
     free = _target_free(told)
     if free is None:
-        return Finding(code, NOT_APPLICABLE, title, _NO_TARGET_INSIDE)
+        return _finding("O002", NOT_APPLICABLE, _NO_TARGET_INSIDE)
     ours, other = told.outcome[0].differs, free.differs
     if not ours:
         size = "large" if told.outcome[0].gap.clear else "clear"
         detail = f"There is no {size} gap to begin with (O001). Without the target: {free}."
-        return Finding(code, NOT_APPLICABLE, title, detail)
+        return _finding("O002", NOT_APPLICABLE, detail)
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
     if (free.overlap or 0.0) < SAME_GROUP:
         detail += " That is another group: see S003."
-    return Finding(code, answer(other == ours), title, detail)
+    return _finding("O002", other == ours, detail)
 
 
 def _same_group(told: Explanation) -> Finding:
-    code, title = "S003", "The group stays the same when the target is kept out of the encoding"
     free = _target_free(told)
     if free is None:
-        return Finding(code, NOT_APPLICABLE, title, _NO_TARGET_INSIDE)
+        return _finding("S003", NOT_APPLICABLE, _NO_TARGET_INSIDE)
     overlap = free.overlap or 0.0
     detail = (
         f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
         f"either leaves out; from {100 * SAME_GROUP:.0f} % on they count as one group."
     )
-    return Finding(code, answer(overlap >= SAME_GROUP), title, detail)
+    return _finding("S003", overlap >= SAME_GROUP, detail)
 
 
 def _target_free(told: Explanation) -> Outcome | None:
     """The outcome where the target was not part of the encoding; None if it never was."""
     return next((o for o in told.other_outcomes if o.encoding == "target-free"), None)
+
+
+def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped: str) -> Finding:
+    """Are all of several groups more than comparison tables show?"""
+    said = "" if counts is None else f"Counted one by one: {counts.summary()} "
+    weighed = [
+        (each.label, each.trust.beyond_chance, each.trust.p_value)
+        for each in groups
+        if each.trust is not None
+        and each.trust.p_value is not None
+        and each.trust.beyond_chance is not None
+    ]
+    if len(weighed) < len(groups):
+        why = skipped or f"That takes 19 comparison tables. {_more_tables()}"
+        return _finding("G001", None, f"{said}{why}")
+    each = [
+        f"group {label} {'does' if beyond else 'does not'} ({describe_p(p_value)})"
+        for label, beyond, p_value in weighed
+    ]
+    detail = (
+        f"{said}Each group is held to what the one of its size and rank loses in comparison "
+        f"tables that are searched for as many: {listed(each)}."
+    )
+    return _finding("G001", all(beyond for _, beyond, _ in weighed), detail)
 
 
 def mitigation_finding(mended: Mitigation) -> Finding:
@@ -304,10 +322,9 @@ def mitigation_finding(mended: Mitigation) -> Finding:
     if sides > 2:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"
-    return Finding(
+    return _finding(
         "M001",
-        answer(lower),
-        "Fair PCA lowers the largest loss",
+        bool(lower),
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
         f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
         f"to the best possible is {describe_gap(here.gap)}. {NOT_FOR_OTHERS}",
@@ -321,3 +338,68 @@ def moved_finding(after: Afterwards | None, why: str, several: bool = False) -> 
     if after is None:
         return Finding(code, NOT_RUN, title, why)
     return Finding(code, answer(after.moved), title, after.told)
+
+
+def subgroup_findings(
+    named: NamedGroups | None, known: KnownGroups | None, intake: PreparedTable, skipped: str = ""
+) -> list[Finding]:
+    """Is a group left out that can be named, or one that is known?"""
+    return [_named(named, intake.X.shape, skipped), _known(known, intake, skipped)]
+
+
+def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> Finding:
+    if named is None:
+        return _finding("N001", None, skipped)
+    if not named.names:
+        return _finding("N001", NOT_APPLICABLE, named.told)
+    if named.left_out is not None:
+        return _finding("N001", named.left_out, named.told_leading)
+    needs = f"Whether a name stands out takes {FEWEST_TABLES} comparison tables. {_more_tables()}"
+    if min(shape) > WIDE:
+        needs = (
+            f"Whether a name stands out was not tested: with more than {WIDE} features (there "
+            f"are {shape[1]:,}) that takes too long. Leave columns aside: "
+            f"{parameter_label('drop')}."
+        )
+    return _finding("N001", None, f"{named.told_leading} {needs}")
+
+
+def _known(known: KnownGroups | None, intake: PreparedTable, skipped: str) -> Finding:
+    if not intake.sensitive:
+        return _finding("K001", NOT_APPLICABLE, _no_sensitive())
+    if known is None:
+        nothing = "No sensitive column has groups that could be compared."
+        return _finding("K001", None if skipped else NOT_APPLICABLE, skipped or nothing)
+    if not known.measured:
+        return _finding("K001", NOT_APPLICABLE, known.told)
+    found = bool(known.left_out)
+    return _finding("K001", found, known.told + f" {known.told_small}".rstrip() * (not found))
+
+
+def harm_findings(
+    harm: Harm | None, why: str, intake: PreparedTable, skipped: str = ""
+) -> list[Finding]:
+    """Does the shared PCA cost the group more than the rest, and does Fair PCA give it back?"""
+    title = f"{'PCA' if harm is None else harm.shared} costs the group more than the rest"
+    if harm is not None:
+        returned = harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
+        return [
+            Finding("P001", answer(harm.costs_more), title, harm.told_cost),
+            _finding("P002", harm.gives_back, returned),
+        ]
+    status, detail = NOT_RUN, why or skipped
+    if intake.target is None:
+        status, detail = NOT_APPLICABLE, _no_target()
+    return [Finding("P001", status, title, detail), _finding("P002", status, detail)]
+
+
+def prediction_finding(
+    found: ComparedPrediction | None, why: str, skipped: str = "", asked: bool = False
+) -> Finding:
+    """Does the prediction that is there err more on the group than on the rest?"""
+    if found is not None:
+        return _finding("P003", found.errs_more, found.told)
+    if why or skipped and asked:
+        return _finding("P003", None, why or skipped)
+    named = parameter_label("prediction", "COLUMN")
+    return _finding("P003", NOT_APPLICABLE, f"No prediction was given. Name its column: {named}.")

@@ -19,6 +19,8 @@ from leftout.data.preparation import Features, PreparedTable
 from leftout.data.reading import Source, read_table
 from leftout.data.roles import is_name
 from leftout.errors import InputError, parameter_label
+from leftout.files import Serializable
+from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
 from leftout.representation.base import Representation, as_representation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline, sources_of
@@ -217,3 +219,62 @@ def _matched(features: Any, table: Any, n_rows: int) -> Any:
         order = [place[key] for key in ours]
         return frame.iloc[order].drop(columns=[name]).reset_index(drop=True)
     return frame
+
+
+@dataclass(frozen=True)
+class Audited(Serializable):
+    """What was audited, and what was assumed where nobody said.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``PCA``.
+    rank : int
+        Components that a group's own PCA has beside it.
+    projection : bool
+        Whether it is one; else no more is known of it than its errors.
+    given : bool
+        Whether a pipeline has it; else it is the PCA of the features.
+    origin : {"this table", "given"}
+        Whether it was fitted on the rows audited, or came as it is.
+    told : str
+        In words, with what was assumed where nothing was given.
+    """
+
+    name: str
+    rank: int
+    projection: bool
+    given: bool
+    origin: str
+    told: str
+
+
+def audited(found: MaxDisparityPartition, intake: PreparedTable) -> Audited:
+    """What was audited: a PCA fitted here, of the table or of features; or what a pipeline has."""
+    shared, seen = found.representation_, intake.features
+    what = f"{shared.name} of {counted(shared.rank, 'component')}"
+    if seen is None:
+        told = f"{what} fitted here, as no pipeline was given; {_assumed(intake)}."
+    else:
+        told = f"{what}, {seen.origin}."
+    return Audited(
+        name=shared.name, rank=shared.rank, projection=shared.is_projection,
+        given=found.representation is not None,
+        origin="given" if seen is not None and seen.fitted else "this table", told=told,
+    )  # fmt: skip
+
+
+_SCALED = {
+    "minmax": "columns scaled to [0, 1]",
+    "standard": "numbers scaled to unit variance",
+    "none": "numbers in their own units",
+}
+
+
+def _assumed(intake: PreparedTable) -> str:
+    """How columns became what the PCA sees."""
+    told = _SCALED[intake.encoder.scaling]
+    if any(kind.read_as == "category" for kind in intake.encoder.kinds_):
+        encoded = intake.encoder.encoding == "target"
+        told += f", categories as {'the mean of the target' if encoded else 'indicators'}"
+    return told

@@ -1,11 +1,13 @@
-"""The group that an audit is about: how many components, how many rows, and which.
+"""The groups that an audit is about: how many components, how many groups, of what sizes, which.
 
-The stages of an audit, as people read of them while they wait, and why some are left out.
+Also all algorithms side by side, each free to choose the sizes: the paper's table.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +16,15 @@ from sklearn.base import clone
 
 from leftout.checks import generator
 from leftout.evidence.assess import evidence_size
+from leftout.evidence.n_groups import HowMany, how_many
 from leftout.evidence.stability import Stability
+from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
-from leftout.running import Report, warn
-from leftout.settings import EVIDENCE, TENTH, Settings
-from leftout.solvers import Alternating, SearchResult
+from leftout.running import Report, collected_warnings, warn
+from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
+from leftout.solvers import Alternating, Greedy, SearchResult, Sorting
 from leftout.solvers.base import as_history
 
 # What would take long on many rows is done on so many.
@@ -33,19 +37,33 @@ FIXED = 0
 _BETTER = 1e-6
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIE = 1e-9
+# Comparison tables that count groups, if as many were asked for.
+_COUNTING = 39
+_NONE = (
+    "No number of groups goes beyond comparison tables; what follows tells of one group all the "
+    "same, "
+)
 
 
 @dataclass(frozen=True)
-class Sized:
-    """How many rows the group is to have (None: as the search likes), and how that came about.
+class GroupPlan:
+    """How many groups to look for, of how many rows (None: as the search likes), and why.
 
-    Where evidence chose among sizes: its p-value, how many sizes that covers, and on how many rows.
+    Where evidence chose among sizes: its p-value, how many sizes that covers, and on how many rows;
+    where it counted several groups, how.
     """
 
-    rows: int | None
+    sizes: list[int] | None
     chosen: str  # "tenth", "evidence", "given", "free"
+    n_groups: int = 1
     p_value: float | None = None
     over_sizes: tuple[int, int] | None = None
+    counted: HowMany | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Of the first group."""
+        return None if self.sizes is None else self.sizes[0]
 
 
 def components(posed: SearchProblem, asked: int | float) -> int:
@@ -88,7 +106,7 @@ def on_fewer(
     return search
 
 
-def sized(
+def plan_groups(
     search: MaxDisparityPartition,
     d: int,
     X: pd.DataFrame,
@@ -96,49 +114,81 @@ def sized(
     settings: Settings,
     report: Report,
     n_rows: int | None = None,
-) -> Sized:
-    """How many rows the group is to have; ``rows`` are those that evidence rests on.
+) -> GroupPlan:
+    """How many groups, and of how many rows; ``rows`` are those that evidence rests on.
 
     ``X`` may be a sample of ``n_rows``; ``d`` is the number of components.
     """
     asked, m, smallest = settings.group_size, n_rows or len(X), search.min_group_size
+    part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
+    n_groups = settings.n_groups
+    if n_groups == AUTO:
+        counted = _count_groups(on_fewer(search, part, m), part, settings, report, m)
+        if counted is not None:
+            return counted
+        n_groups = 1
+    k = int(n_groups)
     if asked is None:
-        return Sized(None, "free")
-    tenth = Sized(worst_tenth(smallest, m, d), "tenth")
-    if asked == TENTH:
-        return tenth
+        return GroupPlan(None, "free", k)
+    tenth = worst_tenth(smallest, m, d)
     if asked == EVIDENCE:
-        part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
-        search = on_fewer(search, part, m)
-        found, why = evidence_size(search, part, settings.n_surrogates, report)
+        found, why = evidence_size(on_fewer(search, part, m), part, settings.n_surrogates, report)
         warn(why)
-        if found is None or found.evidence_size is None or found.main is None:
-            return tenth
-        size = round(found.evidence_size / len(part) * m)
-        return Sized(size, EVIDENCE, found.main.p_value, (len(found.sizes), found.n_rows))
-    _, sizes = group_sizes(smallest, asked, m, X.shape[1])
-    assert sizes is not None
-    return Sized(sizes[0], "given")
+        if found is not None and found.evidence_size is not None and found.main is not None:
+            size = round(found.evidence_size / len(part) * m)
+            over = (len(found.sizes), found.n_rows)
+            return GroupPlan([size], EVIDENCE, p_value=found.main.p_value, over_sizes=over)
+    if asked in (EVIDENCE, TENTH):
+        # of several groups, half of the rows are left to the rest
+        size = tenth if k == 1 else min(tenth, max(1, m // (2 * k)))
+        return GroupPlan([size] * k, "tenth" if size == tenth else "given", k)
+    _, sizes = group_sizes(smallest, asked, m, X.shape[1], n_groups=k)
+    return GroupPlan(sizes, "given", k)
 
 
-def found(
+def _count_groups(
+    search: MaxDisparityPartition, part: pd.DataFrame, settings: Settings, report: Report, m: int
+) -> GroupPlan | None:
+    """As many groups as go beyond comparison tables, of the sizes at which they do; None: none."""
+    search.set_params(random_state=FIXED)
+    fixed = settings.group_size not in (None, TENTH)
+    if fixed:
+        search.set_params(group_size=check_size("group_size", settings.group_size, m) / m)
+    counted = how_many(
+        search, part, n_surrogates=min(settings.n_surrogates, _COUNTING), progress=report
+    )
+    sizes = [max(1, round(size / len(part) * m)) for size in counted.sizes]
+    warn(f"How many groups: {counted.summary()}")
+    if not sizes:
+        warn(f"{_NONE}{'of the size asked for.' if fixed else 'the worst-represented tenth.'}")
+        return None
+    several = counted if len(sizes) > 1 else None
+    return GroupPlan(sizes, "given" if fixed else EVIDENCE, len(sizes), counted=several)
+
+
+def find_groups(
     search: MaxDisparityPartition,
     posed: SearchProblem,
     X: pd.DataFrame,
-    size: int | None,
+    plan: GroupPlan,
     wide: bool,
 ) -> MaxDisparityPartition:
-    """The group of a size, on all rows, from starts that are always the same.
+    """The groups of a plan, on all rows, from starts that are always the same.
 
     What is searched again and again from there on makes do with the solver that ``search`` names.
     """
-    starts = _STARTS if len(X) <= _CHEAP and not wide else None
+    starts = _STARTS if plan.n_groups == 1 and len(X) <= _CHEAP and not wide else None
     thorough = clone(search).set_params(random_state=FIXED, solver=Alternating(n_starts=starts))
+    if plan.sizes is not None:
+        thorough.set_params(min_group_size=None)
+    if plan.n_groups > 1:
+        thorough.set_params(n_groups=plan.n_groups, group_size=plan.sizes)
+        return thorough.fit(X).set_params(solver=search.solver)
     smallest = None
-    if size is not None:
-        thorough.set_params(group_size=size, min_group_size=None)
-        smallest, _ = group_sizes(None, size, *X.shape)
-    group = thorough._fit_posed(X, posed.resized(smallest, size))
+    if plan.size is not None:
+        thorough.set_params(group_size=plan.size)
+        smallest, _ = group_sizes(None, plan.size, *X.shape)
+    group = thorough._fit_posed(X, posed.resized(smallest, plan.size))
     return group.set_params(solver=search.solver)
 
 
@@ -170,20 +220,49 @@ def papers(
     return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
 
 
-# What people read while they wait, and the share of the time, more or less.
-READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
-MEND, NAME = "what can be done", "which groups have a name"
-COST, TRUST = "what does it cost them", "why, and does it come back"
-COMPARE = "comparing algorithms"
-_STAGES = {
-    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
-}  # fmt: skip
-# Why an answer has no evidence.
-NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
-NOT_YET = "Not looked at yet."
-PAPER = "The paper's preset does not look at this. Audit without it."
+_SOLVERS: dict[str, Any] = {
+    "alternating": "alternating",
+    "greedy": Greedy(),
+    "annealing": "annealing",
+    "sorting": Sorting(split="half"),
+    "sorting, best cut": Sorting(split="best"),
+}
 
 
-def stages(full: bool) -> dict[str, float]:
-    """The stages of an audit; algorithms are compared on request."""
-    return {**_STAGES, COMPARE: 10.0} if full else _STAGES
+@dataclass(frozen=True)
+class ComparedSolver(Serializable):
+    """One solver's partition, where it may choose the sizes."""
+
+    solver: str
+    sizes: list[int]
+    losses: list[float]
+    disparity: float
+    seconds: float
+
+
+def compared(
+    search: MaxDisparityPartition,
+    posed: SearchProblem,
+    X: pd.DataFrame,
+    rows: NDArray[np.intp],
+    report: Report,
+) -> list[ComparedSolver]:
+    """Search with each algorithm: all rows, or a few of ``rows`` where they are many."""
+    search = clone(search).set_params(group_size=None)
+    part = X
+    if len(X) > FEW_ROWS:
+        part = X.iloc[few_of(rows)].reset_index(drop=True)
+        search = on_fewer(search, part, len(X))
+    lines = []
+    tiny = np.random.default_rng(0).random((40, 4))
+    with collected_warnings():  # what they say of sizes, the audit says once
+        posed = posed if part is X else search._pose(part.to_numpy())
+        for done, (name, solver) in enumerate(_SOLVERS.items()):
+            report(name, done, len(_SOLVERS))
+            MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
+            began = time.perf_counter()
+            found = clone(search).set_params(solver=solver)._fit_posed(part, posed)
+            seconds = time.perf_counter() - began
+            sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
+            lines.append(ComparedSolver(name, sizes, losses, found.disparity_, seconds))
+    return lines

@@ -1,4 +1,4 @@
-"""Who is left out, whatever the reading: the same search under other reasonable choices.
+"""How far the answer hangs on how the table was read: missing cells, codes, other choices.
 
 Where nobody has a pipeline, the answer hangs on choices that nobody made: how columns are scaled,
 how many components there are, whether numbers are codes, how gaps are filled. Each is changed for
@@ -8,28 +8,170 @@ itself, and the search repeated; a row that most of these readings leave out is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.auditing.findings import NOT_RUN, Finding, answer
 from leftout.auditing.group_selection import FEW_ROWS, few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
-from leftout.files import Serializable, plain
+from leftout.evidence.stability import SAME_GROUP, pairwise_jaccard
+from leftout.explain.attribution import search_without
+from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL
 from leftout.linalg.losses import Array
-from leftout.running import collected_warnings
+from leftout.running import Steps, collected_warnings
 from leftout.settings import Settings
-from leftout.text import counted, leading
+from leftout.text import as_name, counted, leading, number, points
 
 # Rows that this share of the readings leave out are robust members.
 ROBUST = 0.8
+# Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
+# column that is missing in such a share of the rows has been filled.
+_TELLS, _FILLED = 0.5, 0.05
+
+
+@dataclass(frozen=True)
+class OtherReading(Serializable):
+    """The same search on the same rows, with suspected codes read as categories.
+
+    Attributes
+    ----------
+    columns : list of str
+        The columns that were read otherwise.
+    features : int
+        What the columns became then.
+    overlap : float
+        The share of the rows that either search leaves out that both do.
+    disparity : float
+    """
+
+    columns: list[str]
+    features: int
+    overlap: float
+    disparity: float
+
+
+@dataclass(frozen=True)
+class Blanks(Serializable):
+    """How far it alone tells the group which cells are missing, and what is found without them.
+
+    Attributes
+    ----------
+    column : str or None
+        The searched column whose missing cells tell most; None: whether any cell is missing.
+    others : int
+        Columns that are missing together with it.
+    known : bool
+        Whether the group is told by cells that are there, rather than by missing ones.
+    group, rest : float
+        The share of either side whose cells are so.
+    filled : list of str
+        Columns that are left out of a second search, beside all flags of missing cells.
+    disparity, without, overlap : float or None
+        The gap of the group, the largest gap of a group as large without them, and the share of
+        the rows that either search leaves out that both do; None where nothing was searched again.
+    """
+
+    also = ("tells", "told")
+
+    column: str | None
+    others: int
+    known: bool
+    group: float
+    rest: float
+    filled: list[str]
+    disparity: float | None = None
+    without: float | None = None
+    overlap: float | None = None
+
+    @property
+    def tells(self) -> bool:
+        """Whether missing cells alone tell the group."""
+        return self.group - self.rest >= _TELLS
+
+    @property
+    def told(self) -> str:
+        """In a sentence or two."""
+        what = "some cell" if self.column is None else as_name(self.column)
+        what += f" and {counted(self.others, 'other column')}" * bool(self.others)
+        did = f"filled in {what}" if self.known else f"left {what} blank"
+        text = f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
+        if self.without is None or self.disparity is None or self.overlap is None:
+            return text
+        filled = f" and {counted(len(self.filled), 'filled column')}" * bool(self.filled)
+        most = self.without < self.disparity / 2.0 or self.overlap < SAME_GROUP
+        so = "who answered is most of what was found" if most else "much the same is found"
+        return (
+            f"{text} Without flags of missing cells{filled}, a group of the same size loses "
+            f"{number(self.without)} more than the rest rather than {number(self.disparity)}, and "
+            f"shares {100 * self.overlap:.0f} % of the rows that either leaves out: {so}."
+        )
+
+
+def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks | None:
+    """Do missing cells tell who is left out, and who is if they say nothing?
+
+    None where no searched column has any. The second search is made where they do.
+    """
+    encoder, left_out = intake.encoder, found.labels_ > 0
+    gaps = {
+        place: column.missing
+        for place, (column, plan) in enumerate(zip(intake.searched, encoder.plans_, strict=True))
+        if plan.becomes is not None and column.n_missing
+    }
+    if not gaps:
+        return None
+    some = np.logical_or.reduce(list(gaps.values()))
+    shares = {
+        place: (float(gap[left_out].mean()), float(gap[~left_out].mean()))
+        for place, gap in [*gaps.items(), (-1, some)]
+    }
+    best = max(shares, key=lambda place: abs(shares[place][0] - shares[place][1]))
+    together = next((flag.places for flag in encoder.flags_ if best in flag.places), (best,))
+    inside, outside = shares[best]
+    known = inside < outside
+    names = [column.name for column in intake.searched]
+    filled = [p for p, gap in gaps.items() if p in together or gap.mean() >= _FILLED]
+    told = Blanks(
+        None if best < 0 else names[best],
+        len(together) - 1,
+        known,
+        1.0 - inside if known else inside,
+        1.0 - outside if known else outside,
+        [names[place] for place in filled],
+    )
+    if not told.tells or found.n_groups_ != 1:
+        return told
+    aside = {names[place] for place in filled}
+    sources = [
+        "blank" if source in aside or place in encoder.flagged_ else "kept"
+        for place, source in enumerate(encoder.sources_)
+    ]
+    (again,) = search_without(found, intake.X, sources, ["blank"], 0, Steps(1, None))
+    return replace(told, disparity=again.disparity, without=again.without, overlap=again.overlap)
+
+
+def read_otherwise(
+    found: MaxDisparityPartition, intake: PreparedTable, n_components: Any
+) -> OtherReading | None:
+    """Who is left out, in any group, if columns that look like codes are categories?"""
+    if not intake.codes:
+        return None
+    X = intake.as_categories()
+    other = _searched(_for_same_sizes(found), X, n_components)
+    masks = np.stack([other.labels_ > 0, found.labels_ > 0])
+    return OtherReading(
+        columns=[kind.column for kind in intake.codes],
+        features=X.shape[1],
+        overlap=float(pairwise_jaccard(masks, either=False)[0, 1]),
+        disparity=other.disparity_,
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +208,11 @@ class Readings(Serializable):
         Rows audited, of which ``m`` were looked at.
     """
 
+    hidden = ("counts", "group", "of_rows")
+    also = (
+        "n_readings", "needed", "robust", "robust_in_group", "rows", "holds", "brief", "told",
+    )  # fmt: skip
+
     lines: list[OneReading]
     counts: NDArray[np.intp] = field(repr=False)
     group: NDArray[np.bool_] = field(repr=False)
@@ -73,6 +220,7 @@ class Readings(Serializable):
 
     @property
     def n_readings(self) -> int:
+        """Ways in which the table was read, the audit's own among them."""
         return 1 + len(self.lines)
 
     @property
@@ -81,53 +229,53 @@ class Readings(Serializable):
         return int(np.ceil(ROBUST * self.n_readings - 1e-9))
 
     @property
-    def robust(self) -> NDArray[np.bool_]:
-        """Rows that most readings leave out."""
+    def members(self) -> NDArray[np.bool_]:
+        """Rows that most readings leave out: robust members."""
         return self.counts >= self.needed
+
+    @property
+    def robust(self) -> int:
+        """Rows that are robust members."""
+        return int(np.sum(self.members))
+
+    @property
+    def robust_in_group(self) -> int:
+        """Rows of the group that are."""
+        return int(np.sum(self.members & self.group))
+
+    @property
+    def rows(self) -> int:
+        """Rows that were looked at."""
+        return len(self.counts)
 
     @property
     def holds(self) -> bool:
         """Whether half of the group or more are robust members."""
-        return bool(2 * np.sum(self.robust & self.group) >= np.sum(self.group))
-
-    @property
-    def told(self) -> str:
-        """In a few sentences."""
-        rows, group = int(np.sum(self.robust)), int(np.sum(self.group))
-        every, be = len(self.counts) == self.of_rows, "is" if rows == 1 else "are"
-        some = "" if every else f" of {len(self.counts):,} looked at"
-        which = "are the same people" if self.holds else "are mostly other people"
-        each = [f"{line.choice} ({100 * line.overlap:.0f} %)" for line in self.lines]
-        return (
-            f"The table was read in {self.n_readings} reasonable ways. {counted(rows, 'row')}"
-            f"{some} {be} left out in at least {self.needed} of them; the group has {group:,}: "
-            f"under other readings those left out {which}. Rows shared with the group when one "
-            f"choice is made otherwise: {leading(each, '; ')}."
-        )
+        return bool(2 * self.robust_in_group >= np.sum(self.group))
 
     @property
     def brief(self) -> str:
         """In a sentence: how many of the group are robust members, and what moves it most."""
-        both, first = int(np.sum(self.robust & self.group)), self.lines[0]
+        first = self.lines[0]
         return (
-            f"Read in {self.n_readings} ways, {both:,} of the group's {int(np.sum(self.group)):,} "
-            f"rows are left out in at least {self.needed} of them; it changes most with "
-            f"{first.choice} ({100 * first.overlap:.0f} % of the rows shared)."
+            f"Read in {self.n_readings} ways, {self.robust_in_group:,} of the group's "
+            f"{int(np.sum(self.group)):,} rows are left out in at least {self.needed} of them; it "
+            f"changes most with {first.choice} ({100 * first.overlap:.0f} % of the rows shared)."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, without the rows."""
-        return plain({
-            "lines": self.lines,
-            "n_readings": self.n_readings,
-            "needed": self.needed,
-            "robust": int(np.sum(self.robust)),
-            "robust_in_group": int(np.sum(self.robust & self.group)),
-            "rows": len(self.counts),
-            "holds": self.holds,
-            "brief": self.brief,
-            "told": self.told,
-        })  # fmt: skip
+    @property
+    def told(self) -> str:
+        """In a few sentences."""
+        some = "" if self.rows == self.of_rows else f" of {self.rows:,} looked at"
+        which = "are the same people" if self.holds else "are mostly other people"
+        each = [f"{line.choice} ({100 * line.overlap:.0f} %)" for line in self.lines]
+        return (
+            f"The table was read in {self.n_readings} reasonable ways. "
+            f"{counted(self.robust, 'row')}{some} {'is' if self.robust == 1 else 'are'} left out "
+            f"in at least {self.needed} of them; the group has {int(np.sum(self.group)):,}: "
+            f"under other readings those left out {which}. Rows shared with the group when one "
+            f"choice is made otherwise: {leading(each, '; ')}."
+        )
 
 
 class _Otherwise(NamedTuple):
@@ -147,8 +295,7 @@ def read_in_other_ways(
     Very large tables are looked at in some of their rows.
     """
     group, rows = found.labels_ > 0, np.arange(len(intake.X))
-    search = for_same_size(found) if found.n_groups_ == 1 else _for_same_sizes(found)
-    search.set_params(min_group_size=None, random_state=0)
+    search = _for_same_sizes(found).set_params(random_state=0)
     if intake.X.size > SMALL and len(rows) > FEW_ROWS:
         rows = few_of(rows)
         share = found.sizes_[1:] / len(group)
@@ -176,15 +323,24 @@ def read_in_other_ways(
 
 
 def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:
-    return clone(found).set_params(group_size=found.sizes_[1:].tolist(), verbose=0)
+    """A search for as many groups, as large as those found."""
+    if found.n_groups_ == 1:
+        again = for_same_size(found)
+    else:
+        again = clone(found).set_params(group_size=found.sizes_[1:].tolist(), verbose=0)
+    return again.set_params(min_group_size=None)
 
 
-def _left_out(
-    search: MaxDisparityPartition, X: Array, n_components: Any, representation: Any
-) -> NDArray[np.bool_]:
+def _searched(
+    search: MaxDisparityPartition, X: Array, n_components: Any, representation: Any = None
+) -> MaxDisparityPartition:
     again = clone(search).set_params(n_components=n_components, representation=representation)
-    with collected_warnings():
-        labels: NDArray[np.intp] = again.fit(X).labels_
+    with collected_warnings():  # of a smallest size that follows from more features
+        return again.fit(X)
+
+
+def _left_out(search: MaxDisparityPartition, *seen: Any) -> NDArray[np.bool_]:
+    labels: NDArray[np.intp] = _searched(search, *seen).labels_
     return labels > 0
 
 
@@ -237,11 +393,3 @@ def _refitted(representation: Any, X: Array, d: int) -> Any:
         return clone(representation).set_params(n_components=d).fit(X)
     except (AttributeError, TypeError, ValueError):
         return None
-
-
-def readings_finding(found: Readings | None, skipped: str) -> Finding:
-    """Is the group the same under other readings of the table?"""
-    code, title = "R001", "The group is the same under other readings of the table"
-    if found is None:
-        return Finding(code, NOT_RUN, title, skipped or "There was no choice to make otherwise.")
-    return Finding(code, answer(found.holds), title, found.told)

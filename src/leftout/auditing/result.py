@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,32 +18,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__, report
-from leftout.auditing.algorithms import ComparedSolver
 from leftout.auditing.answer import Answer, answer_of
-from leftout.auditing.chunks import Chunks
 from leftout.auditing.figures import SCREE, figures_of
 from leftout.auditing.findings import Finding, check_finding
-from leftout.auditing.group_result import GroupResult, Several, rows_of
-from leftout.auditing.reading import Audited, Blanks, OtherReading, audited
-from leftout.auditing.readings import Readings
-from leftout.auditing.several_answer import several_answer
+from leftout.auditing.given import Audited, audited
+from leftout.auditing.group_selection import ComparedSolver
+from leftout.auditing.readings import Blanks, OtherReading, Readings
 from leftout.data.preparation import PreparedTable
 from leftout.data.reports import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.evidence_text import Trust
+from leftout.evidence.n_groups import HowMany
 from leftout.evidence.stability import Stability
+from leftout.evidence.subsample_stability import Membership
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.files import plain, write_whole
+from leftout.files import Serializable, plain, write_whole
 from leftout.groups.known_result import KnownGroups
+from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.linalg.losses import Array
-from leftout.settings import TENTH, Settings
+from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,43 +51,190 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = "3.0"
 
 
+# What audit.json tells of the evidence for a group.
+_EVIDENCE = (
+    "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict", "verdict_name", "verdict_says",
+    "cross_fitted", "membership",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupResult:
+    """A left-out group, and all that an audit says of it.
+
+    Attributes
+    ----------
+    label : int
+        Its number, from 1; groups are numbered by falling loss.
+    alone : bool
+        Whether it is the only one: then it is called "left out", without a number.
+    partition : MaxDisparityPartition
+        The group beside the rest, the rows of no left-out group; ``labels_`` is -1 in others.
+    explanation : Explanation
+    answer : Answer or None
+        What it says, a line for each question; None until there are findings.
+    trust : Trust or None
+    stability : Stability or None
+        How far searches from other starts agree.
+    returns : Replication or None
+        Whether a sentence from half of the rows describes left-out ones in the other half.
+    no_returns : str
+        Why that could not be judged, where it was tried.
+    harm : Harm or None
+        What PCA costs it, beside the rest.
+    prediction : leftout.downstream.prediction.ComparedPrediction or None
+    no_prediction : str
+        Why a prediction that is there was not compared.
+    findings : list of Finding
+        The questions that are asked of every group.
+    """
+
+    label: int
+    alone: bool
+    partition: MaxDisparityPartition
+    explanation: Explanation
+    answer: Answer | None = None
+    trust: Trust | None = None
+    stability: Stability | None = None
+    returns: Replication | None = None
+    no_returns: str = ""
+    harm: Harm | None = None
+    prediction: ComparedPrediction | None = None
+    no_prediction: str = ""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called in groups.csv."""
+        return "left out" if self.alone else f"left out {self.label}"
+
+    @property
+    def left_out(self) -> LeftOut:
+        return self.partition.left_out_
+
+    @property
+    def membership(self) -> Membership | None:
+        """How sure it is of each row that it belongs; None where that was not looked at."""
+        return None if self.trust is None else self.trust.membership
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; details are where there are several groups, of one the whole audit tells."""
+        group, told = self.left_out, self.explanation
+        evidence = {} if self.trust is None else self.trust.to_dict()
+        return plain({
+            "label": self.label,
+            "name": self.name,
+            "rows": group.size,
+            "share": group.share,
+            "loss": group.losses.group,
+            "rest_loss": group.losses.rest,
+            "disparity": group.disparity,
+            "bound": group.bound,
+            "retained": group.retained.group,
+            "retained_own": group.retained_own.group,
+            "answer": self.answer,
+            "sentence": None if told.sentence is None else told.sentence.text,
+            "outcome": told.outcome[0] if told.outcome else None,
+            **{key: evidence.get(key) for key in _EVIDENCE},
+            "parts": evidence.get("parts"),
+            "details": None if self.alone else self._details(evidence),
+        })  # fmt: skip
+
+    def _details(self, evidence: dict[str, Any]) -> dict[str, Any]:
+        keys = ("chance", "held_out", "stability", "notes")
+        return {
+            "explanation": self.explanation.to_dict(),
+            **{key: evidence.get(key) for key in keys},
+            "harm": None
+            if self.harm is None
+            else {
+                "group": self.harm.group,
+                "cost": self.harm.cost(),
+                "told": self.harm.told,
+                "told_brief": self.harm.told_brief,
+            },
+            "prediction": self.prediction,
+            "findings": self.findings,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunks(Serializable):
+    """How a table that is larger than memory was audited.
+
+    Attributes
+    ----------
+    engine : str
+        Who ran over the chunks.
+    n_files, n_chunks, n_rows : int
+    n_sampled : int
+        Rows that were looked at one by one.
+    all_rows, sample : list of str
+        Parts of the result that come from all rows, and from the sample.
+    looked_at : MaxDisparityPartition
+        The group among the rows of the sample.
+    parts : callable
+        Yields a name and a data frame for each chunk: rows, groups, scores.
+    end : callable
+        Removes what was kept in case that the audit is stopped.
+    """
+
+    hidden = ("looked_at", "parts", "end")
+
+    engine: str
+    n_files: int
+    n_chunks: int
+    n_rows: int
+    n_sampled: int
+    all_rows: list[str]
+    sample: list[str]
+    looked_at: MaxDisparityPartition
+    parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
+    end: Callable[[], None]
+
+    def parquet(self) -> Iterator[tuple[str, bytes]]:
+        """The files of the folder groups: names, and what is in each."""
+        for name, part in self.parts():
+            buffer = BytesIO()
+            part.to_parquet(buffer, index=False)
+            yield name, buffer.getvalue()
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
     """What an audit found: plain results, and the ways to show them.
 
-    Of several left-out groups, ``trust``, ``stability``, ``explanation`` and ``prediction`` are
-    those of the first, which loses most; ``left_out_groups`` has them for each.
+    ``trust``, ``stability``, ``explanation``, ``prediction`` and ``returns`` are those of the first
+    left-out group, which loses most; ``left_out_groups`` has them for each.
 
     Attributes
     ----------
     partition : MaxDisparityPartition
-        The left-out group, on all rows audited.
-    trust : Trust or None
-        The evidence for it, on ``trust_rows``; None in a quick audit and under the paper's preset.
-    stability : Stability or None
+        The left-out groups, on all rows audited.
+    left_out_groups : list of GroupResult
+        What was found out about each of them, by falling loss; mostly it is one.
+    counted : HowMany or None
+        How several groups were counted, where their number was asked for.
+    chosen : {"tenth", "evidence", "given", "free"}
+        How groups came to their sizes.
     comparison : list of ComparedSolver
         All solvers side by side, on up to 5,000 of ``trust_rows``; empty unless asked for.
-    explanation : Explanation
     mitigation : Mitigation
     named : NamedGroups or None
         The groups with a name that are left out most; None as ``trust``.
     known : KnownGroups or None
         The groups of the sensitive columns; None without such.
     harm : Harm or None
-        What PCA costs a model that predicts the target, on both sides; None if not measured.
-    prediction : leftout.downstream.prediction.ComparedPrediction or None
-        How a prediction that is there errs on both sides, and on groups (``others``).
-    returns : ComesBack or None
-        Whether a sentence from half of the rows describes left-out ones in the other half.
-    no_returns : str
-        Why that could not be judged, where it was tried.
+        What PCA costs a model that predicts the target, on all sides; None if not measured.
+    no_harm : str
+        Why that was not measured, where it was to be.
     afterwards : Afterwards or None
-        Whom PCA, Fair PCA for the group and MinimaxPCA leave worst off; None as ``trust``, and of
-        several groups.
+        Whom PCA, Fair PCA for the groups and MinimaxPCA leave worst off; None as ``trust``.
     no_afterwards : str
         Why that was not searched, where it was to be.
     findings : list of Finding
-    intake : Intake
+        Of the one group and of the table; of several groups, each has its own beside these.
+    intake : PreparedTable
         The table: its columns, the numbers made of them, and the encoder that made them.
     other_reading : OtherReading or None
         The same search with columns that look like codes as categories; None if none do.
@@ -102,7 +250,7 @@ class Audit:
         Fewest rows that a side could have.
     scree : array
         Share of the variance of each component, all of them.
-    scores : array of shape (m,)
+    scores : array of shape (m,) or (m, n_groups)
         How far each row of ``intake`` leans to the left-out side.
     settings : Settings
     notes : list of str
@@ -111,24 +259,12 @@ class Audit:
     chunks : Chunks or None
         How a table that is larger than memory was audited: then ``intake`` holds a sample of its
         rows, and ``partition`` and ``groups`` are of all rows.
-    several : Several or None
-        Where there are more left-out groups than one: each of them.
     """
 
     partition: MaxDisparityPartition
-    trust: Trust | None
-    stability: Stability | None
-    comparison: list[ComparedSolver]
-    explanation: Explanation
+    left_out_groups: list[GroupResult]
     mitigation: Mitigation
-    named: NamedGroups | None
-    known: KnownGroups | None
-    harm: Harm | None
-    prediction: ComparedPrediction | None
-    returns: Replication | None
-    findings: list[Finding]
     intake: PreparedTable
-    other_reading: OtherReading | None
     repeats: Repeats
     trust_rows: NDArray[np.intp]
     smallest: int
@@ -136,27 +272,51 @@ class Audit:
     scores: Array
     settings: Settings
     notes: list[str]
-    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    chunks: Chunks | None = None
-    several: Several | None = None
-    blanks: Blanks | None = None
-    no_returns: str = ""
-    readings: Readings | None = None
+    chosen: str
+    counted: HowMany | None = None
+    comparison: list[ComparedSolver] = field(default_factory=list)
+    named: NamedGroups | None = None
+    known: KnownGroups | None = None
+    harm: Harm | None = None
+    no_harm: str = ""
     afterwards: Afterwards | None = None
     no_afterwards: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    other_reading: OtherReading | None = None
+    readings: Readings | None = None
+    blanks: Blanks | None = None
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    chunks: Chunks | None = None
 
     @property
-    def left_out_groups(self) -> list[GroupResult]:
-        """What was found out about each left-out group, by falling loss."""
-        if self.several is not None:
-            return self.several.groups
-        return [
-            GroupResult(
-                label=1, alone=True, partition=self.partition, explanation=self.explanation,
-                answer=self.answer, trust=self.trust, harm=self.harm, prediction=self.prediction,
-                findings=self.findings,
-            )
-        ]  # fmt: skip
+    def trust(self) -> Trust | None:
+        """The evidence, on ``trust_rows``; None in a quick audit and under the paper's preset."""
+        return self.left_out_groups[0].trust
+
+    @property
+    def stability(self) -> Stability | None:
+        """How far searches from other starts agree."""
+        return self.left_out_groups[0].stability
+
+    @property
+    def explanation(self) -> Explanation:
+        """Who they are."""
+        return self.left_out_groups[0].explanation
+
+    @property
+    def prediction(self) -> ComparedPrediction | None:
+        """How a prediction that is there errs on both sides, and on groups (``others``)."""
+        return self.left_out_groups[0].prediction
+
+    @property
+    def returns(self) -> Replication | None:
+        """Whether a sentence from half of the rows describes left-out ones in the other half."""
+        return self.left_out_groups[0].returns
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one left-out group."""
+        return len(self.left_out_groups) == 1
 
     @property
     def looked_at(self) -> MaxDisparityPartition:
@@ -180,10 +340,29 @@ class Audit:
 
         if self.chunks is not None:
             return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
-        columns = {"row": self.intake.rows, **rows_of(self.left_out_groups, self.scores)}
+        columns = {"row": self.intake.rows, **self._rows()}
         if self.readings is not None and len(self.readings.counts) == len(self.intake.rows):
             columns["readings"] = self.readings.counts
         return pd.DataFrame(columns, index=self.intake.index)
+
+    def _rows(self) -> dict[str, NDArray[Any]]:
+        """Of each row: its group, how far it leans to each, and how sure that is, where known."""
+        groups, scores = self.left_out_groups, self.scores.reshape(len(self.scores), -1)
+        side, called = np.zeros(len(scores), dtype=np.intp), ["rest"]
+        marks = ["" if each.alone else f"_{each.label}" for each in groups]
+        found: dict[str, NDArray[Any]] = {"group": side}
+        for each, mark, score in zip(groups, marks, scores.T, strict=True):
+            side[each.left_out.mask] = each.label
+            called.append(each.name)
+            found[f"score{mark}"] = score
+        found["group"] = np.array(called)[side]
+        sure = [each.membership for each in groups if each.membership is not None]
+        if len(sure) == len(groups):
+            found["belongs"] = np.full(len(scores), "rest")
+            for mark, one in zip(marks, sure, strict=True):
+                found["belongs"] = np.where(one.group, one.named(), found["belongs"])
+                found[f"membership{mark}"] = one.shares
+        return found
 
     @property
     def encoder(self) -> Any:
@@ -203,16 +382,19 @@ class Audit:
     @cached_property
     def answer(self) -> Answer:
         """What it says, a line for each question."""
-        if self.several is not None:
-            groups, harm = self.several.groups, self.harm
-            return several_answer(
-                groups, self._sampled, self.mitigation, harm, self.findings, self.afterwards
-            )
         return answer_of(
-            self.partition.left_out_, self.explanation, self.mitigation, trust=self.trust,
-            named=self.named, harm=self.harm, findings=self.findings, sampled=self._sampled,
-            mask=self.looked_at.left_out_.mask, after=self.afterwards,
+            self.left_out_groups, self.mitigation, named=self.named, harm=self.harm,
+            findings=self.findings, sampled=self.sampled, after=self.afterwards,
+            mask=self.looked_at.left_out_.mask if self.alone else None,
         )  # fmt: skip
+
+    def each(self, **values: Sequence[Any]) -> Audit:
+        """The audit with more known of its groups: one value of every name for each of them."""
+        groups = [
+            replace(group, **{name: several[place] for name, several in values.items()})
+            for place, group in enumerate(self.left_out_groups)
+        ]
+        return replace(self, left_out_groups=groups)
 
     def with_finding(self, question: Callable[[Audit], Finding]) -> Audit:
         """The audit with one more finding, in its display, report and data.
@@ -235,17 +417,8 @@ class Audit:
         return self.answer.text
 
     @property
-    def _chosen(self) -> str:
-        """How the group came to its size."""
-        if self.trust is not None:
-            return self.trust.chosen
-        if self.several is not None:
-            return self.several.chosen
-        how: dict[Any, str] = {TENTH: "tenth", None: "free"}
-        return how.get(self.settings.group_size, "given")
-
-    @property
-    def _sampled(self) -> bool:
+    def sampled(self) -> bool:
+        """Whether the table has more rows than were audited."""
         return self.n_rows < self.intake.n_rows
 
     def __str__(self) -> str:
@@ -301,7 +474,7 @@ class Audit:
             "partition": {
                 "group_size": int(found.sizes_[1]),
                 "min_group_size": self.smallest,
-                "chosen": self._chosen,
+                "chosen": self.chosen,
                 "solver": self.settings.solver,
                 "sizes": found.sizes_,
                 "losses": found.losses_,
@@ -311,7 +484,7 @@ class Audit:
                 "retained_own": found.retained_own_,
             },
             "groups": [group.to_dict() for group in self.left_out_groups],
-            "counted": None if self.several is None else self.several.counted,
+            "counted": self.counted,
             "comparison": self.comparison,
             "trust": {
                 "rows": len(self.trust_rows),

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leftout.auditing.group_selection import READ
-from leftout.auditing.group_selection import stages as stages_of
+from leftout.auditing.pipeline import READ, AuditPipeline
+from leftout.auditing.pipeline import stages as stages_of
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
-from leftout.auditing.steps import AuditPipeline, audit_groups
 from leftout.data.reading import Source
 from leftout.errors import InputError, parameter_label
 from leftout.running import Report, Stages, clean_interrupts, collected_warnings, warn
@@ -43,7 +42,6 @@ def run(
     with collected_warnings() as notes:
         for text in source.notes:
             warn(text)
-        work = AuditPipeline.on(source, asked, n_jobs, stages)
-        found = audit_groups(work, notes, first, partial)
+        found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, first, partial)
     stages.end()
     return found

@@ -22,14 +22,12 @@ from typing import (
 import numpy as np
 import pandas as pd
 
-from leftout.auditing.algorithms import ComparedSolver
 from leftout.auditing.answer import Answer
-from leftout.auditing.chunks import Chunks
 from leftout.auditing.findings import Finding
-from leftout.auditing.group_result import GroupResult
-from leftout.auditing.reading import Audited, Blanks, OtherReading
-from leftout.auditing.readings import OneReading, Readings
-from leftout.auditing.result import SCHEMA_VERSION
+from leftout.auditing.given import Audited
+from leftout.auditing.group_selection import ComparedSolver
+from leftout.auditing.readings import Blanks, OtherReading, Readings
+from leftout.auditing.result import SCHEMA_VERSION, Chunks, GroupResult
 from leftout.data.conditions import Condition
 from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
@@ -242,22 +240,6 @@ class _Mitigation(TypedDict):
     retained_after: list[float]
     by_dimension: list[Dimension]
     random_groups: NotRequired[RandomGroups]
-
-
-class _Readings(TypedDict):
-    """Who is left out under other readings of the table."""
-
-    lines: Annotated[
-        list[OneReading], "Choices made otherwise, those that move the group most first."
-    ]
-    n_readings: int
-    needed: Annotated[int, "Readings that a robust member is left out in."]
-    robust: int
-    robust_in_group: int
-    rows: Annotated[int, "Rows that were looked at."]
-    holds: bool
-    brief: str
-    told: str
 
 
 class _Evidence(TypedDict):
@@ -551,7 +533,7 @@ class _Audit(TypedDict):
 
 _SHAPES: dict[type, Any] = {
     Condition: _Condition, Explanation: _Explanation, GroupResult: _Group, KnownGroup: _KnownGroup,
-    Mitigation: _Mitigation, LossParts: _Parts, Readings: _Readings, Rule: _Rule,
+    Mitigation: _Mitigation, LossParts: _Parts, Rule: _Rule,
     Stability: _Stability,
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     for text in answer.mind:
         _say(console, "Mind: ", shown(text))
     console.print()
-    if found.several is None:
+    if found.alone:
         _show_sides(console, found)
     else:
         show_side_by_side(console, found)

@@ -20,12 +20,10 @@ from sklearn.base import clone
 
 from leftout import __version__
 from leftout.auditing import group_selection
-from leftout.auditing.chunks import Chunks
-from leftout.auditing.group_selection import FIND, READ
-from leftout.auditing.group_selection import stages as stages_of
+from leftout.auditing.pipeline import FIND, READ, TRUST_ROWS, AuditPipeline
+from leftout.auditing.pipeline import stages as stages_of
 from leftout.auditing.presets import call, settled
-from leftout.auditing.result import Audit
-from leftout.auditing.steps import TRUST_ROWS, AuditPipeline
+from leftout.auditing.result import Audit, Chunks
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable
 from leftout.engine import encoding_plan
@@ -198,9 +196,9 @@ class ChunkedAudit:
         m, n = self.table.n_rows, self.table.n_features
         rows = np.arange(len(X))
         d = len(self.shared.components)
-        size = group_selection.sized(self.search, d, X, rows, self.settings, report, m)
+        plan = group_selection.plan_groups(self.search, d, X, rows, self.settings, report, m)
         smallest = group_sizes(self.search.min_group_size, None, m, n)[0]
-        result = self._searched(X, size.rows, smallest)
+        result = self._searched(X, plan, smallest)
         found = self._described(X, result)
         looked_at = self._looked_at(X, result, smallest)
         if len(X) < m:
@@ -220,7 +218,7 @@ class ChunkedAudit:
             self.intake, self.search, sample, self.settings, X, rows, X, self.stages, exact
         )
         mended = functools.partial(self._mended, found, result)
-        start = work.started(looked_at, None, mended, notes)
+        start = work.started(looked_at, plan, notes, mend=mended)
         assert result.sides is not None
         losses = split_losses(self.rule, result.sides, found.components_)
         told = replace(
@@ -230,24 +228,25 @@ class ChunkedAudit:
             told, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
         )
         start = replace(
-            start,
+            start.each(partition=[found], explanation=[told]),
             partition=found,
-            explanation=told,
             smallest=smallest,
             scree=self.explained,
             chunks=self._chunks(found, looked_at),
         )
-        return work.answered(start, size, first, partial)
+        return work.answered(start, plan, first, partial)
 
-    def _searched(self, X: pd.DataFrame, size: int | None, smallest: int) -> SearchResult:
+    def _searched(
+        self, X: pd.DataFrame, plan: group_selection.GroupPlan, smallest: int
+    ) -> SearchResult:
         """The group on all rows, as the same table in memory would have it."""
-        m, n = self.table.n_rows, self.table.n_features
+        m, n, size = self.table.n_rows, self.table.n_features, plan.size
         if size is not None:
             smallest, _ = group_sizes(None, size, m, n)
         if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
             posed = self.search._pose(rows.to_numpy()).resized(size=None)
-            group = group_selection.found(self.search, posed, rows, size, False)
+            group = group_selection.find_groups(self.search, posed, rows, plan, False)
             labels = group.labels_.astype(np.int8)
             sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
             return SearchResult(

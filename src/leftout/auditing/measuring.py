@@ -1,0 +1,244 @@
+"""What is measured of groups: those with a name, those known beforehand, what components cost.
+
+A prediction that is there already: does it err more on those who are left out?
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.auditing.given import Given
+from leftout.data.conditions import Mask
+from leftout.data.files.fetching import short
+from leftout.data.preparation import PreparedTable
+from leftout.downstream.costs import harm
+from leftout.downstream.other_groups import WORST_OFF
+from leftout.downstream.outcomes import TooRare
+from leftout.downstream.prediction import ComparedPrediction, compare_prediction
+from leftout.downstream.result import Harm
+from leftout.errors import InputError, parameter_label
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
+from leftout.fair.afterwards import Afterwards
+from leftout.groups.fitted import NEITHER
+from leftout.groups.known import known_groups
+from leftout.groups.known_result import KnownGroups
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.subgroups import SIX, NamedGroups, named_groups
+from leftout.running import Report, collected_warnings, warn
+from leftout.settings import Settings
+from leftout.text import as_name, counted, listed
+
+# With more features, models are fitted once; with very many, they take longer than the search.
+_ONCE, _MOST = 200, 1_000
+_REPEATS = 3
+# Known groups whose costs, and on which errors of a prediction, are told: of the first.
+_KNOWN, MOST_KNOWN = 10, 20
+# Random groups that known ones are held against.
+_PERMUTATIONS = 199
+
+
+def named_and_known(
+    found: MaxDisparityPartition,
+    intake: PreparedTable,
+    settings: Settings,
+    rows: NDArray[np.intp],
+    wide: bool,
+    n_jobs: int | None,
+    report: Report,
+) -> tuple[NamedGroups | None, KnownGroups | None]:
+    """Both kinds of groups on all rows, with what comparison tables of ``rows`` explain."""
+    named = None
+    if settings.preset is None:
+        named = named_groups(
+            intake.X,
+            intake.telling,
+            n_components=found.n_components_,
+            representation=found.representation,
+            depth=1 if wide else 2,  # pairs of very many columns would take hours
+            target=intake.target,
+            positive=intake.positive,
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            progress=report,
+        )
+    known = _of_known_columns(found, intake, settings, n_jobs, report)
+    if wide or settings.preset is not None:
+        return named, known
+    return subgroup_null_test(
+        intake.X,
+        named,
+        known,
+        representation=found.representation,
+        rows=rows,
+        repeats=find_repeats(intake.X[rows]),
+        tables=min(settings.n_surrogates, TABLES),
+        random_state=settings.random_state,
+        n_jobs=n_jobs,
+        progress=report,
+    )
+
+
+def _of_known_columns(
+    found: MaxDisparityPartition,
+    intake: PreparedTable,
+    settings: Settings,
+    n_jobs: int | None,
+    report: Report,
+) -> KnownGroups | None:
+    """The groups of the columns that were kept out of the search."""
+    columns = intake.hidden
+    if not columns:
+        return None
+    report("known groups", 1, 1)
+    why = ""
+    for depth in (2, 1):  # of very many groups, those of single columns
+        try:
+            return known_groups(
+                intake.X,
+                columns,
+                n_components=found.n_components_,
+                representation=found.representation,
+                depth=depth,
+                permutations=_PERMUTATIONS,
+                random_state=settings.random_state,
+                n_jobs=n_jobs,
+            )
+        except InputError as error:
+            why = str(error)
+    warn(f"Known groups were not compared. {why}")
+    return None
+
+
+def worst_off(after: Afterwards | None, rows: NDArray[np.intp], n_rows: int) -> dict[str, Mask]:
+    """Whom each mitigation leaves worst off, where these are others than the group.
+
+    ``rows`` are those that were searched.
+    """
+    found = {}
+    for line in () if after is None else after.lines[1:]:
+        if line.others:
+            found[f"{WORST_OFF} {line.called}"] = np.zeros(n_rows, dtype=bool)
+            found[f"{WORST_OFF} {line.called}"][rows[line.worst]] = True
+    return found
+
+
+def more_groups(
+    named: NamedGroups | None, known: KnownGroups | None, most: int = _KNOWN
+) -> dict[str, Mask]:
+    """The first six groups with a name and the first known ones, and which rows they have."""
+    groups = {} if named is None else {each.condition: each.mask for each in named.groups[:SIX]}
+    if known is not None:
+        groups |= {each.text: each.mask for each in islice(known.ranked, most)}
+    return groups
+
+
+def measure_harm(
+    found: MaxDisparityPartition,
+    intake: PreparedTable,
+    also: dict[str, Mask],
+    settings: Settings,
+    n_jobs: int | None,
+    progress: Report,
+    given: Given | None = None,
+) -> tuple[Harm | None, str]:
+    """Predict the target from all columns and each projection's components, for group and rest.
+
+    What that costs; or None, and why. Errors of groups that are to be compared ``also`` follow. Of
+    several left-out groups each is compared with the rest, by the same predictions. Models and
+    components do not see columns that are known to give the target away. Where a pipeline was
+    given, its own steps make the features and its own model predicts, fitted anew in each fold, on
+    all it sees.
+    """
+    if intake.target is None or settings.preset is not None:
+        return None, ""
+    leaks = [line.column for line in intake.leaks] if found.representation is None else []
+    X = intake.X[:, ~np.isin(intake.sources, leaks)]
+    why = _why_no_harm(found, intake, X.shape[1], leaks)
+    if why:
+        return None, why
+    table: Any = X
+    how: dict[str, Any] = {"representation": found.representation, "models": "logistic"}
+    if given is not None and given.pipeline is not None:
+        pipeline = given.pipeline
+        if pipeline.before is not None:
+            table, how["encoder"] = given.table, pipeline.before
+        if pipeline.after is not None:
+            how["models"] = pipeline.after
+    several = found.n_groups_ > 1
+    try:
+        with collected_warnings():  # how many rows were predicted, the result says itself
+            paid = harm(
+                table,
+                intake.target,
+                found.labels_ if several else found.left_out_.mask,
+                found.n_components_,
+                rest=0 if several else None,
+                positive=intake.positive,
+                also=also,
+                repeats=1 if X.shape[1] > _ONCE else _REPEATS,
+                random_state=settings.random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+                **how,
+            )
+        return replace(paid, leaks=leaks), ""
+    except TooRare as error:  # an audit has no number of folds to lower
+        join = f"Join it with another class, or choose another target ({parameter_label('target')})"
+        return None, f"{error.found} {join}."
+    except InputError as error:
+        return None, str(error)
+    except Exception as error:
+        if "encoder" not in how and isinstance(how["models"], str):
+            raise
+        return None, f"The pipeline failed on rows that it was not fitted on: {short(error)}."
+
+
+def _why_no_harm(
+    found: MaxDisparityPartition, intake: PreparedTable, n_features: int, leaks: list[str]
+) -> str:
+    """Why no model can be fitted; "" where one can."""
+    inside = intake.target_encoded
+    if inside:
+        return (
+            f"{listed([as_name(name) for name in inside])} became the target's mean, so "
+            f"predictions would have seen it. Audit with {parameter_label('encoding', 'free')}."
+        )
+    if n_features > _MOST:
+        return (
+            f"The table has {n_features:,} features; models are fitted on up to {_MOST:,}. "
+            f"Leave columns out ({parameter_label('drop')}), or call leftout.harm."
+        )
+    if leaks and n_features <= found.n_components_:
+        return (
+            f"Without what gives the target away ({listed(list(map(as_name, leaks)))}), "
+            f"{counted(n_features, 'feature')} are left for "
+            f"{counted(found.n_components_, 'component')}. Ask for fewer "
+            f"({parameter_label('n_components')})."
+        )
+    return ""
+
+
+def compare_predictions(
+    found: MaxDisparityPartition, intake: PreparedTable, also: dict[str, Mask], random_state: Any
+) -> tuple[ComparedPrediction | None, str]:
+    """The prediction beside the target, for group and rest, and for groups ``also``; or why not."""
+    guess, target, mask = intake.prediction, intake.target, found.left_out_.mask
+    if guess is None or target is None:
+        return None, ""
+    sides = np.flatnonzero(found.labels_ != NEITHER)
+    if len(sides) < len(mask):  # one of several groups
+        guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
+        also = {name: each[sides] for name, each in also.items()}
+    try:
+        compared = compare_prediction(
+            guess, target, mask, positive=intake.positive, also=also, random_state=random_state
+        )
+    except InputError as error:
+        return None, str(error)
+    return compared, ""

@@ -1,0 +1,517 @@
+"""The stages of an audit in their order: each is a function of the audit so far.
+
+Whom the search finds, who they are and what Fair PCA does about it is there soon: the first answer.
+Names, costs and evidence take longer. The search for several groups is joint, and so are evidence,
+costs and Fair PCA; everything else is told of each group beside the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from leftout import explain
+from leftout.auditing import group_selection
+from leftout.auditing.answer import answer_of
+from leftout.auditing.findings import (
+    count_finding,
+    group_findings,
+    harm_findings,
+    mitigation_finding,
+    moved_finding,
+    prediction_finding,
+    subgroup_findings,
+)
+from leftout.auditing.given import Given, what_is_given
+from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
+from leftout.auditing.measuring import (
+    MOST_KNOWN,
+    compare_predictions,
+    measure_harm,
+    more_groups,
+    named_and_known,
+    worst_off,
+)
+from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
+from leftout.auditing.result import Audit, GroupResult
+from leftout.auditing.table_findings import table_findings
+from leftout.checks import generator
+from leftout.data.preparation import PreparedTable, prepare_table
+from leftout.data.reading import Source
+from leftout.downstream.outcomes import GROUP
+from leftout.errors import InputError
+from leftout.evidence.assess import SPLITS, other_starts, trust, trust_each
+from leftout.evidence.chance import NullTask
+from leftout.evidence.duplicate_rows import find_repeats
+from leftout.evidence.evidence_text import Trust
+from leftout.evidence.stability import Stability, agreement
+from leftout.explain import Explanation
+from leftout.explain.attribution import search_without
+from leftout.explain.replication import sentence_replicates
+from leftout.fair.afterwards import afterwards
+from leftout.fair.mitigation import Mitigation, mitigate
+from leftout.groups.fitted import one_vs_rest
+from leftout.groups.known_result import KnownGroups
+from leftout.groups.partition import MaxDisparityPartition
+from leftout.groups.problem_setup import SMALL, SearchProblem
+from leftout.groups.sizes import group_sizes
+from leftout.linalg.losses import WIDE
+from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
+from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
+
+# Comparison tables, halves and parts of the rows are searched many times: on this many at most.
+TRUST_ROWS = 50_000
+# Above so many rows, fewer splits and starts do: each says more, and takes longer.
+_MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
+# Leading features to search without, and how often to shuffle each.
+_WHAT_IF, _SHUFFLES = 5, 1
+# What people read while they wait, and the share of the time, more or less.
+READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
+MEND, NAME = "what can be done", "which groups have a name"
+COST, TRUST = "what does it cost them", "why, and does it come back"
+COMPARE = "comparing algorithms"
+_STAGES = {
+    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
+}  # fmt: skip
+# Why an answer has no evidence.
+NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
+NOT_YET = "Not looked at yet."
+PAPER = "The paper's preset does not look at this. Audit without it."
+
+
+def stages(full: bool) -> dict[str, float]:
+    """The stages of an audit; algorithms are compared on request."""
+    return {**_STAGES, COMPARE: 10.0} if full else _STAGES
+
+
+Tell = Callable[[Audit], None] | None
+Mend = Callable[[MaxDisparityPartition, Report], Mitigation]
+
+
+@dataclass(frozen=True)
+class AuditPipeline:
+    """The stages of an audit, on a table that is taken in."""
+
+    intake: PreparedTable
+    search: MaxDisparityPartition  # as asked; the number of components is settled
+    posed: SearchProblem  # the whole table's problem, of any size
+    settings: Settings
+    X: pd.DataFrame
+    rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
+    part: pd.DataFrame
+    stages: Stages
+    exact: Callable[[KnownGroups], KnownGroups] | None = None  # where X is a sample, on all rows
+    given: Given | None = None  # features or a pipeline; None: the table's own
+
+    @classmethod
+    def on(
+        cls, source: Source, settings: Settings, n_jobs: int | None, stages: Stages
+    ) -> AuditPipeline:
+        """Read, encode, and settle what all later steps share."""
+        of_sample, of_trust = generator(settings.random_state).spawn(2)
+        intake = prepare_table(
+            source,
+            settings,
+            sample=settings.sample,
+            once=settings.preset is None,
+            rng=of_sample,
+        )
+        given = what_is_given(source, settings, intake)
+        representation = None
+        if given is not None:
+            intake, representation = intake.seeing(given.features), given.representation
+        search = MaxDisparityPartition(
+            settings.n_components, representation=representation,
+            min_group_size=settings.min_group_size, n_groups=settings.n_groups,
+            loss=settings.loss, centering=settings.centering,
+            random_state=settings.random_state, n_jobs=n_jobs, solver=settings.solver,
+        )  # fmt: skip
+        size = None if settings.group_size == EVIDENCE else settings.group_size
+        search.set_params(group_size=size)._check_names()
+        if settings.n_groups != 1:  # steps search for one group, unless they say otherwise
+            if settings.n_groups != AUTO and size != TENTH:
+                count = int(settings.n_groups)
+                group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
+            search.set_params(n_groups=1, group_size=None)
+        posed = search._pose(intake.X).resized(size=None)
+        d = posed.problem.d
+        if representation is None:
+            d = group_selection.components(posed, settings.n_components)
+        if d != posed.problem.d:
+            posed = search.set_params(n_components=d)._pose(intake.X).resized(size=None)
+        search.set_params(n_components=d, group_size=None)
+        X = pd.DataFrame(intake.X, columns=intake.feature_names)
+        rows, part = np.arange(len(X)), X
+        if len(X) > TRUST_ROWS and not settings.quick:
+            rows = intake.part(TRUST_ROWS, of_trust)
+            part = X.iloc[rows].reset_index(drop=True)
+            warn(
+                f"The group, its description and Fair PCA come from all {len(X):,} rows; "
+                f"comparison tables, halves and parts of the rows from {TRUST_ROWS:,} of them, "
+                "drawn at random, with sizes in proportion."
+            )
+        return cls(intake, search, posed, settings, X, rows, part, stages, given=given)
+
+    def audit(self, notes: list[str], first: Tell = None, partial: Tell = None) -> Audit:
+        """All stages; ``notes`` are what was and will be said on the way."""
+        asked, report, stability = self.settings, self.stages.begin(FIND), None
+        if asked.preset == "paper":
+            plan = GroupPlan(None, "free")
+            if asked.n_restarts >= 2:
+                stability = agreement(
+                    clone(self.search), self.X, n_restarts=asked.n_restarts, progress=report
+                )
+            found = group_selection.papers(self.search, self.X, stability)
+        else:
+            d = self.posed.problem.d
+            plan = group_selection.plan_groups(self.search, d, self.X, self.rows, asked, report)
+            found = group_selection.find_groups(self.search, self.posed, self.X, plan, self.wide)
+        with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
+            start = self.started(found, plan, notes, stability=stability)
+        return self.answered(start, plan, first, partial)
+
+    def started(
+        self,
+        found: MaxDisparityPartition,
+        plan: GroupPlan,
+        notes: list[str],
+        *,
+        stability: Stability | None = None,
+        mend: Mend | None = None,
+    ) -> Audit:
+        """Who the groups of a plan are, and what Fair PCA does about it; no finding yet.
+
+        ``mend``: how Fair PCA is computed, where not from the rows at hand.
+        """
+        other = blanks = None
+        if self.settings.preset is None and self.given is None:
+            blanks = find_blanks(found, self.intake)
+            other = read_otherwise(found, self.intake, self.settings.n_components)
+        report, alone = self.stages.begin(EXPLAIN), found.n_groups_ == 1
+        groups = [
+            GroupResult(
+                label=label, alone=alone, partition=one_vs_rest(found, label),
+                explanation=self._explained(found, stability, report, label),
+                stability=stability,
+            )
+            for label in range(1, found.n_groups_ + 1)
+        ]  # fmt: skip
+        return Audit(
+            partition=found,
+            left_out_groups=groups,
+            counted=plan.counted,
+            chosen=plan.chosen,
+            mitigation=(mend or self.mended)(found, self.stages.begin(MEND)),
+            intake=self.intake,
+            other_reading=other,
+            blanks=blanks,
+            repeats=find_repeats(self.intake.X),
+            trust_rows=self.rows,
+            smallest=self.posed.problem.min_size,
+            scree=self.posed.explained,
+            scores=found.score_samples(self.X),
+            settings=self.settings,
+            notes=notes,
+        )
+
+    def answered(
+        self, start: Audit, plan: GroupPlan, first: Tell = None, partial: Tell = None
+    ) -> Audit:
+        """The first answer or, where that is not all that was asked for, the whole."""
+        answer = with_findings(start, self._skipped or NOT_IN_QUICK)
+        if self.settings.quick:
+            return answer
+        for tell in (first, partial):
+            if tell is not None:
+                tell(answer)
+        now = self._from_other_starts(start, plan)
+        later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
+            (self._subgroups, True),
+            (self._afterwards, False),
+            (self._costs, True),
+            (lambda audit: self._evidence(audit, plan), False),
+            (self._replicated, True),
+            (self._explained_further, False),
+            (self._read_otherwise, False),
+            (self._algorithms, False),
+        ]
+        for stage, at_once in later:
+            now = stage(now)
+            if at_once and partial is not None:
+                partial(with_findings(now, NOT_YET))
+        return with_findings(now, self._skipped)
+
+    @property
+    def _skipped(self) -> str:
+        """Why no evidence is gathered, if it is not."""
+        paper, quick = self.settings.preset == "paper", self.settings.quick
+        return PAPER if paper else NOT_IN_QUICK if quick else ""
+
+    @property
+    def _whole(self) -> bool:
+        return len(self.part) == len(self.X)
+
+    @property
+    def wide(self) -> bool:
+        return min(self.part.shape) > WIDE
+
+    @property
+    def _runs(self) -> int:
+        """Searches from other starts."""
+        asked = self.settings.n_restarts
+        return min(asked, _FEW_RUNS) if self._few else asked
+
+    @property
+    def _few(self) -> bool:
+        """Whether the table is searched again a few times only."""
+        return len(self.part) > _MANY_ROWS or self.wide or not self._whole
+
+    def _from_other_starts(self, now: Audit, plan: GroupPlan) -> Audit:
+        """With searches from other starts, always the same: a better group they find is taken."""
+        by_size = now.alone and self._whole and now.chunks is None
+        if self._skipped or not by_size or self._runs < 2:
+            return now
+        found, runs = now.looked_at, self._runs
+        task = NullTask.of(clone(self.search).set_params(random_state=FIXED), self.part, sized=True)
+        rngs = task.rngs[2].spawn(3)[2].spawn(runs)
+        stability = other_starts(task, [found.left_out_.size], rngs, Steps(runs, None))[0]
+        better = group_selection.best_seen(found, self.posed, self.X, stability)
+        if better is not found:
+            now = self.started(better, plan, now.notes)
+        return now.each(stability=[stability])
+
+    def _subgroups(self, now: Audit) -> Audit:
+        """With groups that have a name, and known ones."""
+        named, known = named_and_known(
+            now.looked_at, self.intake, self.settings, few_of(self.rows), self.wide,
+            self.search.n_jobs, self.stages.begin(NAME),
+        )  # fmt: skip
+        if known is not None and self.exact is not None:
+            known = self.exact(known)
+        return replace(now, named=named, known=known)
+
+    @property
+    def _searched_after(self) -> NDArray[np.intp]:
+        """Rows among which the worst off are searched again after a mitigation."""
+        return few_of(np.arange(len(self.X)))
+
+    def _afterwards(self, now: Audit) -> Audit:
+        """With whom mitigation leaves worst off; of many rows, some are looked at."""
+        if self._skipped:
+            return now
+        found, rows = now.looked_at, self._searched_after
+        if now.chunks is not None or self.wide:
+            large = "is wide" if self.wide else "does not fit into memory"
+            why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
+            return replace(now, no_afterwards=why)
+        groups = found.left_out_.mask if now.alone else found.labels_
+        try:
+            with collected_warnings():  # what they say of halves is nothing for an audit
+                after = afterwards(
+                    self.intake.X[rows], groups[rows], found.n_components_,
+                    representation=found.representation,
+                    columns=[column.take(rows) for column in self.intake.telling],
+                    of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
+                )  # fmt: skip
+        except InputError as error:
+            return replace(now, no_afterwards=str(error))
+        return replace(now, afterwards=after)
+
+    def _costs(self, now: Audit) -> Audit:
+        """With what components cost a model, and how a prediction that is there errs."""
+        found, asked = now.looked_at, self.settings
+        others = worst_off(now.afterwards, self._searched_after, len(self.X))
+        harm, why = measure_harm(
+            found, self.intake, others | more_groups(now.named, now.known), asked,
+            self.search.n_jobs, self.stages.begin(COST), self.given,
+        )  # fmt: skip
+        also = more_groups(now.named, now.known, MOST_KNOWN)
+        views = [one_vs_rest(found, each.label) for each in now.left_out_groups]
+        guesses = [
+            compare_predictions(view, self.intake, also, asked.random_state) for view in views
+        ]
+        paid = [
+            harm if harm is None or each.alone else harm.of(f"{GROUP} {each.label}")
+            for each in now.left_out_groups
+        ]
+        return replace(now, harm=harm, no_harm=why).each(
+            harm=paid,
+            prediction=[compared for compared, _ in guesses],
+            no_prediction=[why for _, why in guesses],
+        )
+
+    def _evidence(self, now: Audit, plan: GroupPlan) -> Audit:
+        """With what explains the loss of each group, whether it comes back, and who belongs."""
+        report = self.stages.begin(TRUST)
+        if self._skipped:
+            return now
+        weighed = self._weighed(now, report)
+        over: dict[str, Any] = {}
+        if plan.p_value is not None:  # the evidence has chosen among sizes already
+            over = {"p_value": plan.p_value, "over_sizes": plan.over_sizes}
+        trusts = [
+            replace(
+                each, of_rows=len(self.X), chosen=plan.chosen, **over,
+                parts=None if each.parts is None else each.parts.named(self.intake.sources),
+            )
+            for each in weighed
+        ]  # fmt: skip
+        return now.each(trust=trusts, stability=[each.stability for each in trusts])
+
+    def _weighed(self, now: Audit, report: Report) -> list[Trust]:
+        found = now.looked_at
+        how: dict[str, Any] = {
+            "n_surrogates": self.settings.n_surrogates, "n_restarts": self._runs,
+            "splits": _FEW_SPLITS if self._few else SPLITS, "progress": report,
+        }  # fmt: skip
+        if not now.alone:
+            search = clone(found).set_params(
+                random_state=self.search.random_state, min_group_size=None,
+                n_jobs=self.search.n_jobs,
+            )  # fmt: skip
+            everyone = None if self._whole else self.X
+            return trust_each(search, self.part, found=found, everyone=everyone, **how)
+        if self._whole:
+            how |= {"group_size": found.left_out_.size, "stability": now.stability}
+            return [trust(self.search, self.part, found=found, **how)]
+        search = clone(self.search).set_params(min_group_size=None)
+        how |= {"group_size": found.left_out_.share, "everyone": (self.X, found)}
+        return [trust(search, self.part, **how)]
+
+    def _replicated(self, now: Audit) -> Audit:
+        """With whether a sentence from half of the rows describes left-out ones in the other."""
+        if self._skipped or not now.alone:
+            return now
+        rng = generator(self.settings.random_state)
+        try:
+            returns = sentence_replicates(now.looked_at, self.intake.X, self.intake.telling, rng)
+        except InputError as error:
+            return now.each(no_returns=[str(error)])
+        return now.each(returns=[returns])
+
+    def _explained_further(self, now: Audit) -> Audit:
+        """With what other runs and searches without leading columns say of the group."""
+        if self._skipped or not now.alone:
+            return now
+        found, told, stability = now.looked_at, now.explanation, now.stability
+        X, sources = self.intake.X, self.intake.sources
+        leading = []
+        if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
+            leading = list(told.by_column())[:_WHAT_IF]
+        steps = Steps(len(leading) * (1 + _SHUFFLES), self.stages.report)
+        told = replace(told, what_if=search_without(found, X, sources, leading, _SHUFFLES, steps))
+        if stability is not None:
+            columns = [column.take(self.rows) for column in self.intake.telling]
+            scores = explain.feature_scores(
+                self.part, stability.labels, found.n_components_, centering=found.centering
+            )
+            often = explain.rule_frequency(columns, stability.labels)
+            told = replace(told, feature_scores=scores, rule_frequency=often)
+        return now.each(explanation=[told])
+
+    def _read_otherwise(self, now: Audit) -> Audit:
+        """With who is left out under other readings of the table."""
+        if self.settings.preset is not None or now.chunks is not None:
+            return now
+        return replace(now, readings=read_in_other_ways(now.looked_at, self.intake, self.settings))
+
+    def _algorithms(self, now: Audit) -> Audit:
+        """With all algorithms side by side, on request."""
+        if not now.alone or not self.settings.full:
+            return now
+        report = self.stages.begin(COMPARE)
+        lines = group_selection.compared(self.search, self.posed, self.X, self.rows, report)
+        return replace(now, comparison=lines)
+
+    def _explained(
+        self,
+        found: MaxDisparityPartition,
+        stability: Stability | None,
+        report: Report,
+        label: int,
+    ) -> Explanation:
+        """Who they are; what would be without leading columns, and other runs, come later."""
+        intake = self.intake
+        told = explain.group(
+            found,
+            self.X,
+            intake.columns,
+            target=None if intake.target is None else intake.target.name,
+            positive=intake.positive,
+            sensitive=intake.sensitive,
+            target_encoded=intake.target_encoded,
+            sources=intake.sources,
+            runs=None if stability is None else stability.labels,
+            what_if=_WHAT_IF if self.settings.preset is not None else 0,
+            rows=self.settings.rows,
+            label=label,
+            progress=report,
+        )
+        return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
+
+    def _numbered(self, rows: dict[str, Any]) -> dict[str, Any]:
+        """Example rows by their number in the table."""
+        at = self.intake.rows
+        return {
+            side: [{**row, "row": int(at[row["row"]])} for row in each]
+            for side, each in rows.items()
+        }
+
+    def mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
+        """Fair PCA of all sides."""
+        if found.centering != "global":
+            warn(
+                "Fair PCA is computed by the definition, about the column means: its losses are "
+                "not those of the paper's preset."
+            )
+        # in this order, the rest comes first as everywhere
+        groups = [f"the {GROUP}"]
+        if found.n_groups_ > 1:
+            groups = [f"the {GROUP} {label}" for label in range(1, found.n_groups_ + 1)]
+        sides = np.array(["rest", *groups])[found.labels_]
+        return mitigate(
+            self.X, sides, found.n_components_, representation=found.representation,
+            progress=report,
+        )  # fmt: skip
+
+
+def with_findings(found: Audit, skipped: str) -> Audit:
+    """The audit with its questions and their answers.
+
+    ``skipped``: why there is no evidence, if there is none.
+    """
+    intake = found.intake
+    of_each = [group_findings(each, intake, skipped) for each in found.left_out_groups]
+    of_costs = [
+        [
+            *harm_findings(each.harm, found.no_harm, intake, skipped),
+            prediction_finding(
+                each.prediction, each.no_prediction, skipped, intake.prediction is not None
+            ),
+        ]
+        for each in found.left_out_groups
+    ]
+    of_all = [
+        mitigation_finding(found.mitigation),
+        moved_finding(found.afterwards, skipped or found.no_afterwards, not found.alone),
+        *subgroup_findings(found.named, found.known, intake, skipped),
+    ]
+    of_table = table_findings(
+        intake, found.other_reading, found.repeats, found.blanks, found.readings, skipped
+    )
+    if found.alone:
+        asked = [*of_each[0], *of_all, *of_costs[0], *of_table]
+        whole = replace(found, findings=asked)
+        return whole.each(findings=[asked], answer=[whole.answer])
+    whole = found.each(findings=[[*a, *b] for a, b in zip(of_each, of_costs, strict=True)])
+    groups = whole.left_out_groups
+    of_count = count_finding(groups, found.counted, skipped)
+    how: dict[str, Any] = {"named": found.named, "sampled": found.sampled}
+    answers = [answer_of([each], found.mitigation, harm=each.harm, **how) for each in groups]
+    return replace(whole, findings=[of_count, *of_all, *of_table]).each(answer=answers)
