@@ -366,7 +366,7 @@ def audited(file, options, seed):
         group_size=group.size if whole else group.share,
         n_restarts=0,
         parts=0,
-        splits=work.effort.splits,
+        splits=work.splits,
     )
     return group.mask, weighed.verdict
 

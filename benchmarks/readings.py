@@ -28,7 +28,7 @@ def looked_at(seed, planted):
     frame, labels = table(seed, planted)
     found = audit(frame, quick=True)
     told = read_in_other_ways(found.partition, found.intake, found.settings)
-    robust = told.robust
+    robust = told.members
     members, planted_members = int(np.sum(robust)), int(np.sum(labels[robust] > 0))
     return members, planted_members, float(robust[told.group].mean()), told.holds
 

@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
-from leftout.auditing.algorithms import ComparedSolver
-from leftout.auditing.findings import findings, moved_finding
-from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import harm_findings, prediction_finding
-from leftout.auditing.reading import OtherReading, table_findings
-from leftout.auditing.readings import OneReading, Readings, readings_finding
+from leftout.auditing.group_result import GroupResult
+from leftout.auditing.group_selection import ComparedSolver
+from leftout.auditing.pipeline import with_findings
+from leftout.auditing.readings import OneReading, OtherReading, Readings
 from leftout.auditing.result import Audit
 from leftout.data.conditions import Condition
 from leftout.data.encoder_passes import Flag
@@ -958,16 +956,16 @@ def audit(**changed):
         "notes": ["10,010 of the table's 20,020 rows were drawn."],
         "created": "2026-01-02T03:04:05+00:00",
     } | changed  # fmt: skip
-    asked = ("partition", "trust", "stability", "explanation", "returns", "mitigation")
-    why = "" if settled["trust"] is not None else "It was not asked for."
-    told = findings(*(settled[name] for name in asked), settled["intake"], why)
-    told.append(moved_finding(settled["afterwards"], why))
-    groups = group_findings(settled["named"], settled["known"], settled["intake"], why)
-    paid = harm_findings(settled["harm"], "", settled["intake"], why)
-    paid.append(prediction_finding(settled["prediction"], "", why))
-    read = (settled[name] for name in ("intake", "other_reading", "repeats"))
-    told += [*groups, *paid, *table_findings(*read), readings_finding(settled["readings"], why)]
-    return Audit(findings=told, **settled)
+    weighed = settled["trust"]
+    skipped = settled.pop("skipped", "" if weighed is not None else "It was not asked for.")
+    of_group = ("trust", "stability", "explanation", "returns", "no_returns", "prediction",
+                "no_prediction")  # fmt: skip
+    group = GroupResult(
+        label=1, alone=True, partition=settled["partition"], harm=settled["harm"],
+        **{name: settled.pop(name) for name in of_group if name in settled},
+    )  # fmt: skip
+    chosen = "tenth" if weighed is None else weighed.chosen
+    return with_findings(Audit(left_out_groups=[group], chosen=chosen, **settled), skipped)
 
 
 def bare():

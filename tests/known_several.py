@@ -11,14 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 import known
-from leftout.auditing.all_findings import count_finding, one_groups_findings
-from leftout.auditing.answer import answer_of
-from leftout.auditing.findings import mitigation_finding, moved_finding
-from leftout.auditing.group_result import GroupResult, Several
-from leftout.auditing.groups import group_findings
-from leftout.auditing.harm import JudgedPrediction
-from leftout.auditing.reading import table_findings
-from leftout.auditing.result import Audit
+from leftout.auditing.group_result import GroupResult
+from leftout.auditing.pipeline import with_findings
 from leftout.data.conditions import Condition
 from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure
@@ -167,51 +161,22 @@ def counted():
 
 def audit(swapped=False):
     """Both groups; ``swapped``: with what is told of each of them the other way round."""
-    found, paid, mended = partition(), harm(), mitigation()
-    read = {"intake": known.intake(), "other_reading": None, "repeats": known.repeats()}
+    found, paid = partition(), harm()
     told, weighed = explanations(), trusts(found)
     if swapped:
         told, weighed = told[::-1], weighed[::-1]
-    groups = []
-    for label in (1, 2):
-        view, cost = one_vs_rest(found, label), paid.of(f"left-out group {label}")
-        group = found.left_out_groups_[label - 1]
-        answer = answer_of(
-            group, told[label - 1], mended, trust=weighed[label - 1], harm=cost, sampled=True,
-            label=label,
-        )  # fmt: skip
-        one = GroupResult(
-            label=label, alone=False, partition=view, explanation=told[label - 1], answer=answer,
-            trust=weighed[label - 1], harm=cost, prediction=None, findings=[],
-        )  # fmt: skip
-        groups.append(
-            replace(
-                one, findings=one_groups_findings(one, read["intake"], "", JudgedPrediction(), "")
-            )
+    groups = [
+        GroupResult(
+            label=label, alone=False, partition=one_vs_rest(found, label),
+            explanation=told[label - 1], trust=weighed[label - 1],
+            stability=weighed[label - 1].stability, harm=paid.of(f"left-out group {label}"),
         )
-    after = known.afterwards(n_groups=2)
-    whole = known.audit(harm=paid, prediction=None, readings=None)
-    scores = np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())])
-    names = {name: getattr(whole, name) for name in vars(whole) if name != "answer"}
-    return Audit(
-        **names
-        | read
-        | {
-            "partition": found,
-            "mitigation": mended,
-            "explanation": told[0],
-            "trust": weighed[0],
-            "afterwards": after,
-            "comparison": [],
-            "returns": None,
-            "scores": scores,
-            "several": Several(groups=groups, counted=counted(), chosen="given"),
-            "findings": [
-                count_finding(groups, counted(), ""),
-                mitigation_finding(mended),
-                moved_finding(after, "", several=True),
-                *group_findings(whole.named, whole.known, read["intake"], ""),
-                *table_findings(*read.values()),
-            ],
-        }
-    )
+        for label in (1, 2)
+    ]  # fmt: skip
+    whole = replace(
+        known.audit(harm=paid, readings=None, afterwards=known.afterwards(n_groups=2)),
+        partition=found, left_out_groups=groups, mitigation=mitigation(), other_reading=None,
+        scores=np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())]),
+        comparison=[], counted=counted(), chosen="given",
+    )  # fmt: skip
+    return with_findings(whole, "")

@@ -20,7 +20,8 @@ import leftout.data.reading
 import paper_data
 from leftout import TableEncoder, audit, datasets
 from leftout.auditing import group_selection
-from leftout.auditing.findings import STATUSES, findings
+from leftout.auditing.findings import group_findings
+from leftout.auditing.group_result import STATUSES
 from leftout.auditing.schema import schema
 from leftout.cli import main
 from leftout.data.preparation import proportional
@@ -495,13 +496,14 @@ def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, ta
     poor[np.flatnonzero(found.partition.labels_ == 0)[:10]] = 1
     assert found.stability.disparities.max() <= found.partition.disparity_ * (1 + 1e-6)
 
-    def missed(search, posed, X, size, wide):
+    def missed(search, posed, X, plan, wide):
+        size = plan.size
         result = SearchResult(labels=poor, history=as_history([0.0], [0]), stopped="early")
         return (
             clone(search).set_params(group_size=size)._fit_known(X, posed.resized(1, size), result)
         )
 
-    monkeypatch.setattr(group_selection, "found", missed)
+    monkeypatch.setattr(group_selection, "find_groups", missed)
     answers = []
     again = run(table, Settings(target="paid", **ASKED), partial=answers.append)
     assert answers[0].partition.disparity_ < again.partition.disparity_
@@ -624,9 +626,8 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.auditing.steps.TRUST_ROWS", 150)
+    monkeypatch.setattr("leftout.auditing.pipeline.TRUST_ROWS", 150)
     monkeypatch.setattr("leftout.auditing.group_selection.FEW_ROWS", 120)
-    monkeypatch.setattr("leftout.auditing.algorithms.FEW_ROWS", 120)
     found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, full=True, **FEW)
     data = found.to_dict()
     valid(data)
@@ -663,7 +664,7 @@ def test_the_papers_preset(monkeypatch):
     if reason:
         pytest.skip(reason)
     # searching again takes a second for each; with all of them on a small table: above
-    monkeypatch.setattr("leftout.auditing.steps._WHAT_IF", 1)
+    monkeypatch.setattr("leftout.auditing.pipeline._WHAT_IF", 1)
     source = paper_data.SOURCES["students"]
     found = audit(
         paper_data.FOLDER / source.file, target="Target", positive="Graduate",
@@ -771,7 +772,8 @@ def test_a_description_of_everybody_is_no_description(found):
     sentence = replace(found.explanation.sentence, covered=260, count=200, size=200, n_rows=260)
     told = replace(found.explanation, sentence=sentence)
     partition = clone(found.partition).set_params(group_size=200).fit(found.intake.X)
-    answers = findings(partition, None, None, told, None, found.mitigation, found.intake)
+    group = replace(found.left_out_groups[0], partition=partition, explanation=told)
+    answers = group_findings(group, found.intake)
     assert sentence.f1 > 0.8 and {f.code: f.status for f in answers}["E001"] == "not found"
 
 

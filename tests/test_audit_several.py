@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,7 @@ from jsonschema import Draft202012Validator
 
 import leftout
 from leftout import InputError, datasets
-from leftout.auditing import steps
-from leftout.auditing.group_selection import Sized
+from leftout.auditing import group_selection
 from leftout.auditing.presets import settled
 from leftout.auditing.schema import schema
 from leftout.cli.common import as_option
@@ -103,15 +101,11 @@ def test_the_first_paragraph_names_each_group(found):
     assert found.findings[0].status == "not run"
 
 
-def work(**asked):
-    """What a plan is made from: 500 rows, and no search."""
-    settings = Settings(**asked)
-    posed = SimpleNamespace(problem=SimpleNamespace(d=3))
-    X = pd.DataFrame(np.zeros((500, 4)))
+def plan(**asked):
+    """The plan for 500 rows, where nothing is searched."""
     search = leftout.MaxDisparityPartition(3)
-    made = SimpleNamespace(settings=settings, X=X, rows=np.arange(500), posed=posed, search=search)
-    made.stages = SimpleNamespace(begin=lambda what: None)
-    return made
+    X = pd.DataFrame(np.zeros((500, 4)))
+    return group_selection.plan_groups(search, 3, X, np.arange(500), Settings(**asked), None)
 
 
 PLANS = {
@@ -126,8 +120,8 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_how_large_groups_are(name):
     asked, sizes, chosen = PLANS[name]
-    plan = steps._planned(work(**asked), None)
-    assert (plan.sizes, plan.chosen, plan.n_groups) == (sizes, chosen, asked["n_groups"])
+    made = plan(**asked)
+    assert (made.sizes, made.chosen, made.n_groups) == (sizes, chosen, asked["n_groups"])
 
 
 def counted(*sizes):
@@ -139,29 +133,23 @@ def counted(*sizes):
     return HowMany(looked=looked, kind="copula")
 
 
-@pytest.mark.parametrize(
-    ("sizes", "size", "said"),
-    [
-        ((), None, "No number of groups goes beyond comparison tables; what follows tells of one"),
-        ((70,), Sized(70, "evidence"), "1 left-out group is more than comparison tables show"),
-    ],
-)
-def test_where_one_group_or_none_is_counted(monkeypatch, sizes, size, said):
-    """The audit is that of one group, and says why."""
-    monkeypatch.setattr(steps, "how_many", lambda *_, **__: counted(*sizes))
-    made, given = work(n_groups="auto"), []
-    made.audit = lambda *values: given.append(values)
+COUNTS = {
+    "none": ((), [50], "tenth", "No number of groups goes beyond comparison tables; what follows"),
+    "one": ((70,), [70], "evidence", "1 left-out group is more than comparison tables show"),
+    "two": ((70, 110), [70, 110], "evidence", "2 left-out groups are more than"),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_groups_are_as_many_and_as_large_as_counted(monkeypatch, name):
+    """Where one group or none is counted, the audit is that of one group, and says why."""
+    sizes, expected, chosen, said = COUNTS[name]
+    monkeypatch.setattr(group_selection, "how_many", lambda *_, **__: counted(*sizes))
     with collected_warnings() as notes:
-        steps.audit_groups(made, notes)
-    assert given == [(notes, None, None, size)]
+        made = plan(n_groups="auto")
+    assert (made.n_groups, made.sizes, made.chosen) == (len(expected), expected, chosen)
+    assert (made.counted is not None) == (len(sizes) > 1)
     assert any(said in note for note in notes)
-
-
-def test_groups_are_as_many_and_as_large_as_counted(monkeypatch):
-    monkeypatch.setattr(steps, "how_many", lambda *_, **__: counted(70, 110))
-    with collected_warnings():
-        plan = steps._planned(work(n_groups="auto"), None)
-    assert (plan.n_groups, plan.sizes, plan.chosen) == (2, [70, 110], "evidence")
 
 
 REFUSED = {

@@ -94,11 +94,8 @@ def test_figures_of_the_page_are_the_figures():
     titles = {name: draw(Figure().subplots()).get_title() for name, draw in drawing.items()}
     assert titles == {
         "people": "Every row's error, shared and own",
-        "parts": "Why they lose 0.584 more than the rest",
         "scree": "3 components keep 75 % of the variance",
         "profile": "Best disparity found, beside comparison tables",
-        "agreement": "Agreement of 6 runs, mean 0.72",
-        "consensus": "3 rows in every run, 2 in none",
         "features": "A disparity of 0.584, by feature",
         "scores": "The paper's scores (mean of 6 runs)",
         "alignment": "Which columns the group looks like",

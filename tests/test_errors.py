@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 import known
 import leftout
-from leftout.auditing.findings import findings
 from leftout.cli import main
 from leftout.cli.common import as_option
 from leftout.errors import asked_by, in_python, parameter_label
@@ -91,15 +90,14 @@ def test_python_names_no_option(name):
 
 
 def test_findings_name_what_to_repeat_with():
-    found = known.audit()
     nothing = known.explanation(outcome=[], other_outcomes=[])
 
     def details():
         none = known.profile(chance={})
         few = known.trust(profile=none, p_value=None, p_drawn_in=None, parts=None)
         intake = known.intake(sensitive=[])
-        answers = findings(found.partition, few, None, nothing, None, found.mitigation, intake)
-        return {each.code: each.detail for each in answers}
+        found = known.audit(trust=few, stability=None, explanation=nothing, intake=intake)
+        return {each.code: each.detail for each in found.findings}
 
     here = details()
     for code in ("C001", "C002", "V001"):

@@ -132,7 +132,7 @@ def test_who_left_a_question_blank_is_told():
 
 
 def test_blanks_that_tell_nothing_are_not_searched_for(monkeypatch):
-    monkeypatch.setattr("leftout.auditing.reading.search_without", None)
+    monkeypatch.setattr("leftout.auditing.readings.search_without", None)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("abcdef"))
     table.loc[rng.random(300) < 0.05, "a"] = np.nan

@@ -304,7 +304,7 @@ def test_the_rows():
         "15,rest,-0.25,rest,0.875\n16,left out,2.5,borderline,0.7999\n23,rest,0.125,rest,0.0\n"
     )
     for unknown in (None, known.trust(membership=None)):
-        assert replace(found, trust=unknown).csv() == (
+        assert found.each(trust=[unknown]).csv() == (
             "row,group,score\n4,rest,-0.5\n8,left out,1.5\n15,rest,-0.25\n16,left out,2.5\n"
             "23,rest,0.125\n"
         )
@@ -448,7 +448,7 @@ def sentences():
     yield "comes back", known.returns().told
     for rest, group in ((8_743, 1_267), (9_979, 31)):
         fact = known.partition(rest, group).left_out_
-        yield f"left out, {group} rows", f"{fact.told_fact} | {headline_of(fact, True)}"
+        yield f"left out, {group} rows", f"{fact.told_fact} | {headline_of([fact], True)}"
     for name, runs in (
         ("several", known.stability()),
         ("one", known.stability(5, 0.55, (0.59, 0.41))),

@@ -75,7 +75,7 @@ def counts(lines, counts, group, of_rows):
 
 def test_robust_members_are_left_out_in_most_readings():
     found = counts([("x", 0.25), ("y", 0.5)], [3, 3, 2, 1, 0, 0], [1, 1, 1, 0, 0, 0], 6)
-    assert (found.n_readings, found.needed, found.robust.tolist()) == (
+    assert (found.n_readings, found.needed, found.members.tolist()) == (
         3,
         3,
         [True] * 2 + [False] * 4,

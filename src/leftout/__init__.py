@@ -12,7 +12,7 @@ _HOME = {
     "Afterwards": "fair.afterwards",
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
-    "Finding": "auditing.findings",
+    "Finding": "auditing.group_result",
     "Harm": "downstream.result",
     "HowMany": "evidence.n_groups",
     "KnownGroups": "groups.known_result",
@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import explain as explain
     from leftout import plots as plots
     from leftout import solvers as solvers
-    from leftout.auditing.findings import Finding as Finding
+    from leftout.auditing.group_result import Finding as Finding
     from leftout.auditing.result import Audit as Audit
     from leftout.data.encoder import TableEncoder as TableEncoder
     from leftout.data.reading import register_format as register_format

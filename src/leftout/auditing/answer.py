@@ -7,12 +7,11 @@ terminal, ``summary()`` and audit.json all show these lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
-from leftout.auditing.findings import FOUND, NOT_FOUND, Finding
+from leftout.auditing.group_result import FOUND, NOT_FOUND, Answer, Finding, GroupResult
 from leftout.data.conditions import Mask
 from leftout.downstream.outcomes import SHARED
 from leftout.downstream.result import Harm
@@ -21,13 +20,9 @@ from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut, describe_points
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.text import as_name, counted, listed, number
-
-if TYPE_CHECKING:
-    from leftout.auditing.result import GroupResult
 
 # Findings that would change what a reader does, most serious first: under which status they are
 # said with the answer, and how that begins where the detail does not say it; so many at the most.
@@ -52,47 +47,6 @@ _COVER, _NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
 # F1: shorter names are read more easily.
 _NEW, _LENGTH = 0.05, 0.02
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer(Serializable):
-    """What an audit says, a line for each question.
-
-    Attributes
-    ----------
-    fact : str
-        What is lost, whatever explains it: the headline.
-    who, why, returns, cost : str
-        Who they are, why they lose, whether it comes back, what it costs and what can be done.
-    mind : list of str
-        What changes how to read that.
-    lines : dict of str
-        All but the fact and what to mind, by what people ask.
-    """
-
-    also = ("lines",)
-
-    fact: str
-    who: str
-    why: str
-    returns: str
-    cost: str
-    mind: list[str]
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """The lines below the headline, by what people ask."""
-        return {
-            "Who": self.who,
-            "Why": self.why,
-            "Does it come back": self.returns,
-            "Cost, and what helps": self.cost,
-        }
-
-    @property
-    def text(self) -> str:
-        """All of it as one paragraph."""
-        return " ".join([self.fact, *self.lines.values(), *self.mind])
 
 
 def answer_of(

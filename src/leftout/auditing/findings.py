@@ -8,16 +8,20 @@ in :mod:`leftout.auditing.table_findings`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from leftout.checks import check_choice
+from leftout.auditing.group_result import (
+    FOUND,
+    NOT_APPLICABLE,
+    NOT_FOUND,
+    NOT_RUN,
+    Finding,
+    GroupResult,
+)
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
-from leftout.errors import InputError, parameter_label
+from leftout.errors import parameter_label
 from leftout.evidence.evidence_text import FEWEST_TABLES, Trust
 from leftout.evidence.n_groups import HowMany
 from leftout.evidence.stability import FEWEST_RUNS, SAME_GROUP, Stability
@@ -25,7 +29,6 @@ from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
-from leftout.files import Serializable
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
@@ -34,12 +37,6 @@ from leftout.linalg.losses import WIDE
 from leftout.linalg.monte_carlo import describe_p
 from leftout.text import as_name, counted, leading, listed, number, points
 
-if TYPE_CHECKING:
-    from leftout.auditing.result import GroupResult
-
-FOUND, NOT_FOUND = "found", "not found"
-NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
-STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
 # Shares of the variance that differ by less are equal.
 _ROUNDED = 1e-9
 _TITLES = {
@@ -70,37 +67,6 @@ _ALONE = (
     "which."
 )
 _NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
-
-
-@dataclass(frozen=True)
-class Finding(Serializable):
-    """One question of an audit, and its answer.
-
-    Attributes
-    ----------
-    code : str
-        A letter and three digits.
-    status : {"found", "not found", "not applicable", "not run"}
-    title : str
-        What is asked, as a statement.
-    detail : str
-        What was seen; where nothing was looked at, why, and what to do.
-    """
-
-    code: str
-    status: str
-    title: str
-    detail: str
-
-
-def check_finding(more: Finding, taken: Iterable[Finding]) -> None:
-    """Refuse a finding from outside that others, or the report, could not be told from."""
-    check_choice("status", more.status, STATUSES)
-    if not re.fullmatch("[A-Z][0-9]{3}", more.code) or more.code in {one.code for one in taken}:
-        raise InputError(
-            f"The code {more.code!r} of a finding is needed in the form of a capital letter and "
-            "three digits, and not twice in an audit. Choose another, such as 'X001'."
-        )
 
 
 def answer(yes: bool) -> str:

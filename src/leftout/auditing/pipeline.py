@@ -29,6 +29,7 @@ from leftout.auditing.findings import (
     subgroup_findings,
 )
 from leftout.auditing.given import Given, what_is_given
+from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
 from leftout.auditing.measuring import (
     MOST_KNOWN,
@@ -39,7 +40,7 @@ from leftout.auditing.measuring import (
     worst_off,
 )
 from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
-from leftout.auditing.result import Audit, GroupResult
+from leftout.auditing.result import Audit
 from leftout.auditing.table_findings import table_findings
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable, prepare_table
@@ -268,6 +269,11 @@ class AuditPipeline:
         return min(asked, _FEW_RUNS) if self._few else asked
 
     @property
+    def splits(self) -> int:
+        """Splits into halves."""
+        return _FEW_SPLITS if self._few else SPLITS
+
+    @property
     def _few(self) -> bool:
         """Whether the table is searched again a few times only."""
         return len(self.part) > _MANY_ROWS or self.wide or not self._whole
@@ -368,7 +374,7 @@ class AuditPipeline:
         found = now.looked_at
         how: dict[str, Any] = {
             "n_surrogates": self.settings.n_surrogates, "n_restarts": self._runs,
-            "splits": _FEW_SPLITS if self._few else SPLITS, "progress": report,
+            "splits": self.splits, "progress": report,
         }  # fmt: skip
         if not now.alone:
             search = clone(found).set_params(

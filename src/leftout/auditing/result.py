@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__, report
-from leftout.auditing.answer import Answer, answer_of
+from leftout.auditing.answer import answer_of
 from leftout.auditing.figures import SCREE, figures_of
-from leftout.auditing.findings import Finding, check_finding
 from leftout.auditing.given import Audited, audited
+from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OtherReading, Readings
 from leftout.data.preparation import PreparedTable
@@ -32,14 +32,12 @@ from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.evidence_text import Trust
 from leftout.evidence.n_groups import HowMany
 from leftout.evidence.stability import Stability
-from leftout.evidence.subsample_stability import Membership
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable, plain, write_whole
 from leftout.groups.known_result import KnownGroups
-from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.linalg.losses import Array
@@ -49,113 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = "3.0"
-
-
-# What audit.json tells of the evidence for a group.
-_EVIDENCE = (
-    "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict", "verdict_name", "verdict_says",
-    "cross_fitted", "membership",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GroupResult:
-    """A left-out group, and all that an audit says of it.
-
-    Attributes
-    ----------
-    label : int
-        Its number, from 1; groups are numbered by falling loss.
-    alone : bool
-        Whether it is the only one: then it is called "left out", without a number.
-    partition : MaxDisparityPartition
-        The group beside the rest, the rows of no left-out group; ``labels_`` is -1 in others.
-    explanation : Explanation
-    answer : Answer or None
-        What it says, a line for each question; None until there are findings.
-    trust : Trust or None
-    stability : Stability or None
-        How far searches from other starts agree.
-    returns : Replication or None
-        Whether a sentence from half of the rows describes left-out ones in the other half.
-    no_returns : str
-        Why that could not be judged, where it was tried.
-    harm : Harm or None
-        What PCA costs it, beside the rest.
-    prediction : leftout.downstream.prediction.ComparedPrediction or None
-    no_prediction : str
-        Why a prediction that is there was not compared.
-    findings : list of Finding
-        The questions that are asked of every group.
-    """
-
-    label: int
-    alone: bool
-    partition: MaxDisparityPartition
-    explanation: Explanation
-    answer: Answer | None = None
-    trust: Trust | None = None
-    stability: Stability | None = None
-    returns: Replication | None = None
-    no_returns: str = ""
-    harm: Harm | None = None
-    prediction: ComparedPrediction | None = None
-    no_prediction: str = ""
-    findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """What it is called in groups.csv."""
-        return "left out" if self.alone else f"left out {self.label}"
-
-    @property
-    def left_out(self) -> LeftOut:
-        return self.partition.left_out_
-
-    @property
-    def membership(self) -> Membership | None:
-        """How sure it is of each row that it belongs; None where that was not looked at."""
-        return None if self.trust is None else self.trust.membership
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; details are where there are several groups, of one the whole audit tells."""
-        group, told = self.left_out, self.explanation
-        evidence = {} if self.trust is None else self.trust.to_dict()
-        return plain({
-            "label": self.label,
-            "name": self.name,
-            "rows": group.size,
-            "share": group.share,
-            "loss": group.losses.group,
-            "rest_loss": group.losses.rest,
-            "disparity": group.disparity,
-            "bound": group.bound,
-            "retained": group.retained.group,
-            "retained_own": group.retained_own.group,
-            "answer": self.answer,
-            "sentence": None if told.sentence is None else told.sentence.text,
-            "outcome": told.outcome[0] if told.outcome else None,
-            **{key: evidence.get(key) for key in _EVIDENCE},
-            "parts": evidence.get("parts"),
-            "details": None if self.alone else self._details(evidence),
-        })  # fmt: skip
-
-    def _details(self, evidence: dict[str, Any]) -> dict[str, Any]:
-        keys = ("chance", "held_out", "stability", "notes")
-        return {
-            "explanation": self.explanation.to_dict(),
-            **{key: evidence.get(key) for key in keys},
-            "harm": None
-            if self.harm is None
-            else {
-                "group": self.harm.group,
-                "cost": self.harm.cost(),
-                "told": self.harm.told,
-                "told_brief": self.harm.told_brief,
-            },
-            "prediction": self.prediction,
-            "findings": self.findings,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

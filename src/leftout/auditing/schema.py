@@ -22,12 +22,11 @@ from typing import (
 import numpy as np
 import pandas as pd
 
-from leftout.auditing.answer import Answer
-from leftout.auditing.findings import Finding
 from leftout.auditing.given import Audited
+from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OtherReading, Readings
-from leftout.auditing.result import SCHEMA_VERSION, Chunks, GroupResult
+from leftout.auditing.result import SCHEMA_VERSION, Chunks
 from leftout.data.conditions import Condition
 from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File

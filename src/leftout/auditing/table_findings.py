@@ -1,13 +1,7 @@
 """How the table was read, coded as findings: what an owner would want to know before believing."""
 
-from leftout.auditing.findings import (
-    FOUND,
-    NOT_APPLICABLE,
-    NOT_FOUND,
-    NOT_RUN,
-    Finding,
-    answer,
-)  # fmt: skip
+from leftout.auditing.findings import answer
+from leftout.auditing.group_result import FOUND, NOT_APPLICABLE, NOT_FOUND, NOT_RUN, Finding
 from leftout.auditing.readings import Blanks, OtherReading, Readings
 from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.preparation import PreparedTable

@@ -1,0 +1,204 @@
+"""What is known of one left-out group: its results, findings about it, and the answer in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from leftout.checks import check_choice
+from leftout.downstream.prediction import ComparedPrediction
+from leftout.downstream.result import Harm
+from leftout.errors import InputError
+from leftout.evidence.evidence_text import Trust
+from leftout.evidence.stability import Stability
+from leftout.evidence.subsample_stability import Membership
+from leftout.explain import Explanation
+from leftout.explain.replication import Replication
+from leftout.files import Serializable, plain
+from leftout.groups.left_out import LeftOut
+from leftout.groups.partition import MaxDisparityPartition
+
+FOUND, NOT_FOUND = "found", "not found"
+NOT_APPLICABLE, NOT_RUN = "not applicable", "not run"
+STATUSES = (FOUND, NOT_FOUND, NOT_APPLICABLE, NOT_RUN)
+
+
+@dataclass(frozen=True)
+class Finding(Serializable):
+    """One question of an audit, and its answer.
+
+    Attributes
+    ----------
+    code : str
+        A letter and three digits.
+    status : {"found", "not found", "not applicable", "not run"}
+    title : str
+        What is asked, as a statement.
+    detail : str
+        What was seen; where nothing was looked at, why, and what to do.
+    """
+
+    code: str
+    status: str
+    title: str
+    detail: str
+
+
+def check_finding(more: Finding, taken: Iterable[Finding]) -> None:
+    """Refuse a finding from outside that others, or the report, could not be told from."""
+    check_choice("status", more.status, STATUSES)
+    if not re.fullmatch("[A-Z][0-9]{3}", more.code) or more.code in {one.code for one in taken}:
+        raise InputError(
+            f"The code {more.code!r} of a finding is needed in the form of a capital letter and "
+            "three digits, and not twice in an audit. Choose another, such as 'X001'."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Serializable):
+    """What an audit says, a line for each question.
+
+    Attributes
+    ----------
+    fact : str
+        What is lost, whatever explains it: the headline.
+    who, why, returns, cost : str
+        Who they are, why they lose, whether it comes back, what it costs and what can be done.
+    mind : list of str
+        What changes how to read that.
+    lines : dict of str
+        All but the fact and what to mind, by what people ask.
+    """
+
+    also = ("lines",)
+
+    fact: str
+    who: str
+    why: str
+    returns: str
+    cost: str
+    mind: list[str]
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The lines below the headline, by what people ask."""
+        return {
+            "Who": self.who,
+            "Why": self.why,
+            "Does it come back": self.returns,
+            "Cost, and what helps": self.cost,
+        }
+
+    @property
+    def text(self) -> str:
+        """All of it as one paragraph."""
+        return " ".join([self.fact, *self.lines.values(), *self.mind])
+
+
+# What audit.json tells of the evidence for a group.
+_EVIDENCE = (
+    "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict", "verdict_name", "verdict_says",
+    "cross_fitted", "membership",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupResult:
+    """A left-out group, and all that an audit says of it.
+
+    Attributes
+    ----------
+    label : int
+        Its number, from 1; groups are numbered by falling loss.
+    alone : bool
+        Whether it is the only one: then it is called "left out", without a number.
+    partition : MaxDisparityPartition
+        The group beside the rest, the rows of no left-out group; ``labels_`` is -1 in others.
+    explanation : Explanation
+    answer : Answer or None
+        What it says, a line for each question; None until there are findings.
+    trust : Trust or None
+    stability : Stability or None
+        How far searches from other starts agree.
+    returns : Replication or None
+        Whether a sentence from half of the rows describes left-out ones in the other half.
+    no_returns : str
+        Why that could not be judged, where it was tried.
+    harm : Harm or None
+        What PCA costs it, beside the rest.
+    prediction : leftout.downstream.prediction.ComparedPrediction or None
+    no_prediction : str
+        Why a prediction that is there was not compared.
+    findings : list of Finding
+        The questions that are asked of every group.
+    """
+
+    label: int
+    alone: bool
+    partition: MaxDisparityPartition
+    explanation: Explanation
+    answer: Answer | None = None
+    trust: Trust | None = None
+    stability: Stability | None = None
+    returns: Replication | None = None
+    no_returns: str = ""
+    harm: Harm | None = None
+    prediction: ComparedPrediction | None = None
+    no_prediction: str = ""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What it is called in groups.csv."""
+        return "left out" if self.alone else f"left out {self.label}"
+
+    @property
+    def left_out(self) -> LeftOut:
+        return self.partition.left_out_
+
+    @property
+    def membership(self) -> Membership | None:
+        """How sure it is of each row that it belongs; None where that was not looked at."""
+        return None if self.trust is None else self.trust.membership
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; details are where there are several groups, of one the whole audit tells."""
+        group, told = self.left_out, self.explanation
+        evidence = {} if self.trust is None else self.trust.to_dict()
+        return plain({
+            "label": self.label,
+            "name": self.name,
+            "rows": group.size,
+            "share": group.share,
+            "loss": group.losses.group,
+            "rest_loss": group.losses.rest,
+            "disparity": group.disparity,
+            "bound": group.bound,
+            "retained": group.retained.group,
+            "retained_own": group.retained_own.group,
+            "answer": self.answer,
+            "sentence": None if told.sentence is None else told.sentence.text,
+            "outcome": told.outcome[0] if told.outcome else None,
+            **{key: evidence.get(key) for key in _EVIDENCE},
+            "parts": evidence.get("parts"),
+            "details": None if self.alone else self._details(evidence),
+        })  # fmt: skip
+
+    def _details(self, evidence: dict[str, Any]) -> dict[str, Any]:
+        keys = ("chance", "held_out", "stability", "notes")
+        return {
+            "explanation": self.explanation.to_dict(),
+            **{key: evidence.get(key) for key in keys},
+            "harm": None
+            if self.harm is None
+            else {
+                "group": self.harm.group,
+                "cost": self.harm.cost(),
+                "told": self.harm.told,
+                "told_brief": self.harm.told_brief,
+            },
+            "prediction": self.prediction,
+            "findings": self.findings,
+        }
