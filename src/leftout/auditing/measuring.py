@@ -17,10 +17,9 @@ from leftout.data.conditions import Mask
 from leftout.data.files.fetching import short
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.costs import harm
-from leftout.downstream.other_groups import WORST_OFF
 from leftout.downstream.outcomes import TooRare
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
-from leftout.downstream.result import Harm
+from leftout.downstream.result import WORST_OFF, Harm
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
