@@ -26,9 +26,9 @@ from leftout.auditing.presets import settled
 from leftout.auditing.run import run
 from leftout.data.reading import Source
 from leftout.evidence import holdout
-from leftout.evidence.chance import NullTask
 from leftout.evidence.holdout import gap_of
 from leftout.evidence.null_test import NullTest
+from leftout.evidence.refit import NullTask
 from leftout.groups.sizes import worst_tenth
 from leftout.running import Stages, Steps
 from leftout.settings import Settings
@@ -228,7 +228,7 @@ def looked(make, seed):
     task = NullTask.of(MaxDisparityPartition(D, random_state=seed), make(seed))
     beside = NullTest.of(task, [worst_tenth(None, len(task.X), D)])
     steps = Steps(1, None)
-    table = beside.table(np.random.default_rng([seed, 0]))
+    table = beside.search_table(np.random.default_rng([seed, 0]), steps)
 
     def p_value(fixed=None):
         rng = np.random.default_rng([seed, 1])

@@ -16,7 +16,8 @@ from joblib import Parallel, delayed
 import paper_data
 from benchmarks.kinds import ROWS, D, dummies, gaussian, mixed, planted
 from leftout import MaxDisparityPartition, chance, datasets, trust
-from leftout.evidence.chance import NullTask, profile_steps
+from leftout.evidence.chance import profile_steps, size_profile
+from leftout.evidence.refit import NullTask
 from leftout.evidence.surrogates import Copula, correlations
 from leftout.running import Steps
 
@@ -83,9 +84,9 @@ def repeated_p(make, how, seed, copies=True):
     X = np.repeat(make(seed)[: len(counts)], counts, axis=0)[rng.permutation(counts.sum())]
     task = NullTask.of(MaxDisparityPartition(D, random_state=seed), X)
     if not copies:
-        task = replace(task, repeats=None)
+        task = replace(task, repeats=replace(task.repeats, beyond_chance=False))
     steps = Steps(profile_steps(19, ["copula"]), None)
-    return task.profile(task.grid(SIZES), 19, ["copula"], steps).main.p_value
+    return size_profile(task, task.grid(SIZES), 19, ["copula"], steps).main.p_value
 
 
 def repeated_rows():

@@ -31,13 +31,13 @@ from leftout.downstream.outcomes import FAIR, MINIMAX, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.prediction import OtherGap
 from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm, OtherCost
+from leftout.evidence.chance import Profile
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.evidence_text import Trust
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.stability import DistinctGroup, Stability
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.null_test import Chance
+from leftout.evidence.stability import DistinctGroup, Membership, Stability
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import FeatureScores, WhatIf
 from leftout.explain.explanation import Explanation

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import naive
 from leftout import MaxDisparityPartition, chance, datasets
-from leftout.evidence.chance import NullTask, profile
-from leftout.evidence.profiles import Chance, Profile
+from leftout.evidence.chance import Profile, profile
+from leftout.evidence.null_test import Chance, NullDiagnostics, NullTest, SearchOutcome
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.monte_carlo import overall_p_value, p_value
 from leftout.solvers import Alternating, SolverContext, Sorting, alternating_ascent
@@ -114,17 +114,16 @@ def test_evidence_weighs_loss_by_rows(monkeypatch, spread):
         n_components=2,
     )
     monkeypatch.setattr(chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k))
-    task = NullTask(X=None, estimator=None, solver=None, posed=None, rngs=[])
     total = sizes * beyond(sizes)
     enough = total.max() - sizes[total.argmax()] * spread
     want = next(k for k in range(10, 81) if k * beyond(k) >= enough)
     # to the next of nine sizes between two of the grid
-    assert want <= task._evidence_size(found, None, None) <= 1.1 * want
+    assert want <= chance._evidence_size(None, None, found, None) <= 1.1 * want
     # a better group on the second look may move the peak
     monkeypatch.setattr(
         chance, "disparities_at", lambda solver, problem, k, rng: 1.0 + beyond(k) + (k > 79)
     )
-    assert task._evidence_size(found, None, None) == 80
+    assert chance._evidence_size(None, None, found, None) == 80
 
 
 def test_a_size_takes_what_its_neighbour_offers(planted):
@@ -263,7 +262,11 @@ def test_progress_counts_every_step(planted):
     )
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert {total for *_, total in told} == {8} and told[-1][1] == 8
-    assert {what for what, *_ in told} >= {"table", "copula comparison tables"}
+    assert {what for what, *_ in told} >= {
+        "the table",
+        "tables with the same values",
+        "evidence size",
+    }
 
 
 @pytest.mark.parametrize(
@@ -286,9 +289,9 @@ def test_chance_tables_are_measured_against_the_table(monkeypatch):
     """What they leave over what is left of the table; the largest miss of a correlation."""
     X, _ = datasets.make_planted(120, 5, 2, 30, random_state=0)
     left = iter([0.2, 0.6])
+    close = NullDiagnostics(None, np.eye(5), 0.0, np.empty(0))
     monkeypatch.setattr(
-        "leftout.evidence.chance.NullTask._surrogate",
-        lambda task, law, sizes, rng: (np.zeros(len(sizes)), next(left), np.eye(5)),
+        NullTest, "_drawn", lambda *_: SearchOutcome(np.zeros(2), next(left), close)
     )
     found = profile(
         MaxDisparityPartition(2, random_state=0), X, sizes=2, n_surrogates=2, kinds="copula"

@@ -10,11 +10,12 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition, datasets, trust
+from leftout.evidence.chance import Profile
 from leftout.evidence.evidence_text import Trust, doubts
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.null_test import Chance
+from leftout.evidence.stability import Membership
 from leftout.explain import disparity_by_feature
 from leftout.files import write_whole
 from leftout.groups.sizes import worst_tenth
@@ -89,8 +90,8 @@ def test_rare_values_explain_a_loss():
     found = trust(search(), X, **QUICK)
     assert found.verdict == "C" and found.p_cloud <= 0.05 < found.p_value
     assert found.parts.values.carriers == ["x5"]
-    assert "rare or uneven values make the difference. " in found.told_verdict
-    assert "rare or uneven values of x5" in found.told_verdict
+    assert "rare or uneven values make the difference. " in found.verdict_says
+    assert "rare or uneven values of x5" in found.verdict_says
 
 
 def test_a_size_that_is_asked_for(planted):
@@ -158,7 +159,7 @@ def test_without_evidence_there_is_no_evidence_size():
     found = trust(search(), X, group_size="evidence", sizes=4, **ALONE)  # 99 tables
     assert found.chosen == "tenth" and found.group_size == 20 and found.verdict == "D"
     assert found.profile.evidence_size is None and found.profile.evidence_range is None
-    assert found.p_value == found.profile.main.p_values[found.profile.main.at(20)]
+    assert found.p_value == found.profile.main.p_values[list(found.profile.main.sizes).index(20)]
     assert found.notes[0] == (
         "Size: tables with the same values lose as much at every size, so none has the most "
         "evidence; a tenth of the rows is taken."
@@ -171,7 +172,7 @@ def test_as_plain_data(real, tmp_path):
     data = json.loads(path.read_text(), parse_constant=pytest.fail)  # no NaN
     assert data == real.to_dict()
     assert (data["p_value"], data["p_cloud"], data["verdict"]) == (0.05, None, "A")
-    assert data["verdict_says"] == real.told_verdict and data["beyond_chance"] is True
+    assert data["verdict_says"] == real.verdict_says and data["beyond_chance"] is True
     assert data["parts"]["own"]["loss"] == real.parts.own.loss
     assert data["cross_fitted"] == real.cross_fitted._asdict()
     assert data["membership"]["n_members"] == real.membership.n_members
@@ -533,7 +534,8 @@ def test_what_is_said_of_tails_that_were_drawn_in():
 def test_doubts_on_both_sides_of_their_thresholds(options, heavy, says):
     profile = known().profile
     profile.chance["copula"] = chance_of("copula", 39, **options)
-    found = doubts(profile, heavy)
+    assert profile.chance["copula"].heavy is heavy
+    found = doubts(profile)
     assert len(found) == len(says)
     assert all(words in text for words, text in zip(says, found, strict=True))
 

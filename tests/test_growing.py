@@ -10,8 +10,8 @@ import pytest
 import naive
 from leftout import datasets
 from leftout.evidence import group_growth
-from leftout.evidence.chance import disparities_at
 from leftout.evidence.group_growth import AtChance, GrownGroup, grow, grown
+from leftout.evidence.refit import disparities_at
 from leftout.evidence.surrogates import Gaussian
 from leftout.groups.problem_setup import build_problem
 from leftout.solvers import Alternating

@@ -8,10 +8,9 @@ from scipy import stats
 
 import naive
 import tolerances
-from leftout import MaxDisparityPartition, datasets, holdout
-from leftout.evidence.chance import NullTask
+from leftout import MaxDisparityPartition, datasets
 from leftout.evidence.holdout import HeldOut, gap_of, held_out
-from leftout.evidence.refit import with_effort
+from leftout.evidence.refit import NullTask
 from leftout.groups.partition import GroupRule
 from leftout.linalg.losses import EXCESS, Loss
 from leftout.representation.base import Representation
@@ -26,13 +25,13 @@ def planted():
 @pytest.fixture
 def halves(monkeypatch):
     """The halves of every split, as they are drawn."""
-    kept, drawn = [], holdout.halves_of
+    kept, drawn = [], NullTask.halves
 
     def keep(*args):
         kept.append(drawn(*args))
         return kept[-1]
 
-    monkeypatch.setattr(holdout, "halves_of", keep)
+    monkeypatch.setattr(NullTask, "halves", keep)
     return kept
 
 
@@ -212,6 +211,6 @@ def test_large_tables_are_searched_on_four_parts(rows, starts):
     """Climbs on parts of 8,192 rows: on larger tables one part alone is not the same for all."""
     X = np.random.default_rng(0).standard_normal((rows, 3))
     task = NullTask.of(MaxDisparityPartition(1, random_state=0), X, sized=True)
-    assert with_effort(task).solver.n_starts == starts
+    assert task.with_effort().solver.n_starts == starts
     asked = NullTask.of(MaxDisparityPartition(1, solver=Alternating(n_starts=9)), X, sized=True)
-    assert with_effort(asked).solver.n_starts == 9
+    assert asked.with_effort().solver.n_starts == 9

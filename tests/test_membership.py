@@ -8,9 +8,9 @@ import pytest
 import naive
 from leftout import MaxDisparityPartition, datasets
 from leftout.errors import InputError
-from leftout.evidence import subsample_stability as module
-from leftout.evidence.chance import NullTask
-from leftout.evidence.subsample_stability import Membership, memberships
+from leftout.evidence import stability as module
+from leftout.evidence.refit import NullTask
+from leftout.evidence.stability import Membership, memberships
 from leftout.linalg.distinct import distinct_rows
 from leftout.running import Steps
 from leftout.solvers import Alternating, Sorting

@@ -13,7 +13,6 @@ from scipy import stats
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.evidence.chance import NullTask
 from leftout.evidence.evidence_text import VERDICTS, verdict
 from leftout.evidence.loss_parts import LossParts
 from leftout.evidence.null_test import (
@@ -23,6 +22,7 @@ from leftout.evidence.null_test import (
     split_by_feature,
     winsorize,
 )
+from leftout.evidence.refit import NullTask
 from leftout.evidence.surrogates import SURROGATES, correlations
 from leftout.explain import disparity_by_feature
 from leftout.groups.problem_setup import build_problem
@@ -42,7 +42,7 @@ def beside(planted):
 
 
 def compared(beside, kind="copula", asked=99, fixed=False, seed=1):
-    table = beside.table(np.random.default_rng(0))
+    table = beside.search_table(np.random.default_rng(0), Steps(1, None))
     rng, needs = np.random.default_rng(seed), [asked] if fixed else None
     (found,) = beside.compared(kind, table, asked, rng, Steps(1, None), needs)
     return table, found
@@ -87,7 +87,7 @@ def test_sizes_beside(size, rows, d, want):
 
 def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     X, group = planted
-    found = beside.table(np.random.default_rng(0))
+    found = beside.search_table(np.random.default_rng(0), Steps(1, None))
     best = MaxDisparityPartition(2, group_size=20, random_state=0).fit(X)
     within = tolerances.of_rows(naive.seen_by_pca(X, "global"), 2)
     (disparity,) = found.disparities
@@ -98,7 +98,7 @@ def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert found.residual == pytest.approx(spread[2:].sum() / spread.sum())
     np.testing.assert_allclose(close.correlations, np.corrcoef(X.T), atol=1e-12)
-    assert beside.sizes == [20] and beside.others == [10, 50]
+    assert beside.sizes == [20] and beside.others == (10, 50)
     assert close.at_sizes[0] > disparity > close.at_sizes[1]
 
 

@@ -27,7 +27,7 @@ from leftout import __version__, report
 from leftout.auditing.answer import headline as headline_of
 from leftout.cli import lines, terminal
 from leftout.data.conditions import Condition
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.stability import Membership
 from leftout.linalg.effects import Interval
 from leftout.report.alternatives import ALTERNATIVES
 from leftout.report.gists import sections

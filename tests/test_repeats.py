@@ -12,8 +12,14 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import naive
 from leftout import MaxDisparityPartition, chance, datasets, holdout, trust
 from leftout.data.columns import column_of
-from leftout.evidence.chance import NullTask
-from leftout.evidence.duplicate_rows import _without_dummies, find_repeats, odds_ratios, split
+from leftout.evidence.duplicate_rows import (
+    Repeats,
+    _without_dummies,
+    find_repeats,
+    odds_ratios,
+    split,
+)
+from leftout.evidence.refit import NullTask
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
 from leftout.explain import what_if
 from leftout.explain.attribution import _cross_fitted
@@ -239,7 +245,7 @@ def copied():
 def halves(monkeypatch):
     """The halves of every split, and how many rows each search looks for among how many."""
     kept, sizes = [], []
-    drawn, fit = holdout.halves_of, holdout.fit_group_rule
+    drawn, fit = NullTask.halves, holdout.fit_group_rule
 
     def keep(*args):
         kept.append(drawn(*args))
@@ -249,7 +255,7 @@ def halves(monkeypatch):
         sizes.append((len(X), *each))
         return fit(task, X, each, *how)
 
-    monkeypatch.setattr(holdout, "halves_of", keep)
+    monkeypatch.setattr(NullTask, "halves", keep)
     monkeypatch.setattr(holdout, "fit_group_rule", note)
     return kept, sizes
 
@@ -270,13 +276,13 @@ def test_no_copy_is_searched_and_judged_in_one_split(halves, copied):
 
 def test_copies_say_it_once(copied, monkeypatch):
     """What equal rows add to a gap is one row's: it is added up before it is squared."""
-    X, splits, one_split = copied[0], [], holdout._one_split
+    X, splits, judge = copied[0], [], holdout._judged_apart
 
     def keep(*args):
-        splits.append(one_split(*args))
+        splits.append(judge(*args))
         return splits[-1]
 
-    monkeypatch.setattr(holdout, "_one_split", keep)
+    monkeypatch.setattr(holdout, "_judged_apart", keep)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
     found = holdout.held_out(search, X, group_size=60, splits=3)
     first, _, place = naive.distinct_rows(X)
@@ -295,7 +301,7 @@ def test_a_row_that_is_most_of_the_table(copied):
     search = MaxDisparityPartition(
         2, min_group_size=10, solver=Alternating(n_starts=4), random_state=0
     )
-    assert NullTask.of(search, X).rows_repeat
+    assert NullTask.of(search, X).repeats.beyond_chance
     with pytest.raises(ValueError, match="Half of the rows, 180, have too few dimensions"):
         holdout.held_out(search, X, group_size=100, splits=3)
     found = trust(search, X, n_surrogates=2, n_restarts=0, splits=2, parts=6)
@@ -311,7 +317,10 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
     options = {"sizes": [60, 90], "n_surrogates": 3}
     found = chance.profile(search, X, **options)
-    monkeypatch.setattr("leftout.evidence.chance.find_repeats", lambda X: None)
+    monkeypatch.setattr(
+        "leftout.evidence.refit.find_repeats",
+        lambda X: Repeats(distinct=distinct_rows(X), beyond_chance=False),
+    )
     without = chance.profile(search, X, **options)
     assert np.array_equal(found.disparities, without.disparities)
     for kind in SURROGATES:

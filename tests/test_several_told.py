@@ -13,7 +13,7 @@ from leftout import report
 from leftout.auditing.figures import figures_of
 from leftout.auditing.schema import schema
 from leftout.cli import terminal
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.stability import Membership
 from test_reading import leaves, nothing, on_terminal, same, versionless
 
 SCHEMA = schema()

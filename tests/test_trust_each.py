@@ -9,9 +9,8 @@ from sklearn.base import clone
 
 import leftout
 from leftout import InputError, MaxDisparityPartition, datasets, explain, group_losses, trust_each
-from leftout.evidence.chance import NullTask
 from leftout.evidence.null_test import NullTest
-from leftout.evidence.refit import in_proportion, matched, search_groups, with_effort
+from leftout.evidence.refit import NullTask, in_proportion, matched, search_groups
 from leftout.groups.fitted import NEITHER, one_vs_rest
 
 SIZES = [40, 80]
@@ -98,7 +97,7 @@ def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
 def test_comparison_tables_are_searched_for_as_many_groups(planted):
     """A group is held to the one of its size, of equal sizes to the one of its rank."""
     X, _ = planted
-    task = with_effort(NullTask.of(MaxDisparityPartition(2, random_state=0), X, sized=True))
+    task = NullTask.of(MaxDisparityPartition(2, random_state=0), X, sized=True).with_effort()
     law = task.law("gaussian")
     for sizes in ([60, 60], [40, 80]):
         rng = np.random.default_rng(5)

@@ -178,7 +178,7 @@ def _why(groups: Sequence[GroupResult]) -> str:
     if len(weighed) < len(groups):
         return f"What explains the {'loss' if alone else 'losses'} was not looked at."
     if alone:
-        return weighed[0].told_verdict
+        return weighed[0].verdict_says
     each = (
         f"group {group.label}: {_verdict(trust)}"
         for group, trust in zip(groups, weighed, strict=True)

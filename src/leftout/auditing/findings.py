@@ -24,7 +24,8 @@ from leftout.downstream.result import Harm
 from leftout.errors import parameter_label
 from leftout.evidence.evidence_text import FEWEST_TABLES, Trust
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.stability import FEWEST_RUNS, SAME_GROUP, Stability
+from leftout.evidence.refit import SAME_GROUP
+from leftout.evidence.stability import FEWEST_RUNS, Stability
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.afterwards import Afterwards
@@ -122,7 +123,7 @@ def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
     if trust is None:
         return [_finding(code, None, skipped) for code in ("C001", "C002", "V001")]
     beyond, letter = trust.beyond_chance, trust.verdict
-    cloud, says = trust.told_against("gaussian"), trust.told_verdict
+    cloud, says = trust.told_against("gaussian"), trust.verdict_says
     below = None
     if trust.p_cloud is not None and letter in ("C", "D"):
         below = letter == "C"

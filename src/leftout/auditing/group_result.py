@@ -12,8 +12,7 @@ from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import InputError
 from leftout.evidence.evidence_text import Trust
-from leftout.evidence.stability import Stability
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.stability import Membership, Stability
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
 from leftout.files import Serializable, plain

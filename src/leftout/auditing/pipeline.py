@@ -47,11 +47,11 @@ from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.reading import Source
 from leftout.downstream.outcomes import GROUP
 from leftout.errors import InputError
-from leftout.evidence.assess import SPLITS, other_starts, trust, trust_each
-from leftout.evidence.chance import NullTask
+from leftout.evidence.assess import SPLITS, trust, trust_each
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.evidence_text import Trust
-from leftout.evidence.stability import Stability, agreement
+from leftout.evidence.refit import NullTask
+from leftout.evidence.stability import Stability, agreement, other_starts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.replication import sentence_replicates

@@ -18,7 +18,8 @@ from sklearn.base import clone
 from leftout.auditing.group_selection import FEW_ROWS, few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
-from leftout.evidence.stability import SAME_GROUP, pairwise_jaccard
+from leftout.evidence.refit import SAME_GROUP
+from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.attribution import search_without
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size

@@ -38,9 +38,8 @@ from leftout.downstream.result import Cost, Harm
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossPart, LossParts
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.profiles import Chance
-from leftout.evidence.stability import Stability
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.null_test import Chance
+from leftout.evidence.stability import Membership, Stability
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation

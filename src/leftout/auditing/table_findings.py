@@ -8,7 +8,7 @@ from leftout.data.preparation import PreparedTable
 from leftout.data.reports import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.stability import SAME_GROUP
+from leftout.evidence.refit import SAME_GROUP
 from leftout.text import as_name, counted, leading, shown
 
 _GIVEN = "The features were given, or made by a pipeline: how columns were read did not matter."

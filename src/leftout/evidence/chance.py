@@ -1,9 +1,7 @@
-"""Is it more than chance? The best disparity at many sizes, beside that of chance tables.
+"""The best disparity over sizes of the group, beside that of chance tables.
 
-A maximum over all partitions is large on any table. So the search is repeated, with the same
-solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
-columns and correlations explain and have no other subgroup. With ``D(k)`` the table's best
-disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)`` their mean:
+With ``D(k)`` the table's best disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``,
+and ``N(k)`` their mean:
 
 - at each size, ``p(k) = (1 + #{b : D_b(k) >= D(k)}) / (B + 1)``;
 - over all sizes, each curve (the table's among them) is standardised size by size and reduced to
@@ -15,34 +13,117 @@ disparity at size ``k``, ``D_b(k)`` that of surrogate ``b`` of ``B``, and ``N(k)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
-from sklearn.base import clone
 
-from leftout.checks import check_choice, check_whole, generator
-from leftout.errors import InputError
-from leftout.evidence.duplicate_rows import Repeats, find_repeats
-from leftout.evidence.profiles import Chance, Profile
-from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations, law_of
-from leftout.groups.fitted import prepare
+from leftout.checks import check_whole
+from leftout.evidence.null_test import KINDS, Chance, NullTest, as_chance, check_kinds
+from leftout.evidence.refit import NullTask, disparities_at
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.problem_setup import SearchProblem, build_problem
-from leftout.groups.sizes import check_sizes, default_smallest, group_sizes
-from leftout.linalg.distinct import distinct_rows
+from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import overall_p_value, p_value
 from leftout.linalg.problem import Problem
-from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
-from leftout.solvers import SearchResult, Solver, SolverContext, takes_sizes
+from leftout.running import Report, Steps, clean_interrupts, one_thread
+from leftout.solvers import Solver
 
-KINDS = tuple(SURROGATES)
+# Sizes have nearly as much evidence as the best when they lack less than this share of it.
+_NEARLY_AS_MUCH = 0.1
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
 _REFINED = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Best disparity at several sizes of the left-out group, and at chance.
+
+    Attributes
+    ----------
+    sizes : array of shape (n_sizes,)
+    disparities : array of shape (n_sizes,)
+    bounds : array of shape (n_sizes,)
+        Certified: no group of that size has a larger disparity.
+    chance : dict of Chance
+        By kind.
+    evidence_size : int or None
+        The smallest size with about as much total loss beyond chance as any; None where that was
+        not looked for.
+    evidence : array of shape (n_sizes,) or None
+        That total, ``k (D(k) - N(k))``, at each size; None with ``evidence_size``.
+    evidence_range : (int, int) or None
+        The smallest and the largest size within a tenth of the most evidence.
+    n_rows, n_components : int
+    """
+
+    sizes: NDArray[np.intp]
+    disparities: Array
+    bounds: Array
+    chance: dict[str, Chance]
+    evidence_size: int | None
+    n_rows: int
+    n_components: int
+
+    @classmethod
+    def at(
+        cls,
+        problem: Problem,
+        sizes: NDArray[np.intp],
+        disparities: Array,
+        chance: dict[str, Chance],
+        closely: bool = False,
+    ) -> Profile:
+        """Of a table that was searched at some sizes, and compared.
+
+        Certified bounds are ``closely`` as low as they can be proved, or those that cost nothing.
+        """
+        bound = certified_bound if closely else Problem.bound
+        return cls(
+            sizes=sizes, disparities=disparities, chance=chance, evidence_size=None,
+            bounds=np.array([bound(problem, int(k)) for k in sizes]),
+            n_rows=len(problem.X), n_components=problem.d,
+        )  # fmt: skip
+
+    @property
+    def main(self) -> Chance | None:
+        """The chance that findings rest on: of the first kind asked for."""
+        return next(iter(self.chance.values()), None)
+
+    @property
+    def evidence(self) -> Array | None:
+        """Total loss beyond chance at each size, ``k (D(k) - N(k))``."""
+        if self.main is None or self.evidence_size is None:
+            return None
+        return self.sizes * (self.disparities - self.main.mean)
+
+    @property
+    def evidence_range(self) -> tuple[int, int] | None:
+        """Smallest and largest size of the grid with nearly as much evidence as the most."""
+        if self.evidence is None:
+            return None
+        most = self.evidence.max()
+        near = self.sizes[self.evidence >= most - _NEARLY_AS_MUCH * abs(most)]
+        return int(min(*near, self.evidence_size)), int(max(*near, self.evidence_size))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain data, an entry for each size."""
+        at_chance: list[dict[str, dict[str, float]]] = [{} for _ in self.sizes]
+        for kind, each in self.chance.items():
+            figures = {
+                "mean": each.mean, "low": each.low, "high": each.high, "p_value": each.p_values
+            }  # fmt: skip
+            for place, size in enumerate(each.sizes):
+                for here in np.flatnonzero(self.sizes == size):
+                    at_chance[here][kind] = {k: float(v[place]) for k, v in figures.items()}
+        values = zip(self.sizes, self.disparities, self.bounds, at_chance, strict=True)
+        return [
+            {"size": int(size), "disparity": float(value), "bound": float(bound), "chance": chance}
+            for size, value, bound, chance in values
+        ]
 
 
 @clean_interrupts()
@@ -88,219 +169,75 @@ def profile(
     kinds = check_kinds(kinds)
     task = NullTask.of(estimator, X)
     grid = task.grid(sizes)
-    return task.profile(
-        grid, n_surrogates, kinds, Steps(profile_steps(n_surrogates, kinds), progress)
+    return size_profile(
+        task, grid, n_surrogates, kinds, Steps(profile_steps(n_surrogates, kinds), progress)
     )
 
 
-def check_kinds(kinds: str | Sequence[str]) -> list[str]:
-    """The kinds of chance tables asked for, each once."""
-    asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
-    for kind in asked:
-        check_choice("kinds", kind, KINDS)
-    return asked
-
-
-def profile_steps(chance: int, kinds: Sequence[str]) -> int:
+def profile_steps(n_surrogates: int, kinds: Sequence[str]) -> int:
     """How many steps a profile reports: the table, each chance table, the evidence size."""
-    return 2 + chance * len(kinds)
+    return 2 + n_surrogates * len(kinds)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NullTask:
-    """A table and how to search it, at any size, on it or on a surrogate."""
-
-    X: Array
-    estimator: MaxDisparityPartition
-    solver: Solver
-    posed: SearchProblem  # the table's problem, settled once
-    rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
-    repeats: Repeats | None = None  # None: nobody has looked
-
-    @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> NullTask:
-        """``sized``: for groups of a given size, of which a default minimum says nothing."""
-        solver, matrix = prepare(estimator, X)
-        _check_takes_sizes(solver)
-        smallest = estimator.min_group_size
-        if sized and smallest is None:
-            smallest = default_smallest(*matrix.shape)
-        with one_thread():
-            free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
-            posed = free._pose(matrix)
-        rngs = generator(estimator.random_state).spawn(3)
-        return cls(
-            X=matrix,
-            estimator=estimator,
-            solver=solver,
-            posed=posed,
-            rngs=rngs,
-            repeats=find_repeats(matrix),
-        )
-
-    def law(self, kind: str) -> Surrogate:
-        """Of chance tables: with as many equal rows as the table, where its rows repeat."""
-        return law_of(kind, self.X, None if self.repeats is None else self.repeats.copies)
-
-    def witnesses(self, X: Array) -> Array:
-        """What correlations are told by: distinct rows, where the table's rows are copies."""
-        return X[distinct_rows(X).first] if self.rows_repeat else X
-
-    @property
-    def rows_repeat(self) -> bool:
-        return self.repeats is not None and self.repeats.beyond_chance
-
-    @property
-    def n_components(self) -> int:
-        return self.posed.problem.d
-
-    @property
-    def smallest(self) -> int:
-        return self.posed.problem.min_size
-
-    def pose(self, X: Array) -> SearchProblem:
-        """Another table's problem, with as many components."""
-        e = self.estimator
-        d, smallest = self.n_components, self.smallest
-        return build_problem(X, d, e.loss, e.centering, smallest, None, e.representation)
-
-    def at_size(self, size: int) -> SearchProblem:
-        """The table's problem for a group of a given size."""
-        smallest = min(self.smallest, size, len(self.X) - size)
-        return self.posed.resized(smallest, size)
-
-    def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
-        grid = check_sizes(sizes, self.smallest, len(self.X))
-        for size in (grid[0], grid[-1]):  # held to a minimum that was asked for
-            group_sizes(self.estimator.min_group_size, int(size), *self.X.shape)
-        return grid
-
-    def profile(
-        self, sizes: NDArray[np.intp], chance: int, kinds: Sequence[str], steps: Steps
-    ) -> Profile:
-        """Search the table and its chance tables at each size."""
-        smallest = min(self.smallest, int(sizes[0]), len(self.X) - int(sizes[-1]))
-        if smallest < self.smallest:  # a size asked for by name is not held to the default
-            posed = self.posed.resized(smallest, None)
-            return replace(self, posed=posed).profile(sizes, chance, kinds, steps)
-        laws = {kind: self.law(kind) for kind in kinds if chance}
-        # The same seeds whatever else is asked for: one for the table, one for each kind.
-        of_table, *of_kinds = self.rngs[0].spawn(1 + len(KINDS))
-        with one_thread():
-            problem = self.posed.problem
-            steps.tell("table")
-            own, finer = of_table.spawn(2)
-            disparities = disparities_at(self.solver, problem, sizes, own)
-            steps.tell("table", 1)
-            found = {
-                kind: self._chance(
-                    kind, law, sizes, disparities, of_kinds[KINDS.index(kind)].spawn(chance), steps
-                )
-                for kind, law in laws.items()
-            }
-            result = Profile.at(problem, sizes, disparities, found, closely=True)
-            evidence = self._evidence_size(result, problem, finer)
-            steps.tell("evidence size", 1)
-        return replace(result, evidence_size=evidence)
-
-    def _chance(
-        self,
-        kind: str,
-        law: Surrogate,
-        sizes: NDArray[np.intp],
-        disparities: Array,
-        rngs: Sequence[np.random.Generator],
-        steps: Steps,
-    ) -> Chance:
-        curves, residuals, mean = [], [], np.zeros((self.X.shape[1],) * 2)
-        tasks = ((law, sizes, rng) for rng in rngs)
-        what = f"{kind} comparison tables"
-        n_jobs = self.estimator.n_jobs
-        for curve, residual, R in imap_ordered(self._surrogate, tasks, n_jobs, steps, what):
-            curves.append(curve)
-            residuals.append(residual)
-            mean += R / len(rngs)
-        table = np.vstack([disparities, *curves])
-        return Chance(
-            kind=kind,
-            sizes=sizes,
-            curves=table[1:],
-            p_values=np.array([p_value(column[0], column[1:]) for column in table.T]),
-            p_value=overall_p_value(table),
-            miss=float(np.abs(mean - correlations(self.witnesses(self.X))).max()),
-            residual=float(np.mean(residuals) / residual_share(self.posed)),
-        )
-
-    def _surrogate(
-        self, law: Surrogate, sizes: NDArray[np.intp], rng: np.random.Generator
-    ) -> tuple[Array, float, Array]:
-        X = law.draw(rng)
-        posed = self.pose(X)
-        curve = disparities_at(self.solver, posed.problem, sizes, rng)
-        return curve, residual_share(posed), correlations(self.witnesses(X))
-
-    def _evidence_size(
-        self, found: Profile, problem: Problem, rng: np.random.Generator
-    ) -> int | None:
-        """The smallest size whose ``k (D(k) - N(k))`` is within one standard error of the peak.
-
-        On the grid, then between the size found there and the one below it. The table is searched
-        once more first: a single profile may miss the best group of a size, and where the evidence
-        is flat that would decide. (P-values rest on the first profile.)
-        """
-        if found.main is None:
-            return None
-        sizes, curves, solver = found.sizes, found.main.curves, self.solver
-        mean = curves.mean(axis=0)
-        if len(sizes) == 1:
-            return int(sizes[0])
-        again = disparities_at(solver, problem, sizes, rng)
-        beyond = sizes * (np.maximum(found.disparities, again) - mean)
-        peak = int(np.argmax(beyond))
-        enough = beyond[peak] - float(sizes[peak] * curves[:, peak].std())
-        if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
-            return int(sizes[peak])
-        first = int(np.argmax(beyond >= enough))
-        below, above = sizes[[max(first - 1, 0), first]]
-        finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
-        at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
-        refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
-        near = finer[refined >= enough]
-        return int(near[0]) if len(near) else int(sizes[first])
+def size_profile(
+    task: NullTask,
+    sizes: NDArray[np.intp],
+    n_surrogates: int,
+    kinds: Sequence[str],
+    steps: Steps,
+) -> Profile:
+    """:func:`profile` of a task that is set up already."""
+    # a size asked for by name is not held to the default
+    task = task.down_to(min(int(sizes[0]), len(task.X) - int(sizes[-1])))
+    test = NullTest(task, sizes.tolist(), apart=True)
+    # The same seeds whatever else is asked for: one for the table, one for each kind.
+    of_table, *of_kinds = task.rngs[0].spawn(1 + len(KINDS))
+    own, finer = of_table.spawn(2)
+    table = test.search_table(own, steps)
+    found = {}
+    for kind in kinds if n_surrogates else ():
+        rng = of_kinds[KINDS.index(kind)]
+        drawn = test.search_surrogates(kind, lambda _: False, n_surrogates, rng, steps)
+        curves = np.array([one.disparities for one in drawn])
+        p_values = [p_value(*at) for at in zip(table.disparities, curves.T, strict=True)]
+        overall = overall_p_value(np.vstack([table.disparities, curves]))
+        found[kind] = as_chance(
+            table, drawn, kind=kind, sizes=sizes, curves=curves, p_values=np.array(p_values),
+            p_value=overall,
+        )  # fmt: skip
+    with one_thread():
+        problem = task.posed.problem
+        result = Profile.at(problem, sizes, table.disparities, found, closely=True)
+        result = replace(result, evidence_size=_evidence_size(task.solver, problem, result, finer))
+    steps.tell("evidence size", 1)
+    return result
 
 
-def residual_share(posed: SearchProblem) -> float:
-    """Share of a table's variance that its shared components leave."""
-    return 1.0 - float(posed.explained[: posed.problem.d].sum())
+def _evidence_size(
+    solver: Solver, problem: Problem, found: Profile, rng: np.random.Generator
+) -> int | None:
+    """The smallest size whose ``k (D(k) - N(k))`` is within one standard error of the peak.
 
-
-def _check_takes_sizes(solver: Solver) -> None:
-    if not takes_sizes(solver):
-        raise InputError(
-            f"Comparison tables are searched size by size, but {solver!r} chooses the size itself. "
-            "Use solver='alternating' or Sorting(split='matched'). (The agreement of its runs "
-            "alone: leftout.stability.agreement.)"
-        )
-
-
-def disparities_at(
-    solver: Solver, problem: Problem, sizes: NDArray[np.intp], rng: np.random.Generator
-) -> Array:
-    """Best disparity that the solver finds at each size."""
-    means = SolverContext(rng=rng)
-    values = [
-        problem.losses(result.labels, result.own)[0]
-        for result in search_sizes(solver, problem, [int(k) for k in sizes], means)
-    ]
-    return np.array([group - rest for rest, group in values])
-
-
-def search_sizes(
-    solver: Solver, problem: Problem, sizes: list[int], means: SolverContext
-) -> Iterator[SearchResult]:
-    """The solver's group of each size."""
-    if hasattr(solver, "profile"):
-        yield from solver.profile(problem, sizes, means)
-    else:
-        for size in sizes:
-            yield solver.maximise(replace(problem, group_size=size), means)
+    On the grid, then between the size found there and the one below it. The table is searched
+    once more first: a single profile may miss the best group of a size, and where the evidence
+    is flat that would decide. (P-values rest on the first profile.)
+    """
+    if found.main is None:
+        return None
+    sizes, curves = found.sizes, found.main.curves
+    mean = curves.mean(axis=0)
+    if len(sizes) == 1:
+        return int(sizes[0])
+    again = disparities_at(solver, problem, sizes, rng)
+    beyond = sizes * (np.maximum(found.disparities, again) - mean)
+    peak = int(np.argmax(beyond))
+    enough = beyond[peak] - float(sizes[peak] * curves[:, peak].std())
+    if beyond[peak] <= 0.0:  # no size has evidence; the peak is as good as any
+        return int(sizes[peak])
+    first = int(np.argmax(beyond >= enough))
+    below, above = sizes[[max(first - 1, 0), first]]
+    finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
+    at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
+    refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
+    near = finer[refined >= enough]
+    return int(near[0]) if len(near) else int(sizes[first])

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from leftout.evidence.chance import Profile
 from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.holdout import SAME_GROUP, HeldOut
+from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.profiles import Profile
+from leftout.evidence.null_test import Chance
+from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.sequential_stopping import drawing_interval
-from leftout.evidence.stability import Stability
-from leftout.evidence.subsample_stability import Membership
+from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable, plain
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.effects import Interval
@@ -155,6 +156,12 @@ class Trust(Serializable):
         the parts, are held against. ``partition`` may come from a longer search.
     """
 
+    also = (
+        "verdict", "verdict_name", "verdict_says", "searched", "beyond_chance", "cross_fitted",
+        "chance", "evidence_size", "evidence_range",
+    )  # fmt: skip
+    hidden = ("partition", "group_size", "chosen", "profile", "of_rows", "repeats")
+
     partition: MaxDisparityPartition
     group_size: int
     chosen: str
@@ -171,43 +178,32 @@ class Trust(Serializable):
     repeats: Repeats | None = None
     over_sizes: tuple[int, int] | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: numbers, strings, lists."""
+        found = self.partition
+        partition = {
+            "group_size": self.group_size, "chosen": self.chosen, "sizes": found.sizes_,
+            "losses": found.losses_, "disparity": found.disparity_, "bound": found.bound_,
+        }  # fmt: skip
+        data = {"partition": partition, "profile": self.profile.to_list()}
+        return {**plain(data), **super().to_dict()}
+
     @property
     def cross_fitted(self) -> Interval | None:
         return None if self.held_out is None else self.held_out.gap
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: numbers, strings, lists."""
-        found = self.partition
-        data = {
-            "partition": {
-                "group_size": self.group_size,
-                "chosen": self.chosen,
-                "sizes": found.sizes_.tolist(),
-                "losses": found.losses_.tolist(),
-                "disparity": found.disparity_,
-                "bound": found.bound_,
-            },
-            "verdict": self.verdict,
-            "verdict_name": self.verdict_name,
-            "verdict_says": self.told_verdict,
-            "parts": None if self.parts is None else self.parts.to_dict(),
-            "p_value": self.p_value,
-            "p_cloud": self.p_cloud,
-            "p_drawn_in": self.p_drawn_in,
-            "over_sizes": self.over_sizes,
-            "searched": self.searched,
-            "beyond_chance": self.beyond_chance,
-            "cross_fitted": None if self.cross_fitted is None else self.cross_fitted._asdict(),
-            "membership": None if self.membership is None else self.membership.to_dict(),
-            "profile": self.profile.to_list(),
-            "evidence_size": self.profile.evidence_size,
-            "evidence_range": self.profile.evidence_range,
-            "chance": {kind: c.to_dict() for kind, c in self.profile.chance.items()},
-            "held_out": None if self.held_out is None else self.held_out.to_dict(),
-            "stability": None if self.stability is None else self.stability.to_dict(),
-            "notes": self.notes,
-        }
-        return {key: plain(value) for key, value in data.items()}
+    @property
+    def chance(self) -> dict[str, Chance]:
+        """Comparison tables, by their kind."""
+        return self.profile.chance
+
+    @property
+    def evidence_size(self) -> int | None:
+        return self.profile.evidence_size
+
+    @property
+    def evidence_range(self) -> tuple[int, int] | None:
+        return self.profile.evidence_range
 
     @property
     def disparity(self) -> float:
@@ -216,29 +212,25 @@ class Trust(Serializable):
 
     @property
     def searched(self) -> float:
-        """The table's disparity, searched with the effort that comparison tables are."""
         return float(np.interp(self.group_size, self.profile.sizes, self.profile.disparities))
 
     @property
     def by_chance(self) -> float | None:
         """What the same search finds in tables with the same values, on average."""
-        main = self.profile.chance.get("copula")
+        main = self.chance.get("copula")
         return None if main is None else main.mean_at(self.group_size)
 
     @property
     def beyond_chance(self) -> bool | None:
-        main = self.profile.chance.get("copula")
-        if self.p_value is None or main is None:
-            return None
-        if self.p_value <= LEVEL:
-            return self.p_drawn_in is None or self.p_drawn_in <= LEVEL
-        # few tables that all lose less cannot tell; few that lose more can
-        return None if not can_tell(main.surrogates) and self.p_value < 0.25 else False
+        p = self._told_by("copula", self.p_value)
+        return None if p is None else max(p, self.p_drawn_in or 0.0) <= LEVEL
 
-    @property
-    def verdict(self) -> str | None:
-        found = self._verdict
-        return None if found is None else found.letter
+    def _told_by(self, kind: str, p: float | None) -> float | None:
+        """A p-value, if there were tables enough: few that all lose less cannot tell."""
+        tables = self.chance.get(kind)
+        if p is None or tables is None:
+            return None
+        return p if p <= LEVEL or p >= 0.25 or can_tell(tables.surrogates) else None
 
     @property
     def _verdict(self) -> Verdict | None:
@@ -246,14 +238,14 @@ class Trust(Serializable):
             return None
         p_values = max(self.p_value or 0.0, self.p_drawn_in or 0.0)
         overlap = None if self.held_out is None else self.held_out.overlap
-        cloud = self.profile.chance.get("gaussian")
-        p_cloud = self.p_cloud
-        if cloud is not None and p_cloud is not None and not can_tell(cloud.surrogates):
-            p_cloud = None if p_cloud < 0.25 else p_cloud
-        return verdict(p_values, p_cloud, overlap)
+        return verdict(p_values, self._told_by("gaussian", self.p_cloud), overlap)
 
     @property
-    def told_verdict(self) -> str:
+    def verdict(self) -> str | None:
+        return None if self._verdict is None else self._verdict.letter
+
+    @property
+    def verdict_says(self) -> str:
         """What explains the loss, in a sentence."""
         found = self._verdict
         if found is None:
@@ -277,7 +269,7 @@ class Trust(Serializable):
 
     def told_against(self, kind: str) -> str:
         """How far comparison tables of a kind come: how many, what they lose, the p-value."""
-        main = self.profile.chance.get(kind)
+        main = self.chance.get(kind)
         if main is None:
             return f"The table was not compared with {SURROGATE_NAMES[kind]}."
         tables = f"{main.surrogates} {SURROGATE_NAMES[kind]}"
@@ -313,7 +305,7 @@ class Trust(Serializable):
     @property
     def told_chance(self) -> str:
         """Do tables with the same values lose as much? With what that rests on."""
-        main = self.profile.chance.get("copula")
+        main = self.chance.get("copula")
         if main is None:
             return self.told_against("copula")
         if self.beyond_chance is None:
@@ -356,7 +348,7 @@ class Trust(Serializable):
         lines = [
             f"Group: {self.told_size}. {group.told_fact} {group.told}",
             *([] if self.parts is None else [f"Why: {self.parts.told}"]),
-            f"Verdict: {_capital(self.verdict_name or 'not tested')}. {self.told_verdict}",
+            f"Verdict: {_capital(self.verdict_name or 'not tested')}. {self.verdict_says}",
             f"Comparison tables: {self.told_chance}",
             f"Other rows: {self.told_returns}",
         ]
@@ -369,13 +361,13 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def doubts(profile: Profile, heavy: bool) -> list[str]:
+def doubts(profile: Profile) -> list[str]:
     """Where tables with the same values are not like the table in what they should share."""
     main = profile.chance.get("copula")
     if main is None:
         return []
     found = []
-    if heavy:
+    if main.heavy:
         found.append(
             "Comparison tables: columns have heavy tails. Rank correlations are "
             f"{abs(main.ranks_miss):.2f} {'larger' if main.ranks_miss > 0.0 else 'smaller'} in the "

@@ -30,22 +30,23 @@ from scipy import stats
 
 from leftout.checks import check_count
 from leftout.errors import InputError
-from leftout.evidence.chance import NullTask
-from leftout.evidence.duplicate_rows import split
-from leftout.evidence.refit import fit_group_rule, in_proportion, jaccard, with_effort
+from leftout.evidence.refit import (
+    SAME_GROUP,
+    NullTask,
+    fit_group_rule,
+    in_proportion,
+    jaccard,
+    repeated,
+)
 from leftout.files import Serializable
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.sizes import group_sizes
-from leftout.linalg.distinct import IntArray
-from leftout.linalg.effects import CONFIDENCE as CONFIDENCE
-from leftout.linalg.effects import Interval
+from leftout.linalg.effects import CONFIDENCE, Interval
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
-from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import counted, number
 
-# Halves that agree on this much of the rows that either leaves out found the same group.
-SAME_GROUP = 0.5
 # Errors of the two halves' gaps are correlated, by 0.1 to 0.2 on simulated tables: each has learned
 # from the rows that the other is judged on. Their mean varies by so much more.
 _TOGETHER = 1.2
@@ -174,23 +175,23 @@ def cross_fit(
     """
     half = len(task.X) // 2
     part = in_proportion(sizes, half, len(task.X))
-    task = with_effort(task, min(max(1, min(part) // 2), half - sum(part)))
-    tasks = [(task, list(sizes), reference, rng) for rng in task.rngs[1].spawn(splits)]
-    with one_thread():
-        found = list(imap_ordered(_one_split, tasks, task.estimator.n_jobs, steps, "halves"))
-    # rare values may all be in one half, and their dimensions with them
-    judged = [each for each in found if each is not None]
+    task = task.down_to(min(max(1, min(part) // 2), half - sum(part))).with_effort()
+
+    def one_split(rng: np.random.Generator) -> list[_Split]:
+        return _judged_apart(task, sizes, reference, rng)
+
+    n_jobs = task.estimator.n_jobs
+    judged = repeated(one_split, task.rngs[1].spawn(splits), n_jobs, steps, "halves")
     if not judged:
         raise InputError(
             f"Half of the rows, {half}, have too few dimensions for {task.n_components} "
             "components. Use fewer components, or more rows."
         )
-    return [
-        _summed_up(task, size, [each[group] for each in judged]) for group, size in enumerate(part)
-    ]
+    by_group = zip(*judged, strict=True)
+    return [_summed_up(task, size, each) for size, each in zip(part, by_group, strict=True)]
 
 
-class Split(NamedTuple):
+class _Split(NamedTuple):
     """What the halves of one split say of a group."""
 
     gaps: list[float]
@@ -198,12 +199,12 @@ class Split(NamedTuple):
     overlaps: tuple[float, float]
 
 
-def _summed_up(task: NullTask, size: int, judged: Sequence[Split]) -> HeldOut:
-    """What all splits say together."""
-    rows = _witnesses(task)
-    influence = np.mean([each.influence for each in judged], axis=0)
-    by_row = np.bincount(rows, weights=influence) if rows is not None else influence
-    squares = by_row**2
+def _summed_up(task: NullTask, size: int, judged: Sequence[_Split]) -> HeldOut:
+    """What all splits say together; where rows are copies of each other, these say it once."""
+    influence, copies = np.mean([each.influence for each in judged], axis=0), task.repeats.copies
+    if copies is not None:
+        influence = np.bincount(copies.place, weights=influence)
+    squares = influence**2
     total = _TOGETHER * float(squares.sum())
     return HeldOut(
         group_size=size,
@@ -215,41 +216,38 @@ def _summed_up(task: NullTask, size: int, judged: Sequence[Split]) -> HeldOut:
     )
 
 
-def _one_split(
+def _judged_apart(
     task: NullTask,
-    sizes: list[int],
+    sizes: Sequence[int],
     reference: NDArray[np.integer] | None,
     rng: np.random.Generator,
-) -> list[Split] | None:
-    """Both halves, searched apart, each judged on the other; None if one has too few dimensions."""
+) -> list[_Split]:
+    """Both halves, searched apart, each judged on the other: what they say of each group."""
     X, m = task.X, len(task.X)
-    halves = halves_of(task, rng)
-    sought = [sizes]
+    halves = task.halves(rng)
+    sought = [list(sizes)]
     core = max(sizes[0] // 2, 2 * (task.n_components + 1))
     if len(sizes) == 1 and core < sizes[0]:
         sought.append([core])
     named: list[list[Labels]] = [[] for _ in sought]
-    found = [Split([], np.zeros(m), (0.0, 0.0)) for _ in sizes]
+    found = [_Split([], np.zeros(m), (0.0, 0.0)) for _ in sizes]
     for searched, judged in (halves, halves[::-1]):
         known = None if reference is None else reference[searched]
         for each, labels in zip(sought, named, strict=True):
             # Rows that occur very often may make halves unequal: groups keep their shares.
             part = in_proportion(each, len(searched), m)
-            try:
-                rule = fit_group_rule(task, X[searched], part, rng, known)
-            except InputError:
-                return None
+            rule = fit_group_rule(task, X[searched], part, rng, known)
             losses = rule.row_losses(X)
             labels.append(rule.highest(losses, each))
-            if each is sizes:
+            if each is sought[0]:
                 for group, one in enumerate(found, start=1):
                     gap, added = gap_of(rule, losses[:, judged], group)
                     one.gaps.append(gap)
                     one.influence[judged] += added / 2.0
     told = []
-    for group, split_of in enumerate(found, start=1):
-        overlaps = [jaccard(one == group, other == group) for one, other in named]
-        told.append(split_of._replace(overlaps=(overlaps[0], overlaps[-1])))
+    for group, one in enumerate(found, start=1):
+        overlaps = [jaccard(first == group, second == group) for first, second in named]
+        told.append(one._replace(overlaps=(overlaps[0], overlaps[-1])))
     return told
 
 
@@ -271,18 +269,3 @@ def gap_of(rule: GroupRule, losses: Array, group: int = 1) -> tuple[float, Array
         spread = np.sqrt(n / (n - 1)) if n > 1 else 1.0
         influence[rows] = sign * spread * (values - means[-1]) / n
     return means[0] - means[1], influence
-
-
-def halves_of(task: NullTask, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Two halves of the rows; those of a table whose rows are copies keep equal rows together."""
-    m, rows = len(task.X), None if task.repeats is None else task.repeats.copies
-    if rows is not None:
-        return split(rows, rng)
-    order = rng.permutation(m)
-    return order[: m // 2], order[m // 2 :]
-
-
-def _witnesses(task: NullTask) -> IntArray | None:
-    """Which distinct row each row is, where rows are copies of each other: these say it once."""
-    copies = None if task.repeats is None else task.repeats.copies
-    return None if copies is None else copies.place

@@ -67,25 +67,20 @@ class LossPart(Serializable):
     carriers: list[str]
 
 
-def _leading(columns: Sequence[Carrier]) -> list[str]:
-    gained = sum(max(each.loss, 0.0) for each in columns)
-    return [each.column for each in columns[:_MOST] if each.loss > _SHARE * gained]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LossParts:
+class LossParts(Serializable):
     """The three parts of a disparity.
 
     Attributes
     ----------
-    by_feature : array of shape (3, n)
-        Each part, split over the features.
     losses : array of shape (3,)
         Each part; the sums of ``by_feature`` where that is known.
+    by_feature : array of shape (3, n) or None
+        Each part, split over the features.
     names : list of str
         Of the features, or of the columns that they were made from.
     p_cloud, p_values : float or None
-    cloud, values, own : Part
+    cloud, values, own : LossPart
     """
 
     losses: Array
@@ -143,22 +138,21 @@ class LossParts:
         return {"cloud": self.cloud, "values": self.values, "own": self.own}
 
     def _part(self, place: int, p_value: float | None) -> LossPart:
-        loss = float(self.losses[place])
         columns: list[Carrier] = []
-        leading: list[str] = []
+        leading: list[Carrier] = []
         if self.by_feature is not None:
-            columns = self._ranked(self.by_feature[place])
-            leading = _leading(columns)
+            columns = leading = self._ranked(self.by_feature[place])
             if place == 1 and self.losses[2] <= _SHARE * self.total:
                 # Other rows of comparison tables may lose by other columns: where these rows have
                 # hardly a structure of their own, all that they lose beyond any cloud is counted.
-                leading = _leading(self._ranked(self.by_feature[1] + self.by_feature[2]))
+                leading = self._ranked(self.by_feature[1] + self.by_feature[2])
+        loss, gained = float(self.losses[place]), sum(max(each.loss, 0.0) for each in leading)
         return LossPart(
             loss=loss,
             p_value=p_value,
             columns=columns,
             share=loss / self.total if self.total else 0.0,
-            carriers=leading,
+            carriers=[each.column for each in leading[:_MOST] if each.loss > _SHARE * gained],
         )
 
     def _ranked(self, by_feature: Array) -> list[Carrier]:

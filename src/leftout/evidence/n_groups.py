@@ -24,9 +24,9 @@ from sklearn.base import clone
 
 from leftout.checks import check_choice, check_count
 from leftout.errors import InputError
-from leftout.evidence.chance import KINDS, NullTask, disparities_at, search_sizes
 from leftout.evidence.group_growth import AtChance, GrownGroup, grow
-from leftout.evidence.refit import fewer, with_effort
+from leftout.evidence.null_test import KINDS
+from leftout.evidence.refit import NullTask, disparities_at, fewer, search_sizes
 from leftout.evidence.sequential_stopping import drawn_until, most_tables, should_stop
 from leftout.evidence.surrogates import Surrogate
 from leftout.files import Serializable
@@ -174,7 +174,7 @@ def how_many(
     size = estimator.group_size
     alone = clone(estimator).set_params(n_groups=1, group_size=None, verbose=0)
     with collected_warnings():
-        task = with_effort(NullTask.of(alone, X, sized=True))
+        task = NullTask.of(alone, X, sized=True).with_effort()
     m = len(task.X)
     if size is not None:
         grid = np.array([check_size("group_size", size, m)])

@@ -1,37 +1,40 @@
-"""The null test: the same search, at the groups' sizes, in the table and in comparison tables.
+"""Is it more than chance? The same search in the table and in surrogates of it.
 
-How many tables there are follows from what they show (:mod:`leftout.evidence.sequential_stopping`).
-The first few also say which columns their disparities are made of and, of a single group, what they
-show at other sizes.
+A maximum over all partitions is large on any table. So the search is repeated, with the same
+solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
+columns and correlations explain and have no other subgroup. As many are drawn as it takes to tell
+(:mod:`leftout.evidence.sequential_stopping`). The first few also say which columns their
+disparities are made of and, of a single group, what they show at other sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from leftout.evidence.chance import KINDS, NullTask, disparities_at, residual_share
+from leftout.checks import check_choice
 from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.profiles import Chance
-from leftout.evidence.refit import fewer, search_groups, with_effort
+from leftout.evidence.refit import NullTask, disparities_at, fewer, search_groups
 from leftout.evidence.sequential_stopping import (
-    FEWEST_TABLES,
+    FIRST_TABLES,
     drawn_until,
     most_tables,
     should_stop,
 )
-from leftout.evidence.surrogates import Surrogate, correlations
+from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
+from leftout.files import Serializable
 from leftout.groups.problem_setup import SearchProblem
 from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
 from leftout.linalg.monte_carlo import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
+KINDS = tuple(SURROGATES)
 # What a kind of table is called while people wait.
 PROGRESS_NAMES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
 # Sizes beside the group's, as multiples of it.
@@ -44,15 +47,86 @@ _TAIL, _VALUES = 0.02, 20
 _HEAVY = 0.03
 
 
-def sizes_beside(size: int, n_rows: int, d: int) -> NDArray[np.intp]:
-    """The group's size and two more, in rising order: for the picture."""
-    smaller = max(min(size, 2 * d), round(_SMALLER * size))
-    larger = min(max(size, n_rows // 2), round(_LARGER * size))
-    return np.unique([smaller, size, larger]).astype(np.intp)
+@dataclass(frozen=True, kw_only=True)
+class Chance(Serializable):
+    """What the same search finds on chance tables of one kind.
+
+    Attributes
+    ----------
+    kind : {"copula", "gaussian"}
+    sizes : array of shape (n_sizes,)
+        Sizes of groups that were looked for.
+    curves : array of shape (n_surrogates, n_sizes)
+        Best disparity on each surrogate, at each size; nan where it was not looked for.
+    mean, low, high : arrays of shape (n_sizes,)
+        Mean and 5 to 95 % band of the curves.
+    p_values : array of shape (n_sizes,)
+        How often comparison tables reach the table's disparity, size by size; nan at sizes that are
+        only there for the picture.
+    p_value : float
+        The same for the table's profile as a whole, which accounts for the many sizes looked at;
+        or at the one size that counts.
+    miss : float
+        Largest difference between a correlation of the table and its mean over the first nine
+        surrogates.
+    residual : float
+        Variance that ``d`` components leave of a surrogate, on average, over what they leave of the
+        table. Far from 1, the comparison is not fair.
+    ranks_miss : float
+        How much larger rank correlations (Spearman's) are in the table, on average.
+    by_feature : array of shape (n,) or None
+        The mean disparity at the size that counts, split over features.
+    """
+
+    also = ("surrogates",)
+    hidden = ("kind", "sizes", "curves", "p_values", "by_feature")  # size by size
+
+    kind: str
+    sizes: NDArray[np.intp]
+    curves: Array
+    p_values: Array
+    p_value: float
+    miss: float
+    residual: float
+    ranks_miss: float = 0.0
+    by_feature: Array | None = None
+
+    @property
+    def mean(self) -> Array:
+        return np.nanmean(self.curves, axis=0)
+
+    @property
+    def low(self) -> Array:
+        return np.nanquantile(self.curves, 0.05, axis=0)
+
+    @property
+    def high(self) -> Array:
+        return np.nanquantile(self.curves, 0.95, axis=0)
+
+    @property
+    def surrogates(self) -> int:
+        return len(self.curves)
+
+    @property
+    def heavy(self) -> bool:
+        """Whether the table has heavy tails: rank correlations unlike those of the surrogates."""
+        return abs(self.ranks_miss) > _HEAVY
+
+    def mean_at(self, size: int) -> float:
+        """The mean at a size; between sizes that were looked for, in proportion."""
+        return float(np.interp(size, self.sizes, self.mean))
+
+
+def check_kinds(kinds: str | Sequence[str]) -> list[str]:
+    """The kinds of chance tables asked for, each once."""
+    asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
+    for kind in asked:
+        check_choice("kinds", kind, KINDS)
+    return asked
 
 
 class SearchOutcome(NamedTuple):
-    """What a search finds in a table, at the sizes of the groups."""
+    """What a search finds in a table, at the sizes that it is searched at."""
 
     disparities: Array  # of each group to the rest
     residual: float  # share of the variance that the shared components leave
@@ -75,7 +149,6 @@ class NullComparison(NamedTuple):
     p_value: float | None  # of tables with the same values
     p_cloud: float | None  # of bell-shaped ones; None where it was not needed
     p_drawn_in: float | None  # ``p_value`` with the tails of columns drawn in, where it was needed
-    heavy: bool  # whether these are heavy
 
     def parts(
         self, disparity: float, split: Array | None, size: int, names: Sequence[str]
@@ -97,68 +170,77 @@ class NullComparison(NamedTuple):
 
 @dataclass(frozen=True)
 class NullTest:
-    """A table, the sizes of its groups, and how comparison tables are searched for as many."""
+    """A table and the sizes that it and its surrogates are searched at, with the same effort.
+
+    Of groups that are sought together or, ``apart``, of one group that is sought at each size.
+    """
 
     task: NullTask
     sizes: list[int]
-    others: list[int]  # further sizes of a single group
+    others: tuple[int, ...] = ()  # further sizes of a single group, for the picture
+    apart: bool = False
 
     @classmethod
     def of(cls, task: NullTask, sizes: Sequence[int]) -> NullTest:
+        """The test of groups of these sizes, with the effort of repeated searches."""
+        task = task.with_effort()
         if len(sizes) > 1:
-            return cls(with_effort(task), list(sizes), [])
+            return cls(task, list(sizes))
         beside = sizes_beside(sizes[0], len(task.X), task.n_components).tolist()
-        task = with_effort(task, min(beside[0], len(task.X) - beside[-1]))
-        return cls(task, list(sizes), [size for size in beside if size != sizes[0]])
+        others = tuple(size for size in beside if size != sizes[0])
+        return cls(task.down_to(min(beside[0], len(task.X) - beside[-1])), list(sizes), others)
 
     def run(
-        self,
-        chance: int,
-        kinds: Sequence[str],
-        rngs: Sequence[np.random.Generator],
-        steps: Steps,
+        self, asked: int, kinds: Sequence[str], rngs: Sequence[np.random.Generator], steps: Steps
     ) -> tuple[SearchOutcome, list[NullComparison]]:
         """First tables with the same values, then bell-shaped ones: nine where these do not decide.
 
         What is found in the table itself, and each group beside them.
         """
         of_table, of_values, of_cloud, again = rngs
-        steps.tell("the table")
-        table = self.table(of_table)
-        steps.tell("the table", 1)
+        table = self.search_table(of_table, steps)
         by_kind: dict[str, list[Chance]] = {}
         beyond = np.zeros(len(self.sizes), dtype=bool)
-        drawn: list[float | None] = [None] * len(beyond)
-        if chance and "copula" in kinds:
-            main = self.compared("copula", table, chance, of_values, steps)
-            by_kind["copula"] = main
+        drawn_in: list[float | None] = [None] * len(beyond)
+        if asked and "copula" in kinds:
+            main = by_kind["copula"] = self.compared("copula", table, asked, of_values, steps)
             beyond = np.array([each.p_value <= LEVEL for each in main])
-            if beyond.any() and _heavy(main[0]):
-                found = self._winsorized(chance, beyond, again, steps)
-                drawn = [p if yes else None for p, yes in zip(found, beyond, strict=True)]
-                beyond &= np.array([(p or 0.0) <= LEVEL for p in drawn])
-        if chance and "gaussian" in kinds:
-            few = min(chance, FEWEST_TABLES) * beyond
-            by_kind["gaussian"] = self.compared("gaussian", table, chance, of_cloud, steps, few)
+            if beyond.any() and main[0].heavy:
+                found = self._winsorized(asked, beyond, again, steps)
+                drawn_in = [p if yes else None for p, yes in zip(found, beyond, strict=True)]
+                beyond &= np.array([(p or 0.0) <= LEVEL for p in drawn_in])
+        if asked and "gaussian" in kinds:
+            few = min(asked, FIRST_TABLES) * beyond
+            by_kind["gaussian"] = self.compared("gaussian", table, asked, of_cloud, steps, few)
         told = []
         for group, decided in enumerate(beyond):
             each = {kind: of_groups[group] for kind, of_groups in by_kind.items()}
             values, cloud = each.get("copula"), each.get("gaussian")
-            told.append(
-                NullComparison(
-                    chance=each,
-                    p_value=None if values is None else values.p_value,
-                    p_cloud=None if cloud is None or decided else cloud.p_value,
-                    p_drawn_in=drawn[group],
-                    heavy=values is not None and _heavy(values),
-                )
-            )
+            p_values = None if values is None else values.p_value
+            p_cloud = None if cloud is None or decided else cloud.p_value
+            told.append(NullComparison(each, p_values, p_cloud, drawn_in[group]))
         return table, told
 
-    def table(self, rng: np.random.Generator) -> SearchOutcome:
-        """The table itself, searched as comparison tables are."""
+    def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:
+        """The table itself, searched as its surrogates are."""
+        steps.tell("the table")
         with one_thread():
-            return self._searched(self.task.X, self.task.posed, rng, closely=True)
+            found = self._searched(self.task.X, self.task.posed, rng, closely=True)
+        steps.tell("the table", 1)
+        return found
+
+    def search_surrogates(
+        self,
+        kind: str,
+        enough: Callable[[list[SearchOutcome]], bool],
+        most: int,
+        rng: np.random.Generator,
+        steps: Steps,
+    ) -> list[SearchOutcome]:
+        """Tables of a kind, drawn and searched until they are enough; the first few closely."""
+        law, n_jobs = self.task.law(kind), self.task.estimator.n_jobs
+        tasks = [(law, each, place < FIRST_TABLES) for place, each in enumerate(rng.spawn(most))]
+        return drawn_until(enough, self._drawn, tasks, n_jobs, steps, PROGRESS_NAMES[kind])
 
     def compared(
         self,
@@ -184,11 +266,8 @@ class NullTest:
                     needed[group], open_[group] = len(found), False
             return len(found) >= int(needed.max())
 
-        law, n_jobs = self.task.law(kind), self.task.estimator.n_jobs
-        rngs = rng.spawn(int(needed.max()))
-        tasks = [(law, each, place < FEWEST_TABLES) for place, each in enumerate(rngs)]
-        found = drawn_until(enough, self._drawn, tasks, n_jobs, steps, PROGRESS_NAMES[kind])
-        return [self._told(kind, table, found[:n], group) for group, n in enumerate(needed)]
+        found = self.search_surrogates(kind, enough, int(needed.max()), rng, steps)
+        return [self._of_group(kind, table, found[:n], group) for group, n in enumerate(needed)]
 
     def _drawn(self, law: Surrogate, rng: np.random.Generator, closely: bool) -> SearchOutcome:
         X = law.draw(rng)
@@ -198,64 +277,72 @@ class NullTest:
         self, X: Array, posed: SearchProblem, rng: np.random.Generator, closely: bool
     ) -> SearchOutcome:
         problem, solver = posed.problem, self.task.solver
-        found = search_groups(solver, problem, self.sizes, rng)
+        by_feature, at_sizes = None, np.empty(0)
+        if self.apart:
+            disparities = disparities_at(solver, problem, self.sizes, rng)
+        else:
+            found = search_groups(solver, problem, self.sizes, rng)
+            disparities = found.disparities
         diagnostics = None
         if closely:
-            rows, at_sizes = self.task.witnesses(X), np.empty(0)
+            if not self.apart:
+                by_feature = split_by_feature(posed, found.labels, len(found.losses))
             if self.others:
-                others = np.array(self.others, dtype=np.intp)
-                at_sizes = disparities_at(fewer(solver), problem, others, rng)
-            diagnostics = NullDiagnostics(
-                by_feature=split_by_feature(posed, found.labels, len(found.losses)),
-                correlations=correlations(rows),
-                rank_correlation=mean_rank_correlation(rows),
-                at_sizes=at_sizes,
-            )
-        return SearchOutcome(found.disparities, residual_share(posed), diagnostics)
+                at_sizes = disparities_at(fewer(solver), problem, self.others, rng)
+            rows = self.task.witnesses(X)
+            ranks = mean_rank_correlation(rows)
+            diagnostics = NullDiagnostics(by_feature, correlations(rows), ranks, at_sizes)
+        left = 1.0 - float(posed.explained[: problem.d].sum())
+        return SearchOutcome(disparities, left, diagnostics)
 
-    def _told(
+    def _of_group(
         self, kind: str, table: SearchOutcome, found: Sequence[SearchOutcome], group: int
     ) -> Chance:
         """What comparison tables show of a group."""
         sizes = np.sort([*self.others, self.sizes[group]]).astype(np.intp)
         here = sizes == self.sizes[group]
         values = np.array([one.disparities[group] for one in found])
-        close = [one.diagnostics for one in found if one.diagnostics is not None]
+        close = _diagnosed(found)
         curves = np.full((len(found), len(sizes)), np.nan)
         curves[:, here] = values[:, None]
         curves[np.ix_(np.arange(len(close)), ~here)] = [one.at_sizes for one in close]
         p_values = np.full(len(sizes), np.nan)
         p_values[here] = p = p_value(float(table.disparities[group]), values)
-        assert table.diagnostics is not None
-        R = np.mean(np.stack([one.correlations for one in close]), axis=0)
-        ranks = float(np.mean([one.rank_correlation for one in close]))
         splits = [None if one.by_feature is None else one.by_feature[group] for one in close]
-        return Chance(
-            kind=kind,
-            sizes=sizes,
-            curves=curves,
-            p_values=p_values,
-            p_value=float(p),
-            miss=float(np.abs(R - table.diagnostics.correlations).max()),
-            residual=float(np.mean([one.residual for one in found]) / table.residual),
-            ranks_miss=table.diagnostics.rank_correlation - ranks,
-            by_feature=_mean_split(splits, float(values.mean())),
-        )
+        return as_chance(
+            table, found, kind=kind, sizes=sizes, curves=curves, p_values=p_values,
+            p_value=float(p), by_feature=_mean_split(splits, float(values.mean())),
+        )  # fmt: skip
 
     def _winsorized(
-        self, chance: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
+        self, asked: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
     ) -> list[float]:
-        """P-values of the same rows with the tails of their columns drawn in."""
+        """P-values of the same rows with the tails of their columns winsorised."""
         again = clone(self.task.estimator).set_params(n_components=self.task.n_components)
         other = NullTest.of(NullTask.of(again, winsorize(self.task.X), sized=True), self.sizes)
         of_table, of_values = rng.spawn(2)
-        table, few = other.table(of_table), min(chance, FEWEST_TABLES) * ~which
-        found = other.compared("copula", table, chance, of_values, steps, few)
+        table = other.search_table(of_table, Steps(1, None))
+        few = min(asked, FIRST_TABLES) * ~which
+        found = other.compared("copula", table, asked, of_values, steps, few)
         return [each.p_value for each in found]
 
 
-def _heavy(main: Chance) -> bool:
-    return abs(main.ranks_miss) > _HEAVY
+def _diagnosed(found: Sequence[SearchOutcome]) -> list[NullDiagnostics]:
+    return [one.diagnostics for one in found if one.diagnostics is not None]
+
+
+def as_chance(table: SearchOutcome, found: Sequence[SearchOutcome], **figures: Any) -> Chance:
+    """What surrogates show, with how like the table they are."""
+    assert table.diagnostics is not None
+    close = _diagnosed(found)
+    R = np.mean(np.stack([one.correlations for one in close]), axis=0)
+    ranks = float(np.mean([one.rank_correlation for one in close]))
+    return Chance(
+        miss=float(np.abs(R - table.diagnostics.correlations).max()),
+        residual=float(np.mean([one.residual for one in found]) / table.residual),
+        ranks_miss=table.diagnostics.rank_correlation - ranks,
+        **figures,
+    )
 
 
 def _mean_split(splits: list[Array | None], mean: float) -> Array | None:
@@ -266,6 +353,13 @@ def _mean_split(splits: list[Array | None], mean: float) -> Array | None:
     average = np.mean(np.stack(known), axis=0)
     total = float(average.sum())
     return average * (mean / total) if total else average
+
+
+def sizes_beside(size: int, n_rows: int, d: int) -> NDArray[np.intp]:
+    """The group's size and two more, in rising order: for the picture."""
+    smaller = max(min(size, 2 * d), round(_SMALLER * size))
+    larger = min(max(size, n_rows // 2), round(_LARGER * size))
+    return np.unique([smaller, size, larger]).astype(np.intp)
 
 
 def split_by_feature(posed: SearchProblem, labels: NDArray[np.int8], n_sides: int) -> Array | None:

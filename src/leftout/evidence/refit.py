@@ -1,4 +1,4 @@
-"""Repeated searches: of halves and parts of a table, of comparison tables, from other starts.
+"""Repeated searches: of comparison tables, of halves and parts of the rows, from other starts.
 
 A single group is searched at its size. Several are peeled off, the larger first, refined together,
 and each searched anew among the rows that the others leave; so the ``j``-th group is held to what
@@ -9,22 +9,37 @@ to one, among the rows that it has seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 
-from leftout.evidence.chance import NullTask, search_sizes
-from leftout.groups.partition import GroupRule
+from leftout.checks import generator
+from leftout.errors import InputError
+from leftout.evidence.duplicate_rows import Repeats, find_repeats, split
+from leftout.evidence.surrogates import Surrogate, law_of
+from leftout.groups.fitted import prepare
+from leftout.groups.partition import GroupRule, MaxDisparityPartition
+from leftout.groups.problem_setup import SearchProblem, build_problem
+from leftout.groups.sizes import check_sizes, default_smallest, group_sizes
 from leftout.linalg.assignment import assign
+from leftout.linalg.distinct import IntArray, distinct_rows
 from leftout.linalg.losses import Array
 from leftout.linalg.partition import Partition, row_values
 from leftout.linalg.problem import Labels, Problem
-from leftout.solvers import Alternating, Solver, SolverContext
+from leftout.running import Steps, imap_ordered, one_thread
+from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes
 from leftout.solvers.multi import anew, peel, refine
 
+T = TypeVar("T")
+Sizes = Sequence[int] | IntArray
+
+# Searches whose groups share this much of the rows that either leaves out found the same group.
+SAME_GROUP = 0.5
 # Climbs of each of the many searches, on the table, its parts and comparison tables alike. Of a
 # profile at a single size they are a seventh of the starts.
 _CLIMBS = 40
@@ -35,31 +50,152 @@ _STARTS = 7 * _CLIMBS
 _PART, _PARTS = 8192, 4
 
 
-def with_effort(task: NullTask, smallest: int | None = None) -> NullTask:
-    """A task with the effort of a search that is repeated many times.
+@dataclass(frozen=True, kw_only=True)
+class NullTask:
+    """A table and how to search it: the whole, some of its rows, or a surrogate."""
 
-    ``smallest``: the fewest rows that a side will have, where that may be below the task's own.
-    """
-    solver, posed = task.solver, task.posed
-    if isinstance(solver, Alternating) and solver.n_starts is None:
-        solver = replace(solver, n_starts=_STARTS * (_PARTS if len(task.X) > _PART else 1))
-    if smallest is not None:
-        posed = posed.resized(max(1, min(task.smallest, smallest)), None)
-    return replace(task, solver=solver, posed=posed)
+    X: Array
+    estimator: MaxDisparityPartition
+    solver: Solver
+    posed: SearchProblem  # the table's problem, settled once
+    rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
+    repeats: Repeats
+
+    @classmethod
+    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> NullTask:
+        """``sized``: for groups of a given size, of which a default minimum says nothing."""
+        solver, matrix = prepare(estimator, X)
+        if not takes_sizes(solver):
+            raise InputError(
+                f"Comparison tables are searched size by size, but {solver!r} chooses the size "
+                "itself. Use solver='alternating' or Sorting(split='matched'). (The agreement of "
+                "its runs alone: leftout.stability.agreement.)"
+            )
+        smallest = estimator.min_group_size
+        if sized and smallest is None:
+            smallest = default_smallest(*matrix.shape)
+        with one_thread():
+            free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
+            posed = free._pose(matrix)
+        rngs = generator(estimator.random_state).spawn(3)
+        return cls(
+            X=matrix, estimator=estimator, solver=solver, posed=posed, rngs=rngs,
+            repeats=find_repeats(matrix),
+        )  # fmt: skip
+
+    @property
+    def n_components(self) -> int:
+        return self.posed.problem.d
+
+    @property
+    def smallest(self) -> int:
+        return self.posed.problem.min_size
+
+    def law(self, kind: str) -> Surrogate:
+        """Of surrogates: with as many equal rows as the table, where its rows are copies."""
+        return law_of(kind, self.X, self.repeats.copies)
+
+    def witnesses(self, X: Array) -> Array:
+        """What correlations are told by: distinct rows, where the table's rows are copies."""
+        return X[distinct_rows(X).first] if self.repeats.beyond_chance else X
+
+    def pose(self, X: Array) -> SearchProblem:
+        """Another table's problem, with as many components."""
+        e = self.estimator
+        d, smallest = self.n_components, self.smallest
+        return build_problem(X, d, e.loss, e.centering, smallest, None, e.representation)
+
+    def at_size(self, size: int) -> SearchProblem:
+        """The table's problem for a group of a given size."""
+        smallest = min(self.smallest, size, len(self.X) - size)
+        return self.posed.resized(smallest, size)
+
+    def down_to(self, smallest: int) -> NullTask:
+        """The task where sides may be as small as this, or as before."""
+        allowed = max(1, min(self.smallest, smallest))
+        return replace(self, posed=self.posed.resized(allowed, None))
+
+    def with_effort(self) -> NullTask:
+        """The task with the effort of a search that is repeated many times."""
+        solver = self.solver
+        if isinstance(solver, Alternating) and solver.n_starts is None:
+            solver = replace(solver, n_starts=_STARTS * (_PARTS if len(self.X) > _PART else 1))
+        return replace(self, solver=solver)
+
+    def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
+        """Sizes in rising order: those given, or so many from the smallest allowed to half."""
+        grid = check_sizes(sizes, self.smallest, len(self.X))
+        for size in (grid[0], grid[-1]):  # held to a minimum that was asked for
+            group_sizes(self.estimator.min_group_size, int(size), *self.X.shape)
+        return grid
+
+    def halves(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Two halves of the rows, drawn at random; copies of a row stay together."""
+        if self.repeats.copies is not None:
+            return split(self.repeats.copies, rng)
+        order, half = rng.permutation(len(self.X)), len(self.X) // 2
+        return order[:half], order[half:]
+
+    def part(self, share: float, rng: np.random.Generator) -> IntArray:
+        """A share of the rows, drawn at random; copies of a row stay together."""
+        copies = self.repeats.copies
+        if copies is None:
+            return np.sort(rng.choice(len(self.X), round(share * len(self.X)), replace=False))
+        return np.flatnonzero((rng.random(copies.n_distinct) < share)[copies.place])
+
+
+def repeated(
+    search: Callable[[np.random.Generator], T],
+    rngs: Sequence[np.random.Generator],
+    n_jobs: int | None,
+    steps: Steps,
+    what: str,
+) -> list[T]:
+    """What a search says with each generator, without those refused for too few dimensions."""
+
+    def answer(rng: np.random.Generator) -> T | None:
+        try:
+            return search(rng)
+        except InputError:  # rare values may all be in other rows, and their dimensions with them
+            return None
+
+    with one_thread():
+        found = list(imap_ordered(answer, [(rng,) for rng in rngs], n_jobs, steps, what))
+    return [each for each in found if each is not None]
 
 
 def fewer(solver: Solver) -> Solver:
-    """A solver with a quarter of that effort: for pictures."""
+    """A solver with a quarter of the effort of repeated searches: for pictures."""
     if isinstance(solver, Alternating):
         return replace(solver, n_starts=max(1, (solver.n_starts or _STARTS) // 4))
     return solver
 
 
 def quick(solver: Solver) -> Solver:
-    """A solver of a single size with the same effort."""
+    """A solver of a single size with the effort of repeated searches."""
     if isinstance(solver, Alternating) and solver.n_starts is None:
         return replace(solver, n_starts=_CLIMBS)
     return solver
+
+
+def search_sizes(
+    solver: Solver, problem: Problem, sizes: Sizes, means: SolverContext
+) -> Iterator[SearchResult]:
+    """The solver's group of each size."""
+    if hasattr(solver, "profile"):
+        yield from solver.profile(problem, [int(size) for size in sizes], means)
+    else:
+        for size in sizes:
+            yield solver.maximise(replace(problem, group_size=int(size)), means)
+
+
+def disparities_at(
+    solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
+) -> Array:
+    """Best disparity that the solver finds at each size."""
+    found = search_sizes(solver, problem, sizes, SolverContext(rng=rng))
+    values = [problem.losses(result.labels, result.own)[0] for result in found]
+    return np.array([group - rest for rest, group in values])
 
 
 def search_groups(
@@ -68,7 +204,7 @@ def search_groups(
     """Groups of these sizes; those of equal size by falling loss."""
     means = SolverContext(rng=rng)
     if len(sizes) == 1:
-        (one,) = search_sizes(solver, problem, list(sizes), means)
+        (one,) = search_sizes(solver, problem, sizes, means)
         return Partition.of(problem, one.labels, 2, one.own)
     smallest = max(1, min(*sizes, len(problem.X) - sum(sizes)))
     problem = replace(problem, min_size=smallest, group_size=None)
@@ -91,12 +227,19 @@ def fit_group_rule(
 ) -> GroupRule:
     """Search rows for groups of these sizes; refuses rows with too few dimensions.
 
-    Several are called like those of ``reference``, the groups of the rows.
+    Several groups are called like those of ``reference``, the groups of the rows, that they share
+    most rows with, and are as large. Where sizes differ, a search of fewer rows may well find the
+    larger group's directions in a group of the smaller size, and the other way round: who a group
+    is, its directions say. So these are kept, and rows are assigned anew.
     """
     posed = task.pose(X)
     found = search_groups(task.solver, posed.problem, sizes, rng)
     if reference is not None and len(sizes) > 1:
-        found = _as_in(posed.problem, found, reference, sizes)
+        order = np.argsort(matched(found.labels, reference, len(sizes)), kind="stable")
+        if (order != np.arange(len(order))).any():
+            every = [len(found.labels) - sum(sizes), *sizes]
+            labels = assign(row_values(posed.problem, found.own[order], every), every).labels
+            found = refine(posed.problem, Partition.of(posed.problem, labels, len(every)))
     return GroupRule.of(posed, found)
 
 
@@ -120,10 +263,8 @@ def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> La
     >>> matched(labels, np.array([2, 2, 1, 0, 0]), 2)[labels].tolist()
     [2, 2, 1, 1, 0]
     """
-    similar = np.zeros((n_groups, n_groups))
-    for a in range(n_groups):
-        for b in range(n_groups):
-            similar[a, b] = jaccard(labels == a + 1, reference == b + 1)
+    groups = range(1, n_groups + 1)
+    similar = [[jaccard(labels == a, reference == b) for b in groups] for a in groups]
     _, place = linear_sum_assignment(similar, maximize=True)
     return np.concatenate([[0], 1 + place]).astype(np.int8)
 
@@ -131,20 +272,3 @@ def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> La
 def jaccard(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     """Rows in both of two groups, over the rows in either."""
     return float(np.sum(a & b)) / max(1, int(np.sum(a | b)))
-
-
-def _as_in(
-    problem: Problem, found: Partition, reference: NDArray[np.integer], sizes: Sequence[int]
-) -> Partition:
-    """Groups in the order of those of ``reference`` that they share most rows with, and as large.
-
-    Where sizes differ, a search of fewer rows may well find the larger group's directions in a
-    group of the smaller size, and the other way round: who a group is, its directions say. So these
-    are kept, and rows are assigned anew.
-    """
-    order = np.argsort(matched(found.labels, reference, len(sizes)), kind="stable")
-    if (order == np.arange(len(order))).all():
-        return found
-    every = [len(found.labels) - sum(sizes), *sizes]
-    labels = assign(row_values(problem, found.own[order], every), every).labels
-    return refine(problem, Partition.of(problem, labels, len(every)))

@@ -33,7 +33,7 @@ from leftout.running import Steps, imap_ordered, one_thread
 Drawn = TypeVar("Drawn")
 
 # Parts of a loss are means over this many tables at least.
-FEWEST_TABLES = 9
+FIRST_TABLES = 9
 # Fewer that reach the value never end the drawing with a "no".
 _TOO_MANY = 5
 # Standard deviations by which the value exceeds all others, so that no more are drawn.
@@ -63,7 +63,7 @@ def drawn_until(
     with one_thread():
         while len(found) < len(tasks) and not (found and enough(found)):
             # so many at a time that threads have work, and little is done in vain
-            ahead = tasks[len(found) : len(found) + FEWEST_TABLES]
+            ahead = tasks[len(found) : len(found) + FIRST_TABLES]
             for one in imap_ordered(draw, ahead, n_jobs, steps, what):
                 found.append(one)
                 if enough(found):
@@ -91,7 +91,7 @@ def should_stop(value: float, others: Array, asked: int) -> bool:
     n, above = len(others), reaching(value, others)
     if n >= most_tables(asked):
         return True
-    if n < FEWEST_TABLES:
+    if n < FIRST_TABLES:
         return False
     if n in _CLEAR and not above:
         values = np.append(others, value)

@@ -1,8 +1,14 @@
-"""Does the group come back when the search is run again?"""
+"""Does the group come back when the search is run again: from other starts, on parts of the rows?
+
+A search on all rows names a group of a given size, as sure of the last row as of the first. So it
+is repeated on parts of the rows, and each part's answer is applied to all of them: the share of the
+answers that leave a row out is its membership.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,20 +18,34 @@ from scipy.spatial.distance import squareform
 
 from leftout.checks import check_whole, generator
 from leftout.errors import InputError, parameter_label
+from leftout.evidence.refit import (
+    SAME_GROUP,
+    NullTask,
+    fit_group_rule,
+    in_proportion,
+    matched,
+    quick,
+    repeated,
+    search_groups,
+)
+from leftout.files import Serializable
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
-from leftout.linalg.problem import Problem
-from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.linalg.problem import Labels, Problem
+from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.solvers import SearchResult, Solver, SolverContext
 from leftout.text import counted
 
-# Searches whose groups share this much of their rows (Jaccard) found the same group.
-SAME_GROUP = 0.5
 # Fewer runs cannot tell.
 FEWEST_RUNS = 5
 # Distinct groups count as nearly equal when their disparity is this close to the best.
-_NEARLY = 0.05
+_NEARLY_EQUAL = 0.05
+# Parts of the rows that are searched to see who belongs, and the share of the rows in each.
+PARTS, _PART_SHARE = 16, 0.8
+# Rows of the group that are left out of so large a share of the parts are members; those below the
+# lower one are hardly in it.
+_SURE, _DOUBTFUL = 0.8, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +58,7 @@ class DistinctGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability:
+class Stability(Serializable):
     """How well runs with different seeds agree.
 
     Attributes
@@ -73,14 +93,22 @@ class Stability:
     epoch_labels: list[NDArray[np.int8]] | None = None
 
     @classmethod
-    def of(cls, labels: NDArray[np.int8], disparities: Array, *, either: bool = True) -> Stability:
+    def of(
+        cls,
+        labels: Sequence[NDArray[Any]],
+        disparities: Sequence[float] | Array,
+        *,
+        either: bool = True,
+        epochs: list[Array] | None = None,
+        epoch_labels: list[NDArray[np.int8]] | None = None,
+    ) -> Stability:
         """From what each run found; ``either`` as in :func:`pairwise_jaccard`."""
+        found, values = np.array(labels, dtype=np.int8), np.array(disparities)
+        jaccard, groups = pairwise_jaccard(found, either=either), distinct(found, values)
         return cls(
-            labels=labels,
-            disparities=disparities,
-            jaccard=pairwise_jaccard(labels, either=either),
-            groups=distinct(labels, disparities),
-        )
+            labels=found, disparities=values, jaccard=jaccard, groups=groups, epochs=epochs,
+            epoch_labels=epoch_labels,
+        )  # fmt: skip
 
     @property
     def _pairs(self) -> Array:
@@ -100,9 +128,10 @@ class Stability:
 
     @property
     def adjacent(self) -> Array | None:
-        if self._by_epoch is None:
+        J = self._by_epoch
+        if J is None:
             return None
-        return np.array([np.diag(J, 1).mean() if len(J) > 1 else 1.0 for J in self._by_epoch])
+        return np.array([np.diag(j, 1).mean() if len(j) > 1 else 1.0 for j in J])
 
     @property
     def first_to_last(self) -> Array | None:
@@ -124,7 +153,7 @@ class Stability:
     @property
     def n_nearly_equal(self) -> int:
         best = self.groups[0].disparity
-        return sum(group.disparity >= best - _NEARLY * abs(best) for group in self.groups)
+        return sum(group.disparity >= best - _NEARLY_EQUAL * abs(best) for group in self.groups)
 
     @property
     def agrees(self) -> bool | None:
@@ -143,7 +172,7 @@ class Stability:
         several = self.n_nearly_equal
         return (
             f"{len(self.labels)} runs found {counted(several, 'distinct group')} within "
-            f"{100 * _NEARLY:.0f} % of the largest disparity"
+            f"{100 * _NEARLY_EQUAL:.0f} % of the largest disparity"
             + ("; this is one of them." if several > 1 else ".")
         )
 
@@ -207,10 +236,41 @@ def agreement(
     rngs = generator(estimator.random_state).spawn(n_restarts)
     with one_thread():
         problem = estimator._pose(matrix).problem
-    return compare(solver, problem, rngs, estimator.n_jobs, Steps(n_restarts, progress))
+    return _compared(solver, problem, rngs, estimator.n_jobs, Steps(n_restarts, progress))
 
 
-def compare(
+def other_starts(
+    task: NullTask,
+    sizes: Sequence[int],
+    rngs: list[np.random.Generator],
+    steps: Steps,
+    labels: NDArray[np.integer] | None = None,
+) -> list[Stability]:
+    """Searches of the table from other starts, a run for each generator; of each group.
+
+    Several groups are called like those of ``labels``.
+    """
+    n_jobs = task.estimator.n_jobs
+    if len(sizes) == 1:
+        problem = task.at_size(sizes[0]).problem
+        return [_compared(quick(task.solver), problem, rngs, n_jobs, steps)]
+    solver = task.with_effort().solver
+
+    def one_run(rng: np.random.Generator) -> tuple[Labels, Array]:
+        found = search_groups(solver, task.posed.problem, sizes, rng)
+        called = np.arange(len(sizes) + 1, dtype=np.int8)
+        if labels is not None:
+            called = matched(found.labels, labels, len(sizes))
+        return called[found.labels], found.disparities[np.argsort(called[1:])]
+
+    runs, values = zip(*repeated(one_run, rngs, n_jobs, steps, "runs"), strict=True)
+    return [
+        Stability.of([run == group for run in runs], each, either=False)
+        for group, each in enumerate(np.transpose(values), start=1)
+    ]
+
+
+def _compared(
     solver: Solver,
     problem: Problem,
     rngs: list[np.random.Generator],
@@ -218,26 +278,19 @@ def compare(
     steps: Steps,
 ) -> Stability:
     """:func:`agreement` on a posed problem, with the runs' randomness given."""
-    tasks = ((solver, problem, rng) for rng in rngs)
-    with one_thread():
-        found, losses = zip(*imap_ordered(_run, tasks, n_jobs, steps, "runs"), strict=True)
-    result = Stability.of(
-        np.array([run.labels for run in found]),
-        np.array([group - rest for rest, group in losses]),
-    )
-    if found[0].sweeps is None:
-        return result
-    return replace(
-        result,
-        epochs=[run.history["disparity"] for run in found],
-        epoch_labels=[run.sweeps for run in found],
-    )
 
+    def one_run(rng: np.random.Generator) -> tuple[SearchResult, float]:
+        found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))
+        rest, group = problem.losses_of(problem.split(found.labels), found.own)[0]
+        return found, group - rest
 
-def _run(solver: Solver, problem: Problem, rng: np.random.Generator) -> tuple[SearchResult, Array]:
-    """A search, and the losses of rest and group that it ends with."""
-    found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))
-    return found, problem.losses_of(problem.split(found.labels), found.own)[0]
+    found, disparities = zip(*repeated(one_run, rngs, n_jobs, steps, "runs"), strict=True)
+    epochs = epoch_labels = None
+    if found[0].sweeps is not None:
+        epochs = [run.history["disparity"] for run in found]
+        epoch_labels = [run.sweeps for run in found]
+    labels = [run.labels for run in found]
+    return Stability.of(labels, disparities, epochs=epochs, epoch_labels=epoch_labels)
 
 
 def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:
@@ -281,3 +334,117 @@ def distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup
             )
         )
     return sorted(groups, key=lambda group: -group.disparity)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Membership(Serializable):
+    """How surely each row belongs to the group.
+
+    Attributes
+    ----------
+    shares : array of shape (m,)
+        Share of the parts of the table whose group has the row.
+    group : array of shape (m,)
+        The rows of the group itself.
+    parts : int
+        Searches on parts of the rows.
+    n_members : int
+        Rows of the group that at least 80 % of these leave out.
+    n_borderline : int
+        The group's other rows.
+    n_doubtful : int
+        Rows of the group that fewer than half of these leave out.
+    members : array of shape (m,)
+        Rows of the group with a share of 0.8 or more; the group's others are borderline.
+    """
+
+    also = ("n_members", "n_borderline", "n_doubtful", "told")
+    hidden = ("shares", "group")  # rows one by one are left to groups.csv
+
+    shares: Array
+    group: NDArray[np.bool_]
+    parts: int
+
+    @property
+    def members(self) -> NDArray[np.bool_]:
+        return self.group & (self.shares >= _SURE)
+
+    @property
+    def n_members(self) -> int:
+        return int(self.members.sum())
+
+    @property
+    def n_borderline(self) -> int:
+        return int(self.group.sum()) - self.n_members
+
+    @property
+    def n_doubtful(self) -> int:
+        return int(np.sum(self.group & (self.shares < _DOUBTFUL)))
+
+    def named(self) -> NDArray[Any]:
+        """Of each row: member, borderline, or rest."""
+        inside = np.where(self.members, "member", "borderline")
+        return np.where(self.group, inside, "rest")
+
+    @property
+    def told_short(self) -> str:
+        """How many rows searches on parts of the table find again."""
+        back = "comes" if self.n_members == 1 else "come"
+        return f"{counted(self.n_members, 'row')} nearly always {back} back."
+
+    @property
+    def told(self) -> str:
+        return (
+            f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
+            f"in at least {100 * _SURE:.0f} % of {self.parts} searches on "
+            f"{100 * _PART_SHARE:.0f} % of the rows; {self.n_borderline:,} "
+            f"{'is' if self.n_borderline == 1 else 'are'} borderline."
+        )
+
+
+def memberships(
+    task: NullTask,
+    labels: NDArray[np.integer],
+    rngs: list[np.random.Generator],
+    steps: Steps,
+    everyone: Array | None = None,
+    reference: NDArray[np.integer] | None = None,
+) -> list[Membership] | None:
+    """Search parts of the rows for groups in proportion; None if no part has dimensions enough.
+
+    Parameters
+    ----------
+    task : NullTask
+    labels : array of shape (m,)
+        The groups, from 1, whose members are told: of the task's rows or, where these were drawn
+        from more, of ``everyone``.
+    rngs : list of Generator
+        One for each part.
+    steps : Steps
+    everyone : array of shape (m, n), optional
+    reference : array of int, optional
+        The groups of the task's rows, that those of the parts are called after.
+    """
+    rows_told = task.X if everyone is None else everyone
+    sizes, m = np.bincount(labels)[1:].tolist(), round(_PART_SHARE * len(task.X))
+    part = in_proportion(sizes, m, len(rows_told))
+    task = task.down_to(min(*part, m - sum(part))).with_effort()
+
+    def one_vote(rng: np.random.Generator) -> Labels:
+        rows = task.part(_PART_SHARE, rng)
+        part = in_proportion(sizes, len(rows), len(rows_told))
+        known = None if reference is None else reference[rows]
+        rule = fit_group_rule(task, task.X[rows], part, rng, known)
+        return rule.highest(rule.row_losses(rows_told), sizes)
+
+    votes = repeated(one_vote, rngs, task.estimator.n_jobs, steps, "who belongs")
+    if not votes:
+        return None
+    return [
+        Membership(
+            shares=np.mean([vote == group for vote in votes], axis=0),
+            group=labels == group,
+            parts=len(votes),
+        )
+        for group in range(1, len(sizes) + 1)
+    ]

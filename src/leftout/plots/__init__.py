@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.errors import InputError
-from leftout.evidence.profiles import Profile
+from leftout.evidence.chance import Profile
 from leftout.evidence.stability import Stability
 from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import FAIR as FAIR
