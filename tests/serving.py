@@ -21,8 +21,8 @@ PATIENCE = 240.0
 _SCRIPT = """
 import sys, json
 from pathlib import Path
-from leftout.page.limits import Limits
 from leftout.page.serving import serve
+from leftout.page.uploads import Limits
 limits = Limits(**json.loads(sys.argv[2]))
 serve(0, Path(sys.argv[1]), limits, lambda address: print(address, flush=True))
 """

@@ -161,15 +161,15 @@ def test_a_file_that_asks_for_too_much_is_refused_on_the_page(
     attack, tmp_path, monkeypatch, capsys
 ):
     pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-    from leftout.page import looking
-    from leftout.page.limits import Limits
+    from leftout.page import worker
+    from leftout.page.uploads import Limits
 
     kind, data, words = attack
     (tmp_path / f"table{kind}").write_bytes(data)
     monkeypatch.chdir(tmp_path)
     limits = asdict(Limits(**asdict(SMALL)))
     with pytest.raises(SystemExit) as ended:
-        looking.main({"file": f"table{kind}", "name": f"t{kind}", "sheet": None, "limits": limits})
+        worker.main({"file": f"table{kind}", "name": f"t{kind}", "sheet": None, "limits": limits})
     sentence = capsys.readouterr().err
     assert ended.value.code == 2 and words in sentence and sentence.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == [f"table{kind}"]
@@ -282,7 +282,7 @@ def test_a_command_takes_no_more_than_most_of_the_available():
 def test_processes_of_the_page_leave_memory_to_the_machine():
     script = """
 import resource
-from leftout.page.processes import bound_to_server
+from leftout.page.worker import bound_to_server
 asked = bound_to_server()
 print(asked, resource.getrlimit(resource.RLIMIT_DATA)[0], flush=True)
 """

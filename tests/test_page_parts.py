@@ -24,15 +24,14 @@ from serving import HOSTILE, people
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
 from leftout.data.reading import Source  # noqa: E402
 from leftout.errors import InputError
-from leftout.page import asked  # noqa: E402
-from leftout.page.columns import Columns  # noqa: E402
+from leftout.page import form as asked  # noqa: E402
+from leftout.page.form import Columns  # noqa: E402
 from leftout.page.jobs import Live  # noqa: E402
-from leftout.page.limits import Limits  # noqa: E402
-from leftout.page.profile import profiled  # noqa: E402
 from leftout.page.rendering import rendered  # noqa: E402
 from leftout.page.security import policy_of_report  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
-from leftout.page.uploads import called  # noqa: E402
+from leftout.page.uploads import Limits, called  # noqa: E402
+from leftout.page.worker import profiled  # noqa: E402
 from leftout.settings import ON_PAGE  # noqa: E402
 
 

@@ -27,9 +27,8 @@ import pytest
 from serving import PATIENCE, Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-from leftout.page import looking  # noqa: E402
-from leftout.page.limits import Limits  # noqa: E402
-from leftout.page.uploads import suffix_of  # noqa: E402
+from leftout.page import worker  # noqa: E402
+from leftout.page.uploads import Limits, suffix_of  # noqa: E402
 
 MB = 10**6
 LIMITS = {"upload": 30 * MB, "unpacked": 60 * MB, "cells": 3 * MB, "waiting": 2}
@@ -258,7 +257,7 @@ def test_whoever_looks_at_a_bad_file_says_one_sentence(
     monkeypatch.chdir(tmp_path)
     limits = asdict(Limits(**LIMITS))
     with pytest.raises(SystemExit) as ended:
-        looking.main({"file": file, "name": name, "sheet": None, "limits": limits})
+        worker.main({"file": file, "name": name, "sheet": None, "limits": limits})
     sentence = capsys.readouterr().err
     assert ended.value.code == 2 and [path.name for path in tmp_path.iterdir()] == [file]
     assert sentence.startswith("Error: ") and words in sentence
@@ -358,7 +357,7 @@ def test_names_are_not_in_the_list_of_processes(server):
     with open(f"/proc/{server.worker()}/cmdline") as file:
         words = file.read()
     server.post(f"/audits/{key}/cancel")
-    assert "leftout.page.processes" in words
+    assert "leftout.page.worker" in words
     for name in ("secret", "sex", "approved", "table.csv"):
         assert name not in words
 

@@ -38,9 +38,9 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
     """
     with refused():
         try:
-            from leftout.page.limits import Limits, size_of
             from leftout.page.serving import serve as run
             from leftout.page.store import home
+            from leftout.page.uploads import Limits, size_of
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in _NEEDS:
                 raise

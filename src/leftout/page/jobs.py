@@ -1,25 +1,28 @@
 """What is under way: tables being looked at and audits, each in a process, one at a time.
 
-Where something under way is: told to all who watch, as often as it moves.
+Looking at a table does not wait for audits. All who watch are told where something is, as often as
+it moves.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import logging
+import os
+import secrets
 import shutil
-import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from traceback import format_exception
-from typing import Any
+from typing import Any, NamedTuple
 
 from leftout.errors import InputError
-from leftout.page.asked import presets, words
-from leftout.page.columns import Columns
-from leftout.page.limits import Limits
-from leftout.page.processes import Ended, describe_full, last_said, noted, started
+from leftout.page.form import Columns, presets, words
 from leftout.page.store import (
     CANCELLED,
     DONE,
@@ -27,15 +30,45 @@ from leftout.page.store import (
     QUEUED,
     READING,
     READY,
+    REFUSED,
     REPORT,
     RUNNING,
     Entry,
     Store,
     now,
 )
+from leftout.page.uploads import Limits
 
+LOG = logging.getLogger("leftout.page")
 # Seconds between two messages to a browser, and the longest silence.
 _APART, _SILENCE = 0.2, 15.0
+# What an audit tells that an entry keeps.
+_TOLD = {"headline", "lines", "mind", "verdict", "files"}
+# The exit code of a refusal, and how its sentence begins: the command line's.
+_REFUSED, _ERROR = 2, "Error: "
+# Bytes of a line that a process tells, and of what it says when it fails.
+_LINE, _LAST = 1 << 22, 1 << 14
+_SAID = "said.txt"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def describe_full(error: BaseException) -> str | None:
+    """A sentence on a disk that takes no more; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return None
+    return f"The disk takes no more ({error.strerror}). Make room on it, and try again."
+
+
+def describe_error(what: str, error: BaseException) -> str:
+    """A sentence on what nobody expected; unless the disk is full, details are in the log alone."""
+    return describe_full(error) or noted(what, "".join(format_exception(error)))
+
+
+def noted(what: str, details: str) -> str:
+    """Write down what went wrong, and say where: details are for the log alone."""
+    reference = secrets.token_hex(4)
+    LOG.error("reference %s: %s: %s", reference, what, details)
+    return f"It is a mistake of ours: the log has the details under the reference {reference}."
 
 
 class Live:
@@ -55,9 +88,6 @@ class Live:
         self._text = None
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
-
-    async def changed(self) -> None:
-        await self._moved.wait()
 
     @property
     def text(self) -> str:
@@ -82,85 +112,82 @@ class Live:
                 await asyncio.sleep(_APART)
                 continue
             try:
-                await asyncio.wait_for(self.changed(), _SILENCE)
+                await asyncio.wait_for(self._moved.wait(), _SILENCE)
             except TimeoutError:
                 yield ": still here\n\n"
 
 
-# What an audit tells that an entry keeps.
-_TOLD = {"headline", "lines", "mind", "verdict", "files"}
+class Ended(NamedTuple):
+    """How a process ended: its exit code (minus a signal), the last it said, whether too late."""
+
+    code: int
+    said: str
+    late: bool = False
+
+    def told(self, what: str) -> tuple[str, str]:
+        """The state of what it was for, and one sentence, as truthful as can be."""
+        if self.late:
+            return FAILED, f"The process for {what} took too long, and was ended."
+        if self.code == _REFUSED and self.said.startswith(_ERROR):
+            return REFUSED, self.said.removeprefix(_ERROR)
+        if self.code < 0:
+            return FAILED, (
+                f"The process for {what} was ended from outside (signal {-self.code}): by "
+                "somebody, or by the system for want of memory. Nothing else is lost."
+            )
+        return FAILED, f"{what.capitalize()} failed. {noted(what, self.said)}"
 
 
-Work = Callable[[Entry], Awaitable[None]]
-
-
-class Lane:
-    """Entries that wait for each other: one has its turn, in the order in which they came."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.waiting: list[Entry] = []
-        self.more = asyncio.Event()
-
-    def add(self, entry: Entry) -> None:
-        self.waiting.append(entry)
-        self.more.set()
-
-    async def run(self) -> None:
-        while True:
-            while self.waiting:
-                await self.work(self.waiting.pop(0))
-            self.more.clear()
-            await self.more.wait()
+# What is done with an entry: the state at its end, and a sentence.
+Work = Callable[[Entry], Awaitable[tuple[str, str]]]
 
 
 class Jobs:
-    """The two lanes: looking at a table does not wait for audits."""
+    """A task for each entry under way; of looks, and of audits, one has its turn."""
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self.store, self.limits = store, limits
-        self.looks, self.audits = (
-            Lane(self._unbroken(self._look)),
-            Lane(self._unbroken(self._audit)),
-        )
+        self.looking, self.auditing = asyncio.Lock(), asyncio.Lock()
+        self.tasks: dict[str, asyncio.Task[None]] = {}
         self.live: dict[str, Live] = {}
-        self.processes: dict[str, asyncio.subprocess.Process] = {}
-        self.unwanted: set[str] = set()
-        self.tasks: list[asyncio.Task[None]] = []
-
-    def start(self) -> None:
-        self.tasks = [asyncio.create_task(lane.run()) for lane in (self.looks, self.audits)]
+        self.waiting: list[Entry] = []
 
     async def stop(self) -> None:
         """End what is under way: it was interrupted, and is told to have been."""
-        for task in self.tasks:
+        for task in self.tasks.values():
             task.cancel()
-        for process in list(self.processes.values()):
-            with suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks.values(), return_exceptions=True)
         for entry in self.store.entries.values():
             self.store.interrupt(entry)
 
     def look(self, entry: Entry) -> None:
         """Have a table looked at."""
-        self._begin(entry, READING)
-        self.looks.add(entry)
+        self._begin(entry, READING, self.looking, self._look)
 
     def audit(self, entry: Entry) -> None:
         """Have a table audited; refuses more than may wait."""
-        if len(self.audits.waiting) >= self.limits.waiting:
+        if len(self.waiting) >= self.limits.waiting:
             raise InputError(
-                f"{len(self.audits.waiting)} audits are waiting already, which is the most this "
-                "page takes. Wait for one to end, or cancel one."
+                f"{len(self.waiting)} audits are waiting already, which is the most this page "
+                "takes. Wait for one to end, or cancel one."
             )
         entry.headline, entry.verdict = "", None
         entry.lines, entry.mind, entry.files = {}, [], []
-        self._begin(entry, QUEUED)
-        self.audits.add(entry)
-        self._places()
+        self._begin(entry, QUEUED, self.auditing, self._audit)
+        self.waiting.append(entry)
+        self._tell_places()
 
-    def _begin(self, entry: Entry, state: str) -> None:
+    async def cancel(self, entry: Entry) -> None:
+        """End an entry now, whether it waits or runs."""
+        if entry.under_way:
+            self.tasks[entry.id].cancel()
+            await asyncio.wait([self.tasks[entry.id]])
+        if entry.under_way:  # still, unless it ended by itself
+            self._not_waiting(entry)
+            before = "" if entry.began else " before it began"
+            self._end(entry, CANCELLED, f"Cancelled{before}.")
+
+    def _begin(self, entry: Entry, state: str, turn: asyncio.Lock, work: Work) -> None:
         before = entry.state
         entry.state, entry.message, entry.began, entry.ended = state, "", "", ""
         try:
@@ -169,115 +196,94 @@ class Jobs:
             entry.state = before
             raise
         self.live[entry.id] = Live(entry)
+        self.tasks[entry.id] = asyncio.create_task(self._run(entry, turn, work))
 
-    def _places(self) -> None:
-        """Tell all that wait how many are before them."""
-        for place, entry in enumerate(self.audits.waiting):
-            self.live[entry.id].tell(ahead=place + 1)
-
-    async def cancel(self, entry: Entry) -> None:
-        """End an entry now, whether it waits or runs."""
-        if not entry.under_way:
-            return
-        for lane in (self.looks, self.audits):
-            if entry in lane.waiting:
-                lane.waiting.remove(entry)
-                self._end(entry, CANCELLED, "Cancelled before it began.")
-        self._places()
-        process = self.processes.get(entry.id)
-        if entry.under_way:
-            self.unwanted.add(entry.id)
-            if process is not None:
-                with suppress(ProcessLookupError):
-                    process.kill()
-            live = self.live[entry.id]
-            while entry.under_way:
-                await live.changed()
+    async def _run(self, entry: Entry, turn: asyncio.Lock, work: Work) -> None:
+        """Wait for the turn, work, and tell how it ended; whoever cancels it tells that."""
+        async with turn:
+            entry.began = now()
+            try:
+                self._end(entry, *await work(entry))
+            except Exception as error:
+                told = describe_error(f"entry {entry.id}", error)
+                self._end(entry, FAILED, f"This could not be done. {told}")
 
     def _end(self, entry: Entry, state: str, message: str = "") -> None:
         """Tell how it ended, even where that cannot be kept."""
-        self.unwanted.discard(entry.id)
+        if state not in (DONE, READY):
+            shutil.rmtree(self.store.of(entry) / "result", ignore_errors=True)
+            entry.files = []
         try:
             self.store.end(entry, state, message)
         except OSError as error:
             unkept = describe_full(error) or f"It cannot be kept: {error.strerror}."
             entry.message = f"{message} {unkept} Until then this is known to the server alone."
             entry.message = entry.message.strip()
-        self.live.pop(entry.id, Live(entry)).tell()
+        del self.tasks[entry.id]
+        self.live.pop(entry.id).tell()
 
-    def _unbroken(self, work: Work) -> Work:
-        """The same work; a mistake in it ends that entry, and not the lane."""
+    def _not_waiting(self, entry: Entry) -> None:
+        if entry in self.waiting:
+            self.waiting.remove(entry)
+            self._tell_places()
 
-        async def done(entry: Entry) -> None:
-            try:
-                await work(entry)
-            except Exception as error:
-                told = describe_full(error) or noted(
-                    f"entry {entry.id}", "".join(format_exception(error))
-                )
-                self._end(entry, FAILED, f"This could not be done. {told}")
+    def _tell_places(self) -> None:
+        """Tell all that wait how many are before them."""
+        for place, entry in enumerate(self.waiting):
+            self.live[entry.id].tell(ahead=place + 1)
 
-        return done
-
-    async def _look(self, entry: Entry) -> None:
+    async def _look(self, entry: Entry) -> tuple[str, str]:
         asked = {
             "file": entry.file, "name": entry.name, "sheet": entry.sheet,
             "limits": asdict(self.limits),
         }  # fmt: skip
-        ended = await self._process(entry, "leftout.page.looking", asked, self.limits.reading)
-        if ended.code == 0 and self.store.columns(entry).exists():
-            columns = Columns.of(self.store.columns(entry))
-            entry.choices = presets(columns, entry.choices)
-            self._end(entry, READY)
-        else:
-            self._failed(entry, ended, "looking at this table")
+        ended = await self._process(entry, asked, self.limits.reading)
+        if ended.code or not self.store.columns(entry).exists():
+            return ended.told("looking at this table")
+        entry.choices = presets(Columns.of(self.store.columns(entry)), entry.choices)
+        return READY, ""
 
-    async def _audit(self, entry: Entry) -> None:
-        entry.state, entry.began = RUNNING, now()
+    async def _audit(self, entry: Entry) -> tuple[str, str]:
+        entry.state = RUNNING
+        self._not_waiting(entry)
         self.store.save(entry)
-        self._places()
         asked = words(entry, Columns.of(self.store.columns(entry)))
         asked += ["--out", "result", "--events"]
-        ended = await self._process(entry, "leftout.page.processes", asked, self.limits.auditing)
-        if ended.code == 0 and self.store.result(entry, REPORT).exists():
-            self._end(entry, DONE)
-        else:
-            self._failed(entry, ended, "this audit")
+        ended = await self._process(entry, asked, self.limits.auditing)
+        if ended.code or not self.store.result(entry, REPORT).exists():
+            return ended.told("this audit")
+        return DONE, ""
 
-    async def _process(self, entry: Entry, module: str, asked: Any, seconds: float) -> Ended:
+    async def _process(self, entry: Entry, asked: Any, seconds: float) -> Ended:
         """Run a process of ours in the entry's folder, and hear what it tells."""
         folder, live = self.store.of(entry), self.live[entry.id]
-        if entry.id in self.unwanted:
-            return Ended(-signal.SIGKILL, "")
         live.tell(what="loading libraries", share=0.0, ahead=0)
         try:
-            process = await started(module, asked, folder)
+            process = await _started(folder)
         except (OSError, ValueError) as error:
             if describe_full(error):
                 raise
             return Ended(1, f"cannot be started: {error}")
-        self.processes[entry.id] = process
-        if entry.id in self.unwanted:
-            process.kill()
         late = False
         try:
             async with asyncio.timeout(seconds):
-                await self._heard(entry, live, process)
+                assert process.stdin is not None and process.stdout is not None
+                # not as arguments: everybody on a machine sees these, and names of files and
+                # columns are nobody's business
+                process.stdin.write(json.dumps(asked).encode() + b"\n")
+                with suppress(ConnectionError):  # its exit code says more
+                    await process.stdin.drain()
+                async for line in process.stdout:
+                    with suppress(ValueError):
+                        self._hear(entry, live, json.loads(line))
+                await process.wait()
         except TimeoutError:
             late = True
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             code = await process.wait()
-            del self.processes[entry.id]
-        return Ended(code, last_said(folder), late)
-
-    async def _heard(self, entry: Entry, live: Live, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        async for line in process.stdout:
-            with suppress(ValueError):
-                self._hear(entry, live, json.loads(line))
-        await process.wait()
+        return Ended(code, _last_said(folder), late)
 
     def _hear(self, entry: Entry, live: Live, told: dict[str, Any]) -> None:
         event = told.pop("event", None)
@@ -290,11 +296,25 @@ class Jobs:
                 self.store.save(entry)
             live.tell()
 
-    def _failed(self, entry: Entry, ended: Ended, what: str) -> None:
-        """Say truthfully how it ended."""
-        shutil.rmtree(self.store.of(entry) / "result", ignore_errors=True)
-        entry.files = []
-        if entry.id in self.unwanted:
-            self._end(entry, CANCELLED, "Cancelled.")
-        else:
-            self._end(entry, *ended.told(what))
+
+async def _started(folder: Path) -> asyncio.subprocess.Process:
+    """A worker in a folder; it ends when we do, by its standard input."""
+    # where modules are is said from the root, for a process in another folder
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
+    pipe = asyncio.subprocess.PIPE
+    with (folder / _SAID).open("wb") as said:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "leftout.page.worker", cwd=folder, env=surroundings,
+            stdin=pipe, stdout=pipe, stderr=said, limit=_LINE,
+        )  # fmt: skip
+
+
+def _last_said(folder: Path) -> str:
+    """The end of what a process said; a refusal is one line."""
+    path = folder / _SAID
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST))
+        said = file.read().decode("utf-8", "replace").strip()
+    last = said.rpartition("\n")[2]
+    return last if last.startswith(_ERROR) else said

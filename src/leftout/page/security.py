@@ -16,7 +16,6 @@ import base64
 import hashlib
 import re
 import secrets
-from html.parser import HTMLParser
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
@@ -45,6 +44,8 @@ _WELCOME = (
     '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={path}"></head>'
     '<body><p><a href="{path}">Go on</a></p></body></html>'
 )
+# Scripts and styles of a page, and their texts.
+_INLINE = re.compile(r"<(script|style)\b[^>]*>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 # Pages that a link from elsewhere, such as from a report in its sandbox, may lead to.
 _LINKED = re.compile(r"/(audits/[0-9a-f]{16})?")
 
@@ -135,36 +136,15 @@ def _closed(sentence: str, status: int = 403) -> HTMLResponse:
     )
 
 
-class _Inline(HTMLParser):
-    """The texts of a page's scripts and styles."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.inside, self.texts = "", {"script": [""][:0], "style": [""][:0]}
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in self.texts:
-            self.inside = tag
-            self.texts[tag].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = "" if tag == self.inside else self.inside
-
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.texts[self.inside][-1] += data
-
-
 def policy_of_report(page: str) -> str:
     """A policy under which a report runs its own script and styles and nothing else.
 
     It is in a sandbox, an origin of its own: whatever a table may have put into it could not ask
     this server for anything.
     """
-    parser = _Inline()
-    parser.feed(page)
+    inline = _INLINE.findall(page)
     scripts, styles = (
-        " ".join(sorted({_digest(text) for text in parser.texts[tag]})) or "'none'"
+        " ".join(sorted({_digest(text) for kind, text in inline if kind == tag})) or "'none'"
         for tag in ("script", "style")
     )
     return (

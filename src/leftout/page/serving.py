@@ -1,4 +1,4 @@
-"""The server: on this machine alone, until it is stopped."""
+"""The server: pages behind a gate, on this machine alone, until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,24 +7,39 @@ import logging.handlers
 import os
 import secrets
 import socket
+import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from leftout.errors import InputError
 from leftout.files import write_whole
-from leftout.page.app import application
-from leftout.page.limits import Limits
+from leftout.page.jobs import LOG, Jobs, describe_error, describe_full
+from leftout.page.rendering import rendered
+from leftout.page.security import Gate
 from leftout.page.store import Store
+from leftout.page.uploads import Limits
+from leftout.page.views import Views
 
 _HOST = "127.0.0.1"
 # Connections at a time, and seconds that a browser has to finish when the server stops.
 _MOST, _GRACE = 300, 1
 _LOG, _LOG_SIZE = "server.log", 10**6
+_SAID = {
+    404: "There is nothing at this address. It may have been deleted.",
+    405: "This address does not take that.",
+}
 
 
 def serve(
@@ -46,9 +61,10 @@ def serve(
                 f"Audits cannot be kept in {str(folder)!r}: {error.strerror or error}. Choose "
                 "another folder with --data."
             ) from error
+        tempfile.tempdir = str(folder)  # uploads on their way, too, are on that disk and private
         _log_to(folder / _LOG)
         if store.told:
-            logging.getLogger("leftout.page").warning(store.told)
+            LOG.warning(store.told)
         token = secrets.token_urlsafe(24)
         host = f"leftout-{secrets.token_hex(8)}.localhost:{port}"
         address = f"http://{host}/?token={token}"
@@ -65,6 +81,51 @@ def serve(
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             store.close()
+
+
+def application(store: Store, limits: Limits, host: str, token: str) -> Starlette:
+    """The page on a store of audits, for who has the token."""
+    jobs = Jobs(store, limits)
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await jobs.stop()
+
+    # within the gate, so that these answers, too, have its headers
+    mistakes = Middleware(
+        ExceptionMiddleware, handlers={Exception: _mistake, ClientDisconnect: _gone}
+    )
+    return Starlette(
+        routes=Views(store, jobs, limits).routes(),
+        lifespan=running,
+        middleware=[Middleware(Gate, host=host, token=token), mistakes],
+        exception_handlers={HTTPException: _missing, InputError: _refused},
+    )
+
+
+async def _mistake(request: Request, error: Exception) -> Response:
+    """What nobody expected is told in a sentence with a reference, and the log has the rest."""
+    where = f"{request.method} {request.scope['path']!r}"
+    sentence = f"Something went wrong. {describe_error(where, error)}"
+    return _problem(sentence, 507 if describe_full(error) else 500)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # nobody is there to read it
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _problem(_SAID.get(status, "This cannot be done."), status)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    return _problem(str(error), 422)
+
+
+def _problem(sentence: str, status: int) -> HTMLResponse:
+    return HTMLResponse(rendered("problem.html", sentence=sentence), status)
 
 
 def connection(limits: Limits) -> type[H11Protocol]:

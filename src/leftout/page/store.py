@@ -164,6 +164,9 @@ class Store:
     def of(self, entry: Entry) -> Path:
         return self.folder / entry.id
 
+    def table(self, entry: Entry) -> Path:
+        return self.of(entry) / str(entry.file)
+
     def result(self, entry: Entry, name: str) -> Path:
         return self.of(entry) / "result" / name
 

@@ -1,20 +1,21 @@
-"""Files from a form, straight to the disk: no more of them than allowed, under names of ours."""
+"""What browsers send: forms, and files to the disk, no more of either than allowed."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+import python_multipart  # noqa: F401  (what starlette reads files with: missed here, not later)
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.types import Message
 
-from leftout.data.files.guards import describe_size
+from leftout.data.files.guards import Most, describe_size
 from leftout.errors import InputError
-from leftout.page.limits import Limits
 from leftout.page.store import Entry, Store
 from leftout.text import shortened
 
@@ -22,130 +23,141 @@ from leftout.text import shortened
 SUFFIXES = (
     ".csv.gz", ".tsv.gz", ".txt.gz", ".csv", ".tsv", ".txt", ".parquet", ".feather", ".xlsx",
 )  # fmt: skip
-# What may be left on the disk, and how much of a file that is too large is still listened to, so
-# that the browser gets to hear why.
+# What may be left on the disk, and how much of what is too large is still listened to, so that the
+# browser gets to hear why.
 _SPARE, _LISTEN = 64 * 10**6, 2 * 10**9
 # Bytes of a form around its file.
 _AROUND = 10_000
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
 
 
-class TooLarge(InputError):
-    """A file of more bytes than the page takes."""
+@dataclass(frozen=True, kw_only=True)
+class Limits(Most):
+    """How much the page takes: sizes in bytes, times in seconds. More is refused, in a sentence.
+
+    Attributes
+    ----------
+    upload : int
+        Of a file, as it arrives.
+    unpacked : int
+        Of what a compressed file or a workbook holds.
+    columns, cells : int
+        Of a table; cells are rows times columns.
+    reading, auditing : float
+        Seconds that a process may take to look at a table, and to audit it.
+    waiting : int
+        Audits in the queue, besides the one that runs.
+    streams : int
+        Browsers that are told progress as it happens; others ask again and again.
+    form : int
+        Of what a form without a file may send.
+    patience : float
+        Seconds that a new connection may take to ask for something.
+    idle : int
+        Connections that ask for nothing; the oldest gives way to the next.
+    """
+
+    upload: int = 512 * 10**6
+    reading: float = 600.0
+    auditing: float = 6 * 3600.0
+    waiting: int = 20
+    streams: int = 100
+    form: int = 10**6
+    patience: float = 20.0
+    idle: int = 100
 
 
-class _UploadPart:
-    """The one file of a form; whatever else is in it is passed over."""
+def size_of(text: str) -> int | None:
+    """Bytes that a text such as ``512MB`` means; None if it means none.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.header, self.value, self.disposition = b"", b"", b""
-        self.entry: Entry | None = None
-        self.file: BinaryIO | None = None
-        self.written: list[bytes] = []
-        self.ended = False
+    >>> size_of("512MB"), size_of("1.5 gb"), size_of("20"), size_of("much"), size_of("-1MB")
+    (512000000, 1500000000, 20, None, None)
+    """
+    bare = text.strip().upper()
+    unit = next(unit for unit in _UNITS if bare.endswith(unit))
+    try:
+        size = float(bare.removesuffix(unit)) * _UNITS[unit]
+    except ValueError:
+        return None
+    return int(size) if 1 <= size < 1e15 else None
 
-    def callbacks(self) -> dict[str, object]:
-        return {
-            "on_part_begin": self._begin, "on_header_field": self._field,
-            "on_header_value": self._of_field, "on_header_end": self._header_end,
-            "on_headers_finished": self._named, "on_part_data": self._data,
-            "on_part_end": self._end,
-        }  # fmt: skip
 
-    def _begin(self) -> None:
-        self.disposition = b""
+async def sent(request: Request, limits: Limits) -> dict[str, str]:
+    """What a form sent, each field once; refuses more than a form of ours sends."""
+    much = InputError("The form sent more than a form of this page does. Nothing was changed.")
+    unread = "The form could not be read. Nothing was changed."
+    form = await _form(request, limits.form, much, unread, files=0)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
 
-    def _field(self, data: bytes, start: int, end: int) -> None:
-        self.header += data[start:end]
 
-    def _of_field(self, data: bytes, start: int, end: int) -> None:
-        self.value += data[start:end]
+async def _form(
+    request: Request, most: int, much: InputError, unread: str, *, files: int
+) -> FormData:
+    """A form of at most so many bytes and files; what is too much is heard, and not kept."""
+    came = 0
 
-    def _header_end(self) -> None:
-        if self.header.lower() == b"content-disposition":
-            self.disposition = self.value
-        self.header, self.value = b"", b""
+    async def receive() -> Message:
+        nonlocal came
+        message = await request.receive()
+        came += len(message.get("body", b""))
+        while most < came < _LISTEN and message.get("more_body"):
+            message = await request.receive()
+            came += len(message.get("body", b""))
+        if came > most:
+            raise much
+        return message
 
-    def _named(self) -> None:
-        _, options = parse_options_header(self.disposition)
-        if options.get(b"name") != b"table" or b"filename" not in options or self.entry is not None:
-            return
-        given = options[b"filename"].decode("utf-8", "replace")
-        if not given:
-            raise InputError("No file was chosen. Choose one, or try the demo table.")
-        name = called(given)
-        self.entry = self.store.new(name, suffix_of(name))
-        assert self.entry.file is not None
-        self.file = (self.store.of(self.entry) / self.entry.file).open("xb")
-
-    def _data(self, data: bytes, start: int, end: int) -> None:
-        if self.file is not None:
-            self.written.append(data[start:end])
-
-    def _end(self) -> None:
-        if self.file is not None:
-            self.ended = True
-
-    def flush(self) -> None:
-        """Write what has come; to be called where it may block."""
-        if self.file is None:
-            return
-        for data in self.written:
-            self.file.write(data)
-        self.written.clear()
-        if self.ended:
-            self.file.close()
-            self.file = None
-
-    def drop(self) -> None:
-        if self.file is not None:
-            self.file.close()
-        if self.entry is not None:
-            self.store.remove(self.store.of(self.entry))
+    try:
+        return await Request(request.scope, receive).form(max_files=files)
+    except HTTPException as error:
+        raise InputError(unread) from error
 
 
 async def receive(request: Request, store: Store, limits: Limits) -> Entry:
     """The table of a form, in a folder of its own; nothing stays of one that is refused."""
-    kind, options = parse_options_header(request.headers.get("content-type"))
-    if kind != b"multipart/form-data" or b"boundary" not in options:
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise InputError("A form with a file was expected. Choose one on the first page.")
+    most, much = limits.upload + _AROUND, _too_large(limits)
     expected = int(request.headers.get("content-length") or 0)
-    fits = expected <= limits.upload + _AROUND
-    refusal: InputError | None = _no_room(store, expected) if fits else _too_large(limits)
-    part = _UploadPart(store)
-    parser = MultipartParser(options[b"boundary"], part.callbacks())  # type: ignore[arg-type]
-    came, entry = 0, None
+    # on the way it is in a file without a name, beside the one it becomes
+    if expected <= most and shutil.disk_usage(store.folder).free <= 2 * expected + _SPARE:
+        most = 0
+        much = InputError(
+            "There is not enough room on the disk for this file. Delete past audits, or make room."
+        )
     try:
-        async for chunk in request.stream():
-            came += len(chunk)
-            if refusal is None and came > limits.upload + _AROUND:
-                refusal = _too_large(limits)
-            if refusal is not None:
-                if came > _LISTEN:
-                    break
-                continue
-            try:
-                parser.write(chunk)
-                await asyncio.to_thread(part.flush)
-            except InputError as error:
-                refusal = error
-            except FormParserError:
-                refusal = InputError("The upload was cut off or garbled. Try again.")
-            except OSError as error:
-                refusal = _unwritable(error)
-        if refusal is None and (part.entry is None or not part.ended):
-            refusal = InputError("The upload was cut off, or had no file. Try again.")
-        if refusal is not None:
-            raise refusal
-        entry = part.entry
-        assert entry is not None and entry.file is not None
-        entry.size = (store.of(entry) / entry.file).stat().st_size
-        if entry.size > limits.upload:
-            raise _too_large(limits)
-        return entry
-    except BaseException:  # a browser that went away, too
-        part.drop()
+        unread = "The upload was cut off or garbled. Try again."
+        form = await _form(request, most if expected <= most else 0, much, unread, files=1)
+        try:
+            return await asyncio.to_thread(_kept, form, store, limits)
+        finally:
+            await form.close()
+    except OSError as error:
+        raise InputError(
+            f"The file cannot be stored: {error.strerror or error}. Make room, try again."
+        ) from error
+
+
+def _kept(form: FormData, store: Store, limits: Limits) -> Entry:
+    """The file of a form, under a name of ours."""
+    upload = form.get("table")
+    if not isinstance(upload, UploadFile):
+        raise InputError("The upload was cut off, or had no file. Try again.")
+    if not upload.filename:
+        raise InputError("No file was chosen. Choose one, or try the demo table.")
+    name = called(upload.filename)
+    suffix, size = suffix_of(name), upload.size or 0
+    if size > limits.upload:
+        raise _too_large(limits)
+    entry = store.new(name, suffix)
+    try:
+        entry.size = size
+        with store.table(entry).open("xb") as file:
+            shutil.copyfileobj(upload.file, file)
+    except BaseException:
+        store.remove(store.of(entry))
         raise
+    return entry
 
 
 def called(given: str) -> str:
@@ -165,34 +177,18 @@ def suffix_of(name: str) -> str:
     return found
 
 
-def _too_large(limits: Limits) -> TooLarge:
-    return TooLarge(
+def _too_large(limits: Limits) -> InputError:
+    return InputError(
         f"The file is larger than {describe_size(limits.upload)}, which is the most this page "
-        "takes. "
-        "Save it as Parquet or .csv.gz, or start with 'leftout serve --max-upload 2GB'."
-    )
-
-
-def _no_room(store: Store, expected: int) -> InputError | None:
-    if shutil.disk_usage(store.folder).free > expected + _SPARE:
-        return None
-    return InputError(
-        "There is not enough room on the disk for this file. Delete past audits, or make room."
-    )
-
-
-def _unwritable(error: OSError) -> InputError:
-    return InputError(
-        f"The file cannot be stored: {error.strerror or error}. Make room, try again."
+        "takes. Save it as Parquet or .csv.gz, or start with 'leftout serve --max-upload 2GB'."
     )
 
 
 def copied(store: Store, old: Entry) -> Entry:
     """The same table in a folder of its own: the file is shared where the disk can do that."""
-    suffix = None if old.file is None else suffix_of(old.file)
-    made = store.new(old.name, suffix)
+    made = store.new(old.name, None if old.file is None else suffix_of(old.file))
     made.size, made.sheet = old.size, old.sheet
-    for path in (*([store.of(old) / old.file] if old.file else []), store.columns(old)):
+    for path in (*([store.table(old)] if old.file else []), store.columns(old)):
         if path.exists():
             _shared(path, store.of(made) / path.name)
     return made

@@ -18,14 +18,13 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from leftout.errors import InputError
-from leftout.page import asked
-from leftout.page.columns import Columns
+from leftout.page import form
+from leftout.page.form import Columns
 from leftout.page.jobs import Jobs, Live
-from leftout.page.limits import Limits, number, sent
 from leftout.page.rendering import rendered, static
 from leftout.page.security import policy_of_report
 from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
-from leftout.page.uploads import SUFFIXES, copied, receive
+from leftout.page.uploads import SUFFIXES, Limits, copied, receive, sent
 from leftout.settings import ON_PAGE
 
 _SEE_OTHER = 303
@@ -132,63 +131,63 @@ class Views:
         if not columns.columns:
             return HTMLResponse(rendered("sheets.html", entry=entry, sheets=columns.sheets))
         wanted = request.query_params.get("q", "")[:200]
-        outcome = asked.of_role(entry.choices, asked.OUTCOME)
-        quick, full = asked.estimated_seconds(columns.rows, columns.features)
+        outcome = form.of_role(entry.choices, form.OUTCOME)
+        quick, full = form.estimated_seconds(columns.rows, columns.features)
         page = rendered(
             "columns.html",
             entry=entry,
             columns=columns,
-            shown=columns.shown(wanted, number(request.query_params.get("page"))),
+            shown=columns.shown(wanted, _page_number(request.query_params.get("page"))),
             wanted=wanted,
-            roles=asked.ROLES,
-            becomes=asked.BECOMES,
+            roles=form.ROLES,
+            becomes=form.BECOMES,
             fields=ON_PAGE,
-            usual={name: asked.usual(entry, name) for name in ON_PAGE},
+            usual={name: form.usual(entry, name) for name in ON_PAGE},
             outcome=columns.columns[outcome[0]] if outcome else None,
-            quick=asked.describe_seconds(quick),
-            full=asked.describe_seconds(full),
+            quick=form.describe_seconds(quick),
+            full=form.describe_seconds(full),
             problems=problems or [],
-            chosen={role: asked.of_role(entry.choices, role) for role in asked.ROLES},
+            chosen={role: form.of_role(entry.choices, role) for role in form.ROLES},
         )
         return HTMLResponse(page, 422 if problems else 200)
 
     async def choose(self, request: Request) -> Response:
         entry = self._entry(request)
-        form = await sent(request, self.limits)
+        given = await sent(request, self.limits)
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
-        go = form.get("go", "save")
-        if go == "sheet" and form.get("sheet") in columns.sheets:
-            entry.sheet, entry.choices = form["sheet"], {}
+        go = given.get("go", "save")
+        if go == "sheet" and given.get("sheet") in columns.sheets:
+            entry.sheet, entry.choices = given["sheet"], {}
             self.jobs.look(entry)
             return _to(entry)
         if not columns.columns:
             return _to(entry, "/columns")
-        before = asked.of_role(entry.choices, asked.OUTCOME)
-        entry.choices, wrong = asked.changed(entry.choices, form, columns)
-        outcome = asked.of_role(entry.choices, asked.OUTCOME)
+        before = form.of_role(entry.choices, form.OUTCOME)
+        entry.choices, wrong = form.changed(entry.choices, given, columns)
+        outcome = form.of_role(entry.choices, form.OUTCOME)
         self.store.save(entry)
         try:
             if wrong:
                 raise InputError(" ".join(wrong))
             if go == "start":
-                asked.check(entry, columns)
+                form.check(entry, columns)
                 if outcome and outcome != before and columns.columns[outcome[0]]["levels"]:
                     raise InputError(
                         f"The outcome is {columns.name(outcome[0])!r} now. Say which of its values "
                         "counts, and start."
                     )
-                entry.command = asked.command(entry, columns)
-                entry.call = asked.call(entry, columns)
+                entry.command = form.command(entry, columns)
+                entry.call = form.call(entry, columns)
                 self.jobs.audit(entry)
                 return _to(entry)
         except InputError as refusal:
             return self._columns(entry, request, [str(refusal)])
-        wanted, page = form.get("q", ""), "1" if go == "search" else form.get("page", "1")
+        wanted, page = given.get("q", ""), "1" if go == "search" else given.get("page", "1")
         if go.startswith("page-"):
             page = go[5:]
-        return _to(entry, f"/columns?{urlencode({'q': wanted, 'page': number(page)})}")
+        return _to(entry, f"/columns?{urlencode({'q': wanted, 'page': _page_number(page)})}")
 
     async def cancel(self, request: Request) -> Response:
         entry = self._entry(request)
@@ -243,3 +242,8 @@ class Views:
 
 def _to(entry: Entry, more: str = "") -> RedirectResponse:
     return RedirectResponse(f"/audits/{entry.id}{more}", _SEE_OTHER)
+
+
+def _page_number(text: str | None) -> int:
+    """A page's number from an address; the first if it is none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1

@@ -1,20 +1,20 @@
-"""What people chose in the form, as the words of a command line and as a call in Python.
-
-How long an audit will take, in words: a rough guess from the size of the table.
-"""
+"""The form: a table's columns, what people chose, and that as a command line and as Python."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from leftout.errors import InputError
-from leftout.page.columns import Columns
 from leftout.page.store import Entry
-from leftout.settings import ON_PAGE
+from leftout.settings import AUDIT, ON_PAGE
 
+ON_A_PAGE = 50
 AUTO, OUTCOME = "auto", "outcome"
 # What a column can be, as people read it; as an option, and as a parameter.
 ROLES = {
@@ -38,9 +38,58 @@ BECOMES = {
 _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
 }  # fmt: skip
-_DEMO = {"n_restarts": "10"}
 QUICK, FULL = "quick", "full"
-_DEMO_TARGET = ("approve", "1")
+# What the demo asks for if nobody does.
+_DEMO, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "positive": "1"}
+# Seconds on two cores until anything is there: libraries, and reading the table.
+_START = 6.0
+# Evidence is gathered on a part of the rows: about so many millions of cells cost time.
+_MOST = 5.0
+
+
+@dataclass(frozen=True)
+class ShownColumns:
+    """Some columns, each with its place in the table, and where these are among those found."""
+
+    columns: list[tuple[int, dict[str, Any]]]
+    found: int
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a look at a table found."""
+
+    rows: int
+    judged_on: int
+    features: int
+    notes: list[str]
+    columns: list[dict[str, Any]]
+    sheets: list[str]
+
+    @classmethod
+    def of(cls, path: Path) -> Columns:
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def name(self, place: int) -> str:
+        return str(self.columns[place]["name"])
+
+    def shown(self, wanted: str, page: int) -> ShownColumns:
+        """The columns whose name, label or kind holds what is wanted; ``page`` counts from 1."""
+        text = wanted.casefold().strip()
+        found = [
+            (place, column)
+            for place, column in enumerate(self.columns)
+            if any(text in str(column[key]).casefold() for key in ("name", "label", "kind"))
+        ]
+        pages = max(1, -(-len(found) // ON_A_PAGE))
+        page = min(max(1, page), pages)
+        begin = (page - 1) * ON_A_PAGE
+        return ShownColumns(found[begin : begin + ON_A_PAGE], len(found), page, pages)
 
 
 def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -60,7 +109,7 @@ def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[s
 def usual(entry: Entry, name: str) -> str:
     """What a setting is if nobody asks for anything else."""
     demo = _DEMO.get(name) if entry.file is None else None
-    return demo or ON_PAGE[name].text
+    return demo or AUDIT[name].text
 
 
 def changed(
@@ -115,38 +164,49 @@ def of_role(choices: Mapping[str, Any], role: str) -> list[int]:
 
 def words(entry: Entry, columns: Columns, called: bool = True) -> list[str]:
     """The command line's words; with ``called``, for the file as it is called here."""
-    chosen = entry.choices
+    given = _parameters(entry, columns)
     if entry.file is None:
         said = ["demo"]
-    elif called:
-        said = ["audit", entry.file, "--called", entry.name]
+        if {name: given.get(name) for name in _DEMO_TARGET} == _DEMO_TARGET:
+            given = {name: value for name, value in given.items() if name not in _DEMO_TARGET}
     else:
-        said = ["audit", entry.name]
-    if entry.sheet is not None:
-        said += ["--sheet", entry.sheet]
-    target = _target(entry, columns)
-    if target is not None and not (entry.file is None and target == _DEMO_TARGET):
-        said += ["--target", target[0] + (f"={target[1]}" if target[1] else "")]
-    for place in of_role(chosen, "prediction"):
-        said += ["--prediction", columns.name(place)]
-    for option, role in _LISTS.items():
-        for place in of_role(chosen, role):
-            said += [f"--{option}", columns.name(place)]
-    for name, setting in ON_PAGE.items():
-        value = chosen.get(name) or usual(entry, name)
+        said = ["audit", *([entry.file, "--called"] if called else []), entry.name]
+    positive = given.pop("positive", "")
+    if positive:
+        given["target"] += f"={positive}"
+    for name, value in given.items():
         if value != usual(entry, name):
-            said += [setting.option, value]
-    return [*said, "--quick"] if chosen.get("effort") == QUICK else said
+            option = AUDIT[name].option
+            for each in value if isinstance(value, list) else [value]:
+                said += [option] if each is True else [option, each]
+    return said
 
 
-def _target(entry: Entry, columns: Columns) -> tuple[str, str] | None:
-    outcome = of_role(entry.choices, OUTCOME)
-    return (columns.name(outcome[0]), entry.choices.get("positive", "")) if outcome else None
+def _parameters(entry: Entry, columns: Columns) -> dict[str, Any]:
+    """What was chosen, and what the form begins with, by the names of an audit's parameters.
+
+    Columns are lists of names, other settings texts as people write them; a flag is True.
+    """
+    chosen = entry.choices
+    given: dict[str, Any] = {} if entry.sheet is None else {"sheet": entry.sheet}
+    for place in of_role(chosen, OUTCOME):
+        given["target"] = columns.name(place)
+        if chosen.get("positive"):
+            given["positive"] = chosen["positive"]
+    for place in of_role(chosen, "prediction"):
+        given["prediction"] = columns.name(place)
+    for parameter, role in _LISTS.items():
+        names = [columns.name(place) for place in of_role(chosen, role)]
+        if names:
+            given[parameter] = names
+    for name in ON_PAGE:
+        given[name] = chosen.get(name) or usual(entry, name)
+    return given | ({"quick": True} if chosen.get("effort") == QUICK else {})
 
 
 def check(entry: Entry, columns: Columns) -> None:
     """Refuse choices that say nothing to search."""
-    if entry.file is None and _target(entry, columns) is None:
+    if entry.file is None and not of_role(entry.choices, OUTCOME):
         raise InputError("The demo compares an outcome. Choose one: approved is what was decided.")
 
 
@@ -157,37 +217,16 @@ def command(entry: Entry, columns: Columns) -> str:
 
 def call(entry: Entry, columns: Columns) -> str:
     """The Python that does the same."""
-    chosen, given = entry.choices, []
-    table = repr(entry.name)
+    lines = [repr(entry.name)]
     if entry.file is None:
-        table = "leftout.datasets.load_demo()"
-        given.append(("dictionary", "leftout.datasets.demo_dictionary()"))
-    elif entry.sheet is not None:
-        given.append(("sheet", repr(entry.sheet)))
-    target = _target(entry, columns)
-    if target is not None:
-        given += [("target", repr(target[0]))]
-        given += [("positive", repr(target[1]))] if target[1] else []
-    for place in of_role(chosen, "prediction"):
-        given.append(("prediction", repr(columns.name(place))))
-    for parameter, role in _LISTS.items():
-        names = [columns.name(place) for place in of_role(chosen, role)]
-        given += [(parameter, repr(names))] if names else []
-    for name, setting in ON_PAGE.items():
-        value = chosen.get(name) or usual(entry, name)
-        if value != setting.text:
-            given.append((name, repr(setting.read(value))))
-    if chosen.get("effort") == QUICK:
-        given.append(("quick", "True"))
-    lines = [f"    {table},", *(f"    {name}={value}," for name, value in given)]
-    lines = ["import leftout", "", "found = leftout.audit(", *lines, ")"]
-    return "\n".join([*lines, 'found.to_html("report.html")'])
-
-
-# Seconds on two cores until anything is there: libraries, and reading the table.
-_START = 6.0
-# Evidence is gathered on a part of the rows: about so many millions of cells cost time.
-_MOST = 5.0
+        lines = ["leftout.datasets.load_demo()", "dictionary=leftout.datasets.demo_dictionary()"]
+    for name, value in _parameters(entry, columns).items():
+        if name not in ON_PAGE:
+            lines.append(f"{name}={value!r}")
+        elif value != ON_PAGE[name].text:
+            lines.append(f"{name}={ON_PAGE[name].read(value)!r}")
+    body = "".join(f"    {line},\n" for line in lines)
+    return f'import leftout\n\nfound = leftout.audit(\n{body})\nfound.to_html("report.html")'
 
 
 def estimated_seconds(rows: int, features: int) -> tuple[float, float]:

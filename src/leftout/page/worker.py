@@ -1,0 +1,290 @@
+"""A process of the page: it looks at a table, or is the command line itself.
+
+``python -m leftout.page.worker`` in the folder of an audit. What is asked comes as a line of JSON
+on its standard input, since others on the machine see what a process was started with: the words of
+a command, or a table to look at, which becomes ``columns.json``, or a sentence. Whoever starts it
+holds that input: when it ends, so does the process, without waiting for anything; files appear
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import threading
+import warnings
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from leftout.data.cleaning import clean
+from leftout.data.columns import Column, names_of
+from leftout.data.declarations import ColumnDeclarations
+from leftout.data.encoding import LEVELS, ColumnEncoder
+from leftout.data.files.guards import check_size, sheets_of
+from leftout.data.frames import rows_of
+from leftout.data.preparation import check_length
+from leftout.data.profiling.column_names import words_of
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.relations import copies
+from leftout.data.reading import Source
+from leftout.data.roles import value_of
+from leftout.errors import InputError, asked_by, in_python
+from leftout.files import plain, write_whole
+from leftout.page.form import AUTO, OUTCOME, Columns
+from leftout.page.uploads import Limits
+from leftout.running import collected_warnings, limit_memory
+from leftout.text import as_name, shortened, shown
+
+_LEFT_ALONE = 3
+# Of the memory there is: two such processes may run beside the server.
+_SHARE = 0.45
+_REFUSED, _FOUND = 2, "columns.json"
+# Parameters as the page calls them.
+_CALLED = {
+    "drop": "'leave out'", "categorical": "'codes or categories'", "numeric": "'numbers'",
+    "sensitive": "'sensitive'", "target": "'outcome'", "missing": "'values that stand for nothing'",
+}  # fmt: skip
+# Columns are judged on so many rows, fewer where there are many columns.
+_ROWS, _CELLS, _LEAST = 20_000, 4_000_000, 500
+# Bars of a histogram, and values that one can be chosen from as the outcome's.
+_BARS, _VALUES = 12, 30
+
+# Words that outcomes, and what the law protects, are called by.
+_OUTCOMES = frozenset(
+    """approve approved accept accepted admit admitted decision outcome target label default churn
+    churned survived response granted hired passed fraud readmitted convicted recid recidivism
+    bewilligt genehmigt zusage ergebnis ziel aprobado aprovado accepte resultat dropout""".split()
+)
+_SENSITIVE = frozenset(
+    """sex sexo sexe gender geschlecht race raza raca ethnicity ethnic ethnie ethnicite religion
+    religiao konfession disability disabled behinderung nationality nationalitaet nacionalidad
+    nationalite citizenship orientation""".split()
+)
+
+
+def main(asked: Any) -> None:
+    """Look at the table that is asked for, or run the command of these words."""
+    if isinstance(asked, list):
+        sys.argv[1:] = asked
+        runpy.run_module("leftout", run_name="__main__", alter_sys=True)
+        return
+    warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
+    try:
+        with asked_by(_in_page):
+            found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
+    except InputError as error:
+        _refuse(" ".join(str(error).split()))
+    except (MemoryError, RecursionError):
+        _refuse("The table is too large for this machine's memory. Keep a part of it.")
+    try:
+        write_whole(_FOUND, json.dumps(found))
+    except OSError as error:
+        _refuse(f"What was read cannot be kept: {error.strerror}. Make room, try again.")
+
+
+def bound_to_server() -> Any:
+    """What the server asks for; end with it, leave it memory, and go first if there is no more."""
+    limit_memory(_SHARE)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
+    line = b""
+    while not line.endswith(b"\n"):
+        line += _read()
+    threading.Thread(target=_until_alone, daemon=True).start()
+    return json.loads(line)
+
+
+def _read() -> bytes:
+    return os.read(sys.stdin.fileno(), 1 << 16) or os._exit(_LEFT_ALONE)
+
+
+def _until_alone() -> None:
+    while True:
+        _read()
+
+
+def _in_page(name: str, *value: Any) -> str:
+    """A parameter, as the page calls what people choose."""
+    return _CALLED.get(name) or in_python(name, *value)
+
+
+def _refuse(sentence: str) -> NoReturn:
+    print(f"Error: {sentence}", file=sys.stderr)
+    sys.exit(_REFUSED)
+
+
+def _tell(what: str, share: float) -> None:
+    print(json.dumps({"event": "progress", "what": what, "share": share}), flush=True)
+
+
+def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict[str, Any]:
+    """Everything the page shows of a table; None is the demo's.
+
+    Of a workbook with several sheets, where none is chosen yet, these alone: the first may be a
+    cover. They stay to choose from if the chosen one is refused.
+    """
+    sheets: list[str] = []
+    if file is not None and file.endswith(".xlsx"):
+        sheets = sheets_of(Path(file).read_bytes(), shortened(shown(repr(name))))
+        if len(sheets) > 1:
+            only = asdict(Columns(0, 0, 0, [], [], sheets))
+            if sheet is None:
+                return only
+            write_whole(_FOUND, json.dumps(only))
+    _tell("reading the table", 0.1)
+    dictionary: Any = None
+    if file is None:
+        from leftout.datasets import demo_dictionary, load_demo
+
+        try:
+            source, dictionary = Source(load_demo()), demo_dictionary()
+        except ImportError as error:
+            raise InputError(str(error)) from error
+    else:
+        source = Source.of(file, sheet, name, limits)
+        check_size(*source.table.shape, repr(name), limits)
+    for column in map(str, source.table.columns):
+        if "\0" in column or any("\ud800" <= char <= "\udfff" for char in column):
+            raise InputError(
+                f"The column {column!r} has a name that cannot be written on a command line. "
+                "Rename it."
+            )
+    _tell("looking at the columns", 0.6)
+    return plain({**profiled(source, dictionary), "sheets": sheets})
+
+
+def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
+    """Plain data on a table: its size, what to know of it, and a line for each column."""
+    table, n_rows = source.table, len(source.table)
+    check_length(n_rows)
+    names = names_of(table)
+    most = max(_LEAST, min(_ROWS, _CELLS // len(names)))
+    if n_rows > most:
+        places = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+        table = rows_of(table, places)
+    with collected_warnings() as notes:
+        declared = ColumnDeclarations.of(names, dictionary=dictionary)
+        try:
+            raw = declared.columns(table)
+        except InputError as error:
+            notes.append(str(error))
+            raw = declared.columns(table, unread=names)
+        columns, kinds = declared.judged(raw)
+    telling = [c for c, k in zip(columns, kinds, strict=True) if k.read_as != "nothing"]
+    copied = {line.column: line.of for line in copies(telling)}
+    lines, taken = [], False
+    for old, column, kind in zip(raw, columns, kinds, strict=True):
+        line = _line(old, column, kind, copied.get(column.name), taken, demo=dictionary is not None)
+        taken = taken or line["guess"] == OUTCOME
+        lines.append(line)
+    return {
+        "rows": n_rows,
+        "judged_on": len(table),
+        "features": sum(line["features"] for line in lines),
+        "notes": [*source.notes, *notes],
+        "columns": lines,
+    }
+
+
+def _line(
+    raw: Column, column: Column, kind: ColumnType, copy_of: str | None, taken: bool, demo: bool
+) -> dict[str, Any]:
+    how, features = _becomes(column, kind)
+    if copy_of is not None:
+        how, features = f"left out: a copy of {as_name(copy_of)}", 0
+    role, why = guess(kind, raw.name, taken)
+    if demo and role != OUTCOME:
+        role, why = AUTO, "" if kind.sure else why
+    meant = clean(raw)
+    counts = _counts(meant)
+    return {
+        "name": raw.name,
+        "label": column.name,
+        "kind": kind.kind,
+        "becomes": how,
+        "features": features,
+        "missing": float(column.missing.mean()),
+        "distinct": len(counts),
+        "example": _example(column),
+        "bars": _bars(meant, counts),
+        "levels": _values(meant, counts),
+        "guess": role,
+        "why": why,
+    }
+
+
+def guess(kind: ColumnType, called: str, outcome_taken: bool) -> tuple[str, str]:
+    """The role to begin with, and why; of several called like an outcome, the first is one."""
+    if kind.read_as == "nothing":
+        what = {"constant": "says nothing", "free text": "looks like free text"}.get(
+            kind.kind, f"looks like an {kind.kind}" if kind.kind == "identifier" else "has too many"
+        )
+        return AUTO, f"{what}: {kind.why}"
+    words = set(words_of(called))
+    if kind.kind == "yes/no" and words & _OUTCOMES and not outcome_taken:
+        return OUTCOME, "called like an outcome, with two values"
+    if words & _SENSITIVE:
+        return "sensitive", "called like something the law protects"
+    return AUTO, "" if kind.sure else f"looks like a {kind.kind}: {kind.why}"
+
+
+def _becomes(column: Column, kind: ColumnType) -> tuple[str, int]:
+    """What the column becomes, in a few words, and of how many features."""
+    try:
+        told = ColumnEncoder.of(column, kind, levels=LEVELS).told
+    except InputError as error:
+        return f"cannot be searched: {error}", 0
+    if not told.features:
+        return f"left out: {told.how}", 0
+    return told.how, len(told.features) + bool(told.missing)
+
+
+def _counts(column: Column) -> np.ndarray:
+    """How often each value occurs, in their order."""
+    if column.categories is None:
+        return column.tabulated[1]
+    return np.bincount(column.values + 1, minlength=len(column.categories) + 1)[1:]
+
+
+def _example(column: Column) -> str:
+    known = np.flatnonzero(~column.missing)
+    if not len(known):
+        return ""
+    value = column.values[known[0]]
+    if column.categories is not None:
+        return shortened(column.categories[int(value)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(np.ptp(column.values[known]))
+    return column.told(float(value), spread)
+
+
+def _bars(column: Column, counts: np.ndarray) -> list[int]:
+    """Heights of a small histogram: of numbers in even steps, of categories the leading ones."""
+    if column.categories is None and len(counts) > _BARS:
+        values = column.values[np.isfinite(column.values)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(np.ptp(values)):
+                return []
+        return np.histogram(values, bins=_BARS)[0].tolist()
+    if column.categories is not None and len(counts) > _BARS:
+        counts = np.sort(counts)[::-1][:_BARS]
+    return counts.tolist()
+
+
+def _values(column: Column, counts: np.ndarray) -> list[str]:
+    """Values that may be chosen as the one that counts; none if there are too many."""
+    if column.dates or not 1 < len(counts) <= _VALUES:
+        return []
+    if column.categories is None:
+        return [value_of(column, value) for value in column.tabulated[0].tolist()]
+    return [value_of(replace(column, dates=False), code) for code in range(len(counts))]
+
+
+if __name__ == "__main__":
+    main(bound_to_server())
