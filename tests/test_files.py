@@ -19,9 +19,9 @@ from click.testing import CliRunner
 import leftout
 from leftout import InputError
 from leftout.cli import main
+from leftout.engine.column_counts import Gone, TextCounts
 from leftout.engine.profile_pass import TableProfile
 from leftout.engine.state import PassState, packed, unpacked
-from leftout.engine.texts import Gone, TextCounts
 from leftout.linalg.moments import Moments
 from scaling import stored
 

@@ -140,9 +140,9 @@ def test_three_thousand_columns_are_as_in_memory(tmp_path):
 
 
 def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
-    from leftout.engine import texts
+    from leftout.engine import column_counts
 
-    monkeypatch.setattr(texts, "MOST_TEXTS", 1 << 8)
+    monkeypatch.setattr(column_counts, "MOST_TEXTS", 1 << 8)
     m = 20_000
     rng = np.random.default_rng(0)
     table = {

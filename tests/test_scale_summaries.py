@@ -17,14 +17,19 @@ from leftout.data.cleaning import MISSING, WAYS
 from leftout.data.columns import Column
 from leftout.data.conditions import Condition
 from leftout.data.encoder_passes import MissingCounts, MissingPass, TargetMeanPass
-from leftout.engine import numbers, texts
+from leftout.engine import column_counts
 from leftout.engine.chunks import listed
+from leftout.engine.column_counts import (
+    NumberCounter,
+    TextCounter,
+    TextCounts,
+    floats_of,
+    keys_of,
+)
 from leftout.engine.encoding_plan import plan
 from leftout.engine.engines import Local
 from leftout.engine.exact_counts import GroupSums
-from leftout.engine.numbers import NumberCounter, floats_of, keys_of
 from leftout.engine.profile_pass import ProfilePass, TableProfile
-from leftout.engine.texts import TextCounter, TextCounts
 from leftout.linalg.moments import merge as merge_moments
 from leftout.settings import Reading
 
@@ -33,9 +38,9 @@ from leftout.settings import Reading
 def few():
     """So little room that values of small tables are too many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers, "MOST_WHOLE", 16)
-        patch.setattr(numbers, "MOST_DISTINCT", 8)
-        patch.setattr(texts, "MOST_TEXTS", 8)
+        patch.setattr(column_counts, "MOST_WHOLE", 16)
+        patch.setattr(column_counts, "MOST_DISTINCT", 8)
+        patch.setattr(column_counts, "MOST_TEXTS", 8)
         yield
 
 
@@ -87,11 +92,13 @@ def test_numbers_merged_are_the_whole(values, places):
         each = zip(whole.values(part.keys).tolist(), part.counts.tolist(), strict=True)
         assert all(tally[value] == count for value, count in each)
     rising = sorted(tally)
-    assert whole.values(whole.lowest.keys).tolist() == rising[: numbers.ENDS]
-    assert whole.values(whole.highest.keys).tolist() == rising[-numbers.ENDS :]
+    assert whole.values(whole.lowest.keys).tolist() == rising[: column_counts.ENDS]
+    assert whole.values(whole.highest.keys).tolist() == rising[-column_counts.ENDS :]
     if not whole.level:
         assert whole.values(whole.kept.keys).tolist() == rising
-    assert len(whole.kept.keys) <= (numbers.MOST_WHOLE if whole.whole else numbers.MOST_DISTINCT)
+    assert len(whole.kept.keys) <= (
+        column_counts.MOST_WHOLE if whole.whole else column_counts.MOST_DISTINCT
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -105,18 +112,6 @@ def test_whole_numbers_merged_are_the_whole(values, places):
     parts = [counted(part, True) for part in cut(values, places)]
     assert_equal(reduce(lambda a, b: a.merge(b), parts), whole)
     assert whole.range == (values.min(), values.max())
-    run = np.sort(values)
-    assert whole.counts_rows == (
-        len(set(values.tolist())) == len(values) == int(run[-1]) - int(run[0]) + 1
-    )
-
-
-@given(st.permutations(range(40)), st.integers(-5, 5), st.booleans())
-def test_rows_are_counted_whatever_their_order(order, start, integer):
-    values = np.array(order) + start
-    assert counted(values if integer else values.astype(float), integer).counts_rows
-    values[7] = values[8]
-    assert not counted(values if integer else values.astype(float), integer).counts_rows
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50))
@@ -160,7 +155,7 @@ def test_texts_merged_are_the_whole(values, places, stored):
     gone = {text.strip() for text in tally.keys() - whole.counts.keys()} - {*MISSING, "none"}
     assert whole.gone.ruled_out == {
         how for how in (*WAYS, "plain", "whole", "truth")
-        if any(not texts.follows([text], how) for text in gone)
+        if any(not column_counts.follows([text], how) for text in gone)
     }  # fmt: skip
     assert whole.gone.spaces == any(" " in text for text in gone)
 

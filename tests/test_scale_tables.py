@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
-from leftout.engine import numbers as scale_numbers
-from leftout.engine import texts as scale_texts
+from leftout.engine import column_counts
 from leftout.engine.chunks import listed
 from leftout.engine.encoding_plan import plan
 from leftout.engine.engines import Local
@@ -177,9 +176,9 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
 @pytest.fixture
 def few(monkeypatch):
     """So little room that most columns of a small table have too many values."""
-    monkeypatch.setattr(scale_numbers, "MOST_WHOLE", 64)
-    monkeypatch.setattr(scale_numbers, "MOST_DISTINCT", 32)
-    monkeypatch.setattr(scale_texts, "MOST_TEXTS", 32)
+    monkeypatch.setattr(column_counts, "MOST_WHOLE", 64)
+    monkeypatch.setattr(column_counts, "MOST_DISTINCT", 32)
+    monkeypatch.setattr(column_counts, "MOST_TEXTS", 32)
 
 
 @pytest.mark.parametrize(

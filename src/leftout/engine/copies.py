@@ -20,8 +20,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
 from leftout.data.files.fetching import TEXT, called, short
 from leftout.data.files.text import (
     Codec,
@@ -32,7 +30,7 @@ from leftout.data.files.text import (
 )
 from leftout.data.frames import told_apart
 from leftout.engine.chunks import Chunk, Layout, listed, paths_of
-from leftout.engine.texts import PLAIN, TRUTH, WHOLE, TextCounter, TextCounts, follows
+from leftout.engine.column_counts import PLAIN, TRUTH, WHOLE, TextCounter, TextCounts, follows
 from leftout.errors import InputError
 from leftout.running import warn
 
@@ -45,7 +43,6 @@ _BLOCK, _ROWS, _GROUP = 1 << 20, 1 << 16, 1 << 18
 # Characters that the names and what separates them are told from.
 _START = 1 << 20
 FEATHER = (".feather",)
-_TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
 
 
 @contextmanager
@@ -236,20 +233,7 @@ def _typed(cells: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
     if kind == pa.large_string():
         return cells
-    if kind == pa.bool_():
-        return pa.chunked_array([
-            pa.array([None if each is None else _TRUTHS[each.strip()] for each in part.to_pylist()],
-                     pa.bool_())
-            for part in cells.chunks
-        ], pa.bool_())  # fmt: skip
-    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(cells), "+")
-    try:
-        return pc.cast(bare, kind)
-    except pa.ArrowInvalid:  # ways to write a number that are known to Python alone
-        numbers: Sequence[Any] = [
-            np.nan if each is None else float(each) for each in bare.to_pylist()
-        ]
-        return pa.chunked_array([pa.array(numbers, pa.float64())])
+    return pc.cast(pc.utf8_ltrim(pc.utf8_trim_whitespace(cells), "+"), kind)
 
 
 def as_parquet(paths: Sequence[str], copies: ExitStack) -> list[str]:

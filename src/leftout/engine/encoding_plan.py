@@ -25,9 +25,9 @@ from leftout.data.profiling.column_types import ColumnType, evenly
 from leftout.data.schema_inference import TableSchema, infer_schema
 from leftout.engine.cells import Reader, tables_of
 from leftout.engine.chunks import Chunk, n_rows_of
+from leftout.engine.column_counts import MOST_TEXTS
 from leftout.engine.engines import Fold
 from leftout.engine.profile_pass import Looked, Marks, ProfilePass, TableProfile, column_from_counts
-from leftout.engine.texts import MOST_TEXTS
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.passes import Array, Pass, Places
 from leftout.settings import Reading

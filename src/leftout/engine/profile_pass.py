@@ -18,8 +18,13 @@ from leftout.data.columns import Column, column_of, of_distinct
 from leftout.data.missing import ValueLiteral
 from leftout.engine.cells import exact, raw_column, whole_numbers
 from leftout.engine.chunks import Chunk, is_text
-from leftout.engine.numbers import NumberCounter, NumberCounts, keys_of
-from leftout.engine.texts import TextCounter, TextCounts
+from leftout.engine.column_counts import (
+    NumberCounter,
+    NumberCounts,
+    TextCounter,
+    TextCounts,
+    keys_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -240,11 +245,7 @@ def _n_values(summary: NumberCounts) -> int | None:
     """Nearly how many values there are, where not all are there; all rows have another if so."""
     if not summary.level:
         return None
-    unrepeated = not summary.n_missing and bool((summary.kept.counts == 1).all())
-    low, high = summary.range
-    if summary.whole and high - low == summary.n_rows - 1:
-        unrepeated = summary.counts_rows
-    if unrepeated:
+    if not summary.n_missing and (summary.kept.counts == 1).all():
         return summary.n_rows
     return min(summary.n_values, summary.n_known - (not summary.n_missing))
 

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from leftout.data.encoder_passes import Between, MissingCounts
 from leftout.data.encoding import TargetSums
+from leftout.engine.column_counts import Gone, NumberCounts, Tallied, TextCounts
 from leftout.engine.engines import Engine, Tell, silent
 from leftout.engine.exact_counts import Counted
-from leftout.engine.numbers import NumberCounts, Tallied
 from leftout.engine.profile_pass import TableProfile
-from leftout.engine.texts import Gone, TextCounts
 from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
 from leftout.groups.outcome import Spread
