@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from leftout.checks import check_choice
 from leftout.downstream.prediction import ComparedPrediction
@@ -15,7 +14,7 @@ from leftout.evidence.evidence_text import Trust
 from leftout.evidence.stability import Membership, Stability
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
-from leftout.files import Serializable, plain
+from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 
@@ -96,13 +95,6 @@ class Answer(Serializable):
         return " ".join([self.fact, *self.lines.values(), *self.mind])
 
 
-# What audit.json tells of the evidence for a group.
-_EVIDENCE = (
-    "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "verdict", "verdict_name", "verdict_says",
-    "cross_fitted", "membership",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupResult:
     """A left-out group, and all that an audit says of it.
@@ -161,43 +153,3 @@ class GroupResult:
     def membership(self) -> Membership | None:
         """How sure it is of each row that it belongs; None where that was not looked at."""
         return None if self.trust is None else self.trust.membership
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; details are where there are several groups, of one the whole audit tells."""
-        group, told = self.left_out, self.explanation
-        evidence = {} if self.trust is None else self.trust.to_dict()
-        return plain({
-            "label": self.label,
-            "name": self.name,
-            "rows": group.size,
-            "share": group.share,
-            "loss": group.losses.group,
-            "rest_loss": group.losses.rest,
-            "disparity": group.disparity,
-            "bound": group.bound,
-            "retained": group.retained.group,
-            "retained_own": group.retained_own.group,
-            "answer": self.answer,
-            "sentence": None if told.sentence is None else told.sentence.text,
-            "outcome": told.outcome[0] if told.outcome else None,
-            **{key: evidence.get(key) for key in _EVIDENCE},
-            "parts": evidence.get("parts"),
-            "details": None if self.alone else self._details(evidence),
-        })  # fmt: skip
-
-    def _details(self, evidence: dict[str, Any]) -> dict[str, Any]:
-        keys = ("chance", "held_out", "stability", "notes")
-        return {
-            "explanation": self.explanation.to_dict(),
-            **{key: evidence.get(key) for key in keys},
-            "harm": None
-            if self.harm is None
-            else {
-                "group": self.harm.group,
-                "cost": self.harm.cost(),
-                "told": self.harm.told,
-                "told_brief": self.harm.told_brief,
-            },
-            "prediction": self.prediction,
-            "findings": self.findings,
-        }

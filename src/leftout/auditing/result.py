@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout import __version__, report
+from leftout import report
 from leftout.auditing.answer import answer_of
-from leftout.auditing.figures import SCREE, figures_of
+from leftout.auditing.figures import figures_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OtherReading, Readings
+from leftout.auditing.record import AuditRecord, Chunks
 from leftout.data.preparation import PreparedTable
 from leftout.data.reports import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
@@ -36,7 +34,7 @@ from leftout.explain import Explanation
 from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.files import Serializable, plain, write_whole
+from leftout.files import write_whole
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import SIX, NamedGroups
@@ -45,50 +43,6 @@ from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SCHEMA_VERSION = "3.0"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chunks(Serializable):
-    """How a table that is larger than memory was audited.
-
-    Attributes
-    ----------
-    engine : str
-        Who ran over the chunks.
-    n_files, n_chunks, n_rows : int
-    n_sampled : int
-        Rows that were looked at one by one.
-    all_rows, sample : list of str
-        Parts of the result that come from all rows, and from the sample.
-    looked_at : MaxDisparityPartition
-        The group among the rows of the sample.
-    parts : callable
-        Yields a name and a data frame for each chunk: rows, groups, scores.
-    end : callable
-        Removes what was kept in case that the audit is stopped.
-    """
-
-    hidden = ("looked_at", "parts", "end")
-
-    engine: str
-    n_files: int
-    n_chunks: int
-    n_rows: int
-    n_sampled: int
-    all_rows: list[str]
-    sample: list[str]
-    looked_at: MaxDisparityPartition
-    parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
-    end: Callable[[], None]
-
-    def parquet(self) -> Iterator[tuple[str, bytes]]:
-        """The files of the folder groups: names, and what is in each."""
-        for name, part in self.parts():
-            buffer = BytesIO()
-            part.to_parquet(buffer, index=False)
-            yield name, buffer.getvalue()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -323,102 +277,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as in audit.json; every report is made from it."""
-        found, intake, told = self.partition, self.intake, self.explanation
-        evidence = {} if self.trust is None else self.trust.to_dict()
-        return plain({
-            "schema_version": SCHEMA_VERSION,
-            "leftout_version": __version__,
-            "versions": _versions(),
-            "created": self.created,
-            "headline": self.headline(),
-            "summary": self.summary(),
-            "answer": self.answer,
-            "table": {
-                "source": intake.source,
-                "rows": self.n_rows,
-                "rows_in_table": intake.n_rows,
-                "features": intake.X.shape[1],
-                "feature_names": intake.feature_names,
-                "target": None if intake.target is None else intake.target.name,
-                "positive": intake.positive,
-                "sensitive": intake.sensitive,
-                "dropped": [{"column": k, "reason": v} for k, v in intake.dropped.items()],
-                "encoding": intake.encoder.encoding_,
-                "distinct_rows": self.repeats.n_distinct,
-                "flags_share": intake.flags,
-                "leaks": intake.leaks,
-                "copies": intake.copies,
-                "proxies": intake.proxies,
-                "suspects": intake.suspects,
-                "other_reading": self.other_reading,
-                "blanks": self.blanks,
-            },
-            "file": intake.file,
-            "columns": self.columns,
-            "settings": self.settings.to_dict(),
-            "pca": {
-                "representation": self.audited,
-                "n_components": found.n_components_,
-                "explained_variance_ratio": found.explained_variance_ratio_,
-                "scree": self.scree[:SCREE],
-            },
-            "partition": {
-                "group_size": int(found.sizes_[1]),
-                "min_group_size": self.smallest,
-                "chosen": self.chosen,
-                "solver": self.settings.solver,
-                "sizes": found.sizes_,
-                "losses": found.losses_,
-                "disparity": found.disparity_,
-                "bound": float(np.mean(found.bound_)),
-                "retained": found.retained_,
-                "retained_own": found.retained_own_,
-            },
-            "groups": [group.to_dict() for group in self.left_out_groups],
-            "counted": self.counted,
-            "comparison": self.comparison,
-            "trust": {
-                "rows": len(self.trust_rows),
-                "of_rows": self.n_rows,
-                **{
-                    key: evidence.get(key)
-                    for key in (
-                        "p_value", "p_cloud", "p_drawn_in", "beyond_chance", "over_sizes",
-                        "searched", "verdict", "verdict_name", "verdict_says", "cross_fitted",
-                        "membership", "evidence_size", "evidence_range",
-                    )
-                },
-                "disparity": None if self.trust is None else self.trust.disparity,
-                "by_chance": None if self.trust is None else self.trust.by_chance,
-                "chance": evidence.get("chance", {}),
-                "notes": evidence.get("notes", []),
-            },
-            "parts": evidence.get("parts"),
-            "profile": evidence.get("profile", []),
-            "held_out": evidence.get("held_out"),
-            "readings": self.readings,
-            "stability": None if self.stability is None else self.stability.to_dict(),
-            "returns": self.returns,
-            "explanation": told.to_dict(),
-            **self._groups(),
-            "harm": self.harm,
-            "prediction": self.prediction,
-            "mitigation": self.mitigation.to_dict(),
-            "afterwards": self.afterwards,
-            "findings": self.findings,
-            "notes": self.notes,
-            **({} if self.chunks is None else {"scale": self.chunks}),
-        })  # fmt: skip
-
-    def _groups(self) -> dict[str, Any]:
-        """Groups with a name and known ones, and how each list came about."""
-        known = [] if self.known is None else [*self.known.ranked, *self.known.too_small]
-        found: dict[str, Any] = {}
-        for name, groups in (("named", self.named), ("known", self.known)):
-            whole = {} if groups is None else groups.to_dict()
-            found[name] = whole.pop("groups", [])
-            found[f"{name}_search"] = whole or None
-        return found | {"known": known}
+        return AuditRecord.of(self).to_dict()
 
     def brief(self) -> dict[str, Any]:
         """The main figures, as plain data."""
@@ -471,9 +330,3 @@ class Audit:
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
-
-
-def _versions() -> dict[str, str]:
-    """What computed the numbers."""
-    names = ("numpy", "scipy", "scikit-learn", "numba")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}

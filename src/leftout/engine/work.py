@@ -23,7 +23,8 @@ from leftout.auditing import group_selection
 from leftout.auditing.pipeline import FIND, READ, TRUST_ROWS, AuditPipeline
 from leftout.auditing.pipeline import stages as stages_of
 from leftout.auditing.presets import call, settled
-from leftout.auditing.result import Audit, Chunks
+from leftout.auditing.record import Chunks
+from leftout.auditing.result import Audit
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable
 from leftout.engine import encoding_plan

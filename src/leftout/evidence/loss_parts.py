@@ -83,6 +83,9 @@ class LossParts(Serializable):
     cloud, values, own : LossPart
     """
 
+    hidden = ("losses", "by_feature", "names", "p_cloud", "p_values")
+    also = ("total", "cloud", "values", "own")
+
     losses: Array
     by_feature: Array | None
     names: Sequence[str]
@@ -119,18 +122,22 @@ class LossParts(Serializable):
 
     @property
     def total(self) -> float:
+        """The disparity that they add up to."""
         return float(self.losses.sum())
 
     @property
     def cloud(self) -> LossPart:
+        """What any cloud of this spread and covariance shows."""
         return self._part(0, self.p_cloud)
 
     @property
     def values(self) -> LossPart:
+        """What rare and uneven values of single columns add."""
         return self._part(1, self.p_values)
 
     @property
     def own(self) -> LossPart:
+        """What is left: a structure of their own."""
         return self._part(2, self.p_values)
 
     def each(self) -> dict[str, LossPart]:
@@ -200,7 +207,3 @@ class LossParts(Serializable):
             head = "All of the loss"
         each = [f"{head} {words[first][0]}", *(words[key][1] for key in others)]
         return f"{'; '.join(each)}."
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain data."""
-        return {"total": self.total, **{key: part.to_dict() for key, part in self.each().items()}}
