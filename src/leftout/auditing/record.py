@@ -162,7 +162,7 @@ class GroupDetails(Serializable):
         trust, harm = group.trust, group.harm
         return _filled(
             cls, group,
-            chance=None if trust is None else trust.profile.chance,
+            chance=None if trust is None else trust.chance,
             held_out=None if trust is None else trust.held_out,
             stability=None if trust is None else trust.stability,
             notes=None if trust is None else trust.notes,
@@ -195,7 +195,6 @@ class GroupRecord(Evidence):
         found, told = group.left_out, group.explanation
         return _filled(
             cls, group.trust,
-            verdict_says=None if group.trust is None else group.trust.told_verdict,
             label=group.label, name=group.name, rows=found.size, share=found.share,
             loss=found.losses.group, rest_loss=found.losses.rest, disparity=found.disparity,
             bound=found.bound, retained=found.retained.group,
@@ -439,7 +438,6 @@ class AuditRecord(Serializable):
     def of(cls, audit: Any) -> AuditRecord:
         """What an audit found, as audit.json tells it."""
         found, trust, known = audit.partition, audit.trust, audit.known
-        profile = None if trust is None else trust.profile
         return _filled(
             cls, audit,
             schema_version=SCHEMA_VERSION, leftout_version=__version__, versions=_versions(),
@@ -462,14 +460,11 @@ class AuditRecord(Serializable):
             ],
             trust=_filled(
                 TrustRecord, trust, rows=len(audit.trust_rows), of_rows=audit.n_rows,
-                verdict_says=None if trust is None else trust.told_verdict,
-                evidence_size=None if profile is None else profile.evidence_size,
-                evidence_range=None if profile is None else profile.evidence_range,
-                chance={} if profile is None else profile.chance,
+                chance={} if trust is None else trust.chance,
                 notes=[] if trust is None else trust.notes,
             ),
             parts=None if trust is None else trust.parts,
-            profile=[] if profile is None else profile.to_list(),
+            profile=[] if trust is None else trust.profile.to_list(),
             held_out=None if trust is None else trust.held_out,
             named=[] if audit.named is None else audit.named.groups,
             named_search=_search(audit.named),
