@@ -46,14 +46,19 @@ def shortened(text: str) -> str:
     return f"{text[: _LONGEST - 40]}\u2026 ({len(text):,} characters)"
 
 
+def quoted(value: Any) -> str:
+    """What somebody wrote, as Python would have it, in a length and characters to be shown."""
+    return shortened(shown(repr(value)))
+
+
 def unambiguous(value: Any) -> str:
     """A name or value in a sentence: in quotes where it could be read as part of the sentence.
 
     Also where a character had to be written out, to tell it from a text that reads like that.
     """
     text = str(value)
-    quoted = _AMBIGUOUS.search(text) or shown(text) != text
-    return shown(repr(text) if quoted else text)
+    unclear = _AMBIGUOUS.search(text) or shown(text) != text
+    return shown(repr(text) if unclear else text)
 
 
 def as_name(name: Any) -> str:

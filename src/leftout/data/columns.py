@@ -125,6 +125,21 @@ class Column:
         """The same column of some of the rows."""
         return replace(self, values=self.values[rows], tally=None)
 
+    def recoded(
+        self, codes: Iterable[int], names: Iterable[str], levels: Floats | None = None
+    ) -> Column:
+        """The same rows in other categories: the new code of each of the old, -1 for none."""
+        place = np.array([*codes, -1], dtype=np.int32)  # the last for what is missing already
+        return replace(self, values=place[self.values], categories=tuple(names), levels=levels)
+
+    def as_categories(self) -> Column:
+        """Numbers or dates as categories; the numbers that these stand for are kept."""
+        if self.dates:
+            distinct, _, codes = self.tabulated
+            return Column(self.name, codes, tuple(map(self.show, distinct)), tally=self.tally)
+        made = of_numbers(self.name, self.values, as_category=True, tally=self.tally)
+        return replace(made, written=self.written, strays=self.strays)
+
     def codes(self) -> NDArray[np.int32]:
         """Each row's place among the column's values, missing ones after all others."""
         places = self.tabulated[2] if self.categories is None else self.values

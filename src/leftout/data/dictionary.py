@@ -19,20 +19,22 @@ import numpy as np
 
 from leftout.checks import is_missing
 from leftout.data.cleaning import MISSING, clean, unique
-from leftout.data.columns import Column, find, of_numbers
+from leftout.data.columns import Column, find
 from leftout.data.files.text import SEPARATORS, as_utf8
 from leftout.data.frames import as_frame
-from leftout.data.missing import number_of, same, text_of, told_apart
+from leftout.data.missing import names_by_label, number_of, same, text_of
 from leftout.data.profiling.column_types import KINDS
 from leftout.data.reading import read_table
 from leftout.errors import InputError
 from leftout.running import warn
-from leftout.text import listed, shortened, shown
-
-FACTS = ("kind", "label", "values", "note")
-_TABLES = (".parquet", ".feather", ".xlsx")
+from leftout.text import listed, quoted, shortened, shown
 
 Record = dict[str, Any]
+
+_FACTS = ("kind", "label", "values", "note")
+_FIELDS = {"column", "value", "value_label", *_FACTS}
+_ANY_FACT = f"any of {', '.join(_FACTS)}"
+_TABLES = (".parquet", ".feather", ".xlsx")
 # What else people call a kind.
 _ALSO = {
     "number": ("numeric", "integer", "ordinal", "int", "float", "continuous"),
@@ -45,7 +47,6 @@ _ALSO = {
 }
 _FOLD = re.compile(r"[\s_/-]+")
 _KIND_OF = {_FOLD.sub("", name): kind for kind in KINDS for name in (kind, *_ALSO.get(kind, ()))}
-_FIELDS = {"column", "value", "value_label", *FACTS}
 
 
 @dataclass(frozen=True)
@@ -56,295 +57,6 @@ class ColumnEntry:
     label: str | None = None
     values: dict[str, str] = field(default_factory=dict)
     note: str | None = None
-
-
-def entries_of(records: list[Record]) -> dict[str, ColumnEntry]:
-    """What lines of facts say of each column, put together.
-
-    Examples
-    --------
-    >>> entries_of([{"column": "sex", "value": 1, "label": "m"}, {"column": "sex", "kind": "Code"}])
-    {'sex': ColumnEntry(kind='code', label=None, values={'1': 'm'}, note=None)}
-    """
-    extra = dict.fromkeys(key for record in records for key in record if key not in _FIELDS)
-    if extra:
-        warn(
-            f"The dictionary's {listed([_quoted(key) for key in extra])} "
-            f"{'is' if len(extra) == 1 else 'are'} not used; what is: column, "
-            f"{', '.join(FACTS)}."
-        )
-    # a line for each value may have two labels, of the column and of the value
-    labelled = "value_label" if any("value_label" in r for r in records) else "label"
-    facts: dict[str, Record] = {}
-    for record in records:
-        if "column" not in record:
-            raise InputError(
-                f"The dictionary has a line that names no column: {_quoted(record)}. Name it, "
-                "or remove the line."
-            )
-        name = text_of(record["column"])
-        _add(facts.setdefault(name, {"values": {}}), name, _facts(record, name, labelled))
-    for name, known in facts.items():
-        known["values"] = _checked_values(known["values"], name)
-    return {name: ColumnEntry(**known) for name, known in facts.items()}
-
-
-def _facts(record: Record, name: str, labelled: str) -> Record:
-    """A line's facts about its column; ``labelled`` is the field with a single value's label."""
-    record = dict(record)
-    values = _values(record.get("values", {}), name)
-    if "value" in record:
-        label = record.pop(labelled, None)
-        values |= {} if label is None else {text_of(record["value"]): str(label).strip()}
-    facts: Record = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
-    if "kind" in record:
-        facts["kind"] = _kind(record["kind"], name)
-    return facts | {"values": values}
-
-
-def _kind(given: Any, name: str) -> str:
-    text = str(given).strip()
-    kind = _KIND_OF.get(_FOLD.sub("", text.casefold()))
-    if kind is None:
-        near = get_close_matches(text.casefold(), KINDS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(
-            f"The dictionary says that {_quoted(name)} is of the kind {_quoted(text)}; it must be "
-            f"one of {', '.join(KINDS)}.{hint}"
-        )
-    return kind
-
-
-def _values(given: Any, name: str) -> dict[str, str]:
-    """Values and their labels, from a mapping or from text such as ``1=yes; 0=no``."""
-    if isinstance(given, Mapping):
-        pairs = [(text_of(value), str(label).strip()) for value, label in given.items()]
-    elif isinstance(given, str):
-        pairs = _pairs(given)
-    else:
-        pairs = [("", "")]
-    labels: dict[str, str] = {}
-    for value, label in pairs:
-        if not value or not label or labels.get(value, label) != label:
-            raise InputError(
-                f"The values of {_quoted(name)} in the dictionary are {_quoted(given)}; a label "
-                "for each value is needed, written like 1=yes; 0=no."
-            )
-        labels[value] = label
-    return labels
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    parts = [part.strip() for part in re.split(r"[;|\r\n]", text) if part.strip()]
-    commas = text.split(",")
-    if len(parts) == 1 and all(re.search("[=:]", part) for part in commas):
-        parts = commas
-    mark = "=" if all("=" in part for part in parts) else ":"
-    cut = [part.partition(mark) for part in parts]
-    return [(value.strip(), label.strip()) for value, _, label in cut]
-
-
-def _add(known: Record, name: str, facts: Record) -> None:
-    """Add a line's facts to those of others about the same column."""
-    for key, fact in facts.items():
-        pairs = fact.items() if key == "values" else [(key, fact)]
-        place = known["values"] if key == "values" else known
-        for each, said in pairs:
-            if place.setdefault(each, said) != said:
-                about = f"the value {_quoted(each)} of " if key == "values" else ""
-                raise InputError(
-                    f"The dictionary has different facts about {about}the column {_quoted(name)}: "
-                    f"{_quoted(place[each])} and {_quoted(said)}. Keep one."
-                )
-
-
-def _checked_values(values: dict[str, str], name: str) -> dict[str, str]:
-    """Labels that can be told apart from each other, and from other values."""
-    by_label: dict[str, str] = {}
-    for value, label in values.items():
-        other = by_label.setdefault(label, value)
-        if other != value:
-            raise InputError(
-                f"The dictionary gives the values {_quoted(other)} and {_quoted(value)} of "
-                f"{_quoted(name)} the same label, {_quoted(label)}. Give each its own."
-            )
-    # what looks like a mark for a missing cell would be read as one
-    plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
-    short = unique([shortened(label) for label in plain])
-    cut = unique([shortened(value) for value in values])
-    numbers = {value: number_of(value) for value in cut}
-    for value, label in zip(cut, short, strict=True):
-        for other in cut:
-            if other != value and (other == label or _equal(numbers[other], number_of(label))):
-                raise InputError(
-                    f"The dictionary labels the value {_quoted(value)} of {_quoted(name)} as "
-                    f"{_quoted(label)}, which is another value that has a label. Name it in words."
-                )
-    return dict(zip(cut, short, strict=True))
-
-
-def _equal(one: float | None, other: float | None) -> bool:
-    return one is not None and bool(same(np.array([one]), other)[0])
-
-
-def _quoted(value: Any) -> str:
-    return shortened(shown(repr(value)))
-
-
-def records_of(given: Any) -> list[Record]:
-    """Lines with a ``column`` and facts about it, fields in lower case, without blank cells.
-
-    ``given`` is a path to CSV or JSON (or Parquet, Feather, Excel), a mapping by columns, a list of
-    mappings or a data frame.
-
-    Examples
-    --------
-    >>> records_of({"age": "age in years", "sex": {"kind": "code"}})
-    [{'label': 'age in years', 'column': 'age'}, {'kind': 'code', 'column': 'sex'}]
-    """
-    if isinstance(given, str | os.PathLike):
-        return _in_file(Path(given))
-    if isinstance(given, Mapping):
-        return [_keyed(name, facts) for name, facts in given.items()]
-    if isinstance(given, list | tuple):
-        return [_line(facts, f"line {place} of the list") for place, facts in enumerate(given, 1)]
-    frame = as_frame(given)
-    if frame is None:
-        raise InputError(
-            f"The dictionary is {type(given).__name__}; a path to CSV or JSON, a mapping by "
-            "columns, a list of mappings or a data frame is needed."
-        )
-    _check_header(frame.columns, "the data frame")
-    return [_folded(row) for row in frame.iter_rows(named=True)]
-
-
-def _in_file(path: Path) -> list[Record]:
-    called = f"The dictionary {shortened(shown(repr(path.name)))}"
-    if path.suffix.lower() in _TABLES:
-        return records_of(read_table(path))
-    try:
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        text = as_utf8(content, called)[0].decode()
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, zlib.error) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).strip().rstrip(".")
-        raise InputError(f"{called} cannot be read: {shown(reason)}. Check the path.") from error
-    name = path.name.lower().removesuffix(".gz")
-    return _in_json(text, called) if name.endswith(".json") else _in_csv(text, called)
-
-
-def _in_json(text: str, called: str) -> list[Record]:
-    try:
-        given = json.loads(text, object_pairs_hook=_once)
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{called} is not JSON: {shown(str(error))[:200]}. Correct it.") from error
-    if not isinstance(given, list | dict):
-        raise InputError(
-            f"{called} holds {type(given).__name__}; a list of objects, or an object with a "
-            "column's name for each, is needed."
-        )
-    return records_of(given)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found and found[key] != value:
-            raise InputError(
-                f"The dictionary has {shortened(shown(repr(key)))} twice in one object, with "
-                "different facts. Keep one."
-            )
-        found[key] = value
-    return found
-
-
-def _in_csv(text: str, called: str) -> list[Record]:
-    text = text.lstrip("\ufeff\r\n")
-    records = []
-    try:
-        headers = {mark: _names(text, mark) for mark in SEPARATORS}
-        # the mark that shows what is needed, or else most
-        separator = max(headers, key=lambda mark: ("column" in headers[mark], len(headers[mark])))
-        names = headers[separator]
-        _check_header(names, called.removeprefix("The dictionary "))
-        rows = _rows(text, separator)
-        next(rows)
-        for row in rows:
-            if len(row) > len(names):
-                raise InputError(
-                    f"{called} has {len(row)} fields in line {rows.line_num} but {len(names)} "
-                    "names above them. Put a text that holds the separator in quotes."
-                )
-            if any(cell.strip() for cell in row):
-                records.append(_folded(dict(zip(names, row, strict=False))))
-    except csv.Error as error:
-        raise InputError(f"{called} cannot be read as CSV: {error}. Check the file.") from error
-    return records
-
-
-def _rows(text: str, separator: str) -> Any:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-
-
-def _names(text: str, separator: str) -> list[str]:
-    return [name.strip().casefold() for name in next(_rows(text, separator), [])]
-
-
-def _check_header(names: Iterable[Any], called: str) -> None:
-    folded = [str(name).strip().casefold() for name in names]
-    if "column" not in folded:
-        first = ", ".join(shortened(shown(name)) for name in folded[:5]) or "no names"
-        raise InputError(
-            f"The dictionary needs a field named 'column' that names the table's columns; {called} "
-            f"has {first}. Name it, beside any of {', '.join(FACTS)}."
-        )
-    twice = [name for name in folded if folded.count(name) > 1]
-    if twice:
-        raise InputError(f"The dictionary has several fields named {twice[0]!r}. Keep one.")
-
-
-def _keyed(name: Any, facts: Any) -> Record:
-    """Facts that stand under a column's name; a text alone is its label."""
-    if isinstance(facts, str):
-        facts = {"label": facts}
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            f"The dictionary has {shortened(shown(repr(facts)))} for the column "
-            f"{shortened(shown(repr(str(name))))}; a label, or an object with any of "
-            f"{', '.join(FACTS)} is needed."
-        )
-    record = _folded(facts)
-    if facts and not {str(key).strip().casefold() for key in facts} & {"column", *FACTS}:
-        raise InputError(
-            f"The dictionary says nothing that is known of the column "
-            f"{shortened(shown(repr(str(name))))}: found {shortened(shown(next(iter(facts))))!r}, "
-            f"needed any of {', '.join(FACTS)}. Value labels go under 'values'."
-        )
-    return record | {"column": name}
-
-
-def _line(facts: Any, where: str) -> Record:
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            f"The dictionary has {shortened(shown(repr(facts)))} in {where}; an object with "
-            f"'column' and any of {', '.join(FACTS)} is needed."
-        )
-    _check_header(facts, where)
-    return _folded(facts)
-
-
-def _folded(facts: Mapping[Any, Any]) -> Record:
-    """A line's facts, with the fields' names in lower case, and without blank cells."""
-    return {
-        str(field).strip().casefold(): cell
-        for field, cell in facts.items()
-        if not (is_missing(cell) or isinstance(cell, str) and not cell.strip())
-    }
 
 
 @dataclass(frozen=True)
@@ -377,7 +89,7 @@ class Dictionary:
         """
         if given is None or isinstance(given, Dictionary):
             return given or cls()
-        return cls(entries_of(records_of(given)))
+        return cls(_entries(_records(given)))
 
     def __bool__(self) -> bool:
         return bool(self.entries)
@@ -391,7 +103,7 @@ class Dictionary:
             exact = name in map(str, alike)
             column = alike[0] if alike and not exact else find(known, name, "The dictionary")
             entries[str(column)] = entry
-        return Dictionary(entries, told_apart(known))
+        return Dictionary(entries, names_by_label(known))
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -423,8 +135,7 @@ class Dictionary:
         a column is the same before and after cleaning.
         """
         entry = self._of(column.name)
-        codes = entry.kind in ("code", "category")
-        if not entry.values and not codes:
+        if not entry.values and entry.kind not in ("code", "category"):
             return column
         made = column
         if column.categories is not None and column.levels is None:
@@ -432,7 +143,7 @@ class Dictionary:
         if made.categories is None:
             if entry.kind == "number":
                 return column
-            made = _as_categories(made)
+            made = made.as_categories()
         names = _labelled(made, entry.values) if entry.values else list(made.categories or ())
         return _renamed(made, names)
 
@@ -450,25 +161,12 @@ class Dictionary:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain data, of which ``of`` makes the same dictionary."""
         return {
-            name: {key: getattr(known, key) for key in FACTS if getattr(known, key)}
+            name: {key: getattr(known, key) for key in _FACTS if getattr(known, key)}
             for name, known in self.entries.items()
         }
 
     def _of(self, name: str) -> ColumnEntry:
-        return self.entries.get(self.names.get(name, name), _NOTHING)
-
-
-_NOTHING = ColumnEntry()
-
-
-def _as_categories(column: Column) -> Column:
-    """Numbers or dates as categories."""
-    if not column.dates:
-        made = of_numbers(column.name, column.values, as_category=True, tally=column.tally)
-        return replace(made, written=column.written, strays=column.strays)
-    distinct, _, codes = column.tabulated
-    names = tuple(column.show(when) for when in distinct)
-    return Column(column.name, codes, names, tally=column.tally)
+        return self.entries.get(self.names.get(name, name), ColumnEntry())
 
 
 def _labelled(column: Column, values: dict[str, str]) -> list[str]:
@@ -476,8 +174,7 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
     texts = [text.strip() for text in column.categories or ()]
     numbers = column.levels
     if numbers is None:
-        plain = [number_of(text) for text in texts]
-        numbers = np.array([np.nan if number is None else number for number in plain])
+        numbers = np.array([number_of(text) for text in texts], dtype=float)  # None is NaN
     folded = {value.casefold(): label for value, label in values.items()}
     truths = ("False", "True")  # in any case: spreadsheets shout them
     labels = [folded.get(t.casefold()) if t in truths else values.get(t) for t in texts]
@@ -493,18 +190,267 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
 
 def _renamed(column: Column, names: list[str]) -> Column:
     """The column with other names of its categories; those that are called the same are one."""
-    distinct = list(dict.fromkeys(names))
-    place = {name: code for code, name in enumerate(distinct)}
-    codes = np.array([*(place[name] for name in names), -1], dtype=np.int32)
+    distinct = {name: code for code, name in enumerate(dict.fromkeys(names))}
     levels = column.levels
     if levels is not None:  # of several that are one, the number of the one called so before
         first = {name: code for code, name in reversed(list(enumerate(names)))}
         first |= {name: code for code, name in enumerate(column.categories or ()) if name in first}
         levels = levels[[first[name] for name in distinct]]
-    return replace(
-        column,
-        values=codes[column.values],
-        categories=tuple(distinct),
-        levels=levels,
-        declared=True,
-    )
+    made = column.recoded([distinct[name] for name in names], distinct, levels)
+    return replace(made, declared=True)
+
+
+def _entries(records: list[Record]) -> dict[str, ColumnEntry]:
+    """What lines of facts say of each column, put together."""
+    extra = dict.fromkeys(key for record in records for key in record if key not in _FIELDS)
+    if extra:
+        warn(
+            f"The dictionary's {listed(list(map(quoted, extra)))} "
+            f"{'is' if len(extra) == 1 else 'are'} not used; what is: column, "
+            f"{', '.join(_FACTS)}."
+        )
+    # a line for each value may have two labels, of the column and of the value
+    labelled = "value_label" if any("value_label" in r for r in records) else "label"
+    facts: dict[str, Record] = {}
+    for record in records:
+        if "column" not in record:
+            raise InputError(
+                f"The dictionary has a line that names no column: {quoted(record)}. Name it, "
+                "or remove the line."
+            )
+        name = text_of(record["column"])
+        _add(facts.setdefault(name, {"values": {}}), name, _facts(record, name, labelled))
+    for name, known in facts.items():
+        known["values"] = _checked_values(known["values"], name)
+    return {name: ColumnEntry(**known) for name, known in facts.items()}
+
+
+def _facts(record: Record, name: str, labelled: str) -> Record:
+    """A line's facts about its column; ``labelled`` is the field with a single value's label."""
+    record = dict(record)
+    values = _values(record.get("values", {}), name)
+    if "value" in record:
+        label = record.pop(labelled, None)
+        values |= {} if label is None else {text_of(record["value"]): str(label).strip()}
+    facts: Record = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
+    if "kind" in record:
+        facts["kind"] = _kind(record["kind"], name)
+    return facts | {"values": values}
+
+
+def _kind(given: Any, name: str) -> str:
+    text = str(given).strip()
+    kind = _KIND_OF.get(_FOLD.sub("", text.casefold()))
+    if kind is None:
+        near = get_close_matches(text.casefold(), KINDS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"The dictionary says that {quoted(name)} is of the kind {quoted(text)}; it must be "
+            f"one of {', '.join(KINDS)}.{hint}"
+        )
+    return kind
+
+
+def _values(given: Any, name: str) -> dict[str, str]:
+    """Values and their labels, from a mapping or from text such as ``1=yes; 0=no``."""
+    pairs = [("", "")]
+    if isinstance(given, Mapping):
+        pairs = [(text_of(value), str(label).strip()) for value, label in given.items()]
+    elif isinstance(given, str):
+        parts = [part.strip() for part in re.split(r"[;|\r\n]", given) if part.strip()]
+        commas = given.split(",")
+        if len(parts) == 1 and all(re.search("[=:]", part) for part in commas):
+            parts = commas
+        mark = "=" if all("=" in part for part in parts) else ":"
+        pairs = [
+            (part.partition(mark)[0].strip(), part.partition(mark)[2].strip()) for part in parts
+        ]
+    labels: dict[str, str] = {}
+    for value, label in pairs:
+        if not value or not label or labels.setdefault(value, label) != label:
+            raise InputError(
+                f"The values of {quoted(name)} in the dictionary are {quoted(given)}; a label "
+                "for each value is needed, written like 1=yes; 0=no."
+            )
+    return labels
+
+
+def _add(known: Record, name: str, facts: Record) -> None:
+    """Add a line's facts to those of others about the same column."""
+    values = facts.pop("values")
+    for place, more, about in ((known["values"], values, "the value {} of "), (known, facts, "")):
+        for key, said in more.items():
+            if place.setdefault(key, said) != said:
+                raise InputError(
+                    f"The dictionary has different facts about {about.format(quoted(key))}the "
+                    f"column {quoted(name)}: {quoted(place[key])} and {quoted(said)}. Keep one."
+                )
+
+
+def _checked_values(values: dict[str, str], name: str) -> dict[str, str]:
+    """Labels that can be told apart from each other, and from other values."""
+    by_label: dict[str, str] = {}
+    for value, label in values.items():
+        other = by_label.setdefault(label, value)
+        if other != value:
+            raise InputError(
+                f"The dictionary gives the values {quoted(other)} and {quoted(value)} of "
+                f"{quoted(name)} the same label, {quoted(label)}. Give each its own."
+            )
+    # what looks like a mark for a missing cell would be read as one
+    plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
+    short = unique([shortened(label) for label in plain])
+    cut = unique([shortened(value) for value in values])
+    numbers = np.array([number_of(value) for value in cut], dtype=float)
+    for place, (value, label) in enumerate(zip(cut, short, strict=True)):
+        taken = same(numbers, number_of(label)) | (np.array(cut, dtype=object) == label)
+        if taken.sum() > taken[place]:
+            raise InputError(
+                f"The dictionary labels the value {quoted(value)} of {quoted(name)} as "
+                f"{quoted(label)}, which is another value that has a label. Name it in words."
+            )
+    return dict(zip(cut, short, strict=True))
+
+
+def _records(given: Any) -> list[Record]:
+    """Lines with a ``column`` and facts about it, fields in lower case, without blank cells."""
+    if isinstance(given, str | os.PathLike):
+        return _in_file(Path(given))
+    if isinstance(given, Mapping):
+        return [_keyed(name, facts) for name, facts in given.items()]
+    if isinstance(given, list | tuple):
+        return [_line(facts, f"line {place} of the list") for place, facts in enumerate(given, 1)]
+    frame = as_frame(given)
+    if frame is None:
+        raise InputError(
+            f"The dictionary is {type(given).__name__}; a path to CSV or JSON, a mapping by "
+            "columns, a list of mappings or a data frame is needed."
+        )
+    _check_header(frame.columns, "the data frame")
+    return [_folded(row) for row in frame.iter_rows(named=True)]
+
+
+def _keyed(name: Any, facts: Any) -> Record:
+    """Facts that stand under a column's name; a text alone is its label."""
+    if isinstance(facts, str):
+        facts = {"label": facts}
+    if not isinstance(facts, Mapping):
+        raise InputError(
+            f"The dictionary has {quoted(facts)} for the column {quoted(str(name))}; a label, or "
+            f"an object with {_ANY_FACT} is needed."
+        )
+    if facts and not set(map(_lower, facts)) & {"column", *_FACTS}:
+        raise InputError(
+            f"The dictionary says nothing that is known of the column {quoted(str(name))}: found "
+            f"{shortened(shown(next(iter(facts))))!r}, needed {_ANY_FACT}. Value labels go under "
+            "'values'."
+        )
+    return _folded(facts) | {"column": name}
+
+
+def _line(facts: Any, where: str) -> Record:
+    if not isinstance(facts, Mapping):
+        raise InputError(
+            f"The dictionary has {quoted(facts)} in {where}; an object with 'column' and "
+            f"{_ANY_FACT} is needed."
+        )
+    _check_header(facts, where)
+    return _folded(facts)
+
+
+def _lower(name: Any) -> str:
+    return str(name).strip().casefold()
+
+
+def _folded(facts: Mapping[Any, Any]) -> Record:
+    """A line's facts, with the fields' names in lower case, and without blank cells."""
+    return {
+        _lower(field): cell
+        for field, cell in facts.items()
+        if not (is_missing(cell) or isinstance(cell, str) and not cell.strip())
+    }
+
+
+def _check_header(names: Iterable[Any], called: str) -> None:
+    folded = list(map(_lower, names))
+    if "column" not in folded:
+        first = ", ".join(shortened(shown(name)) for name in folded[:5]) or "no names"
+        raise InputError(
+            f"The dictionary needs a field named 'column' that names the table's columns; {called} "
+            f"has {first}. Name it, beside {_ANY_FACT}."
+        )
+    twice = [name for name in folded if folded.count(name) > 1]
+    if twice:
+        raise InputError(f"The dictionary has several fields named {twice[0]!r}. Keep one.")
+
+
+def _in_file(path: Path) -> list[Record]:
+    called = f"The dictionary {quoted(path.name)}"
+    if path.suffix.lower() in _TABLES:
+        return _records(read_table(path))
+    try:
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        text = as_utf8(content, called)[0].decode()
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).strip().rstrip(".")
+        raise InputError(f"{called} cannot be read: {shown(reason)}. Check the path.") from error
+    name = path.name.lower().removesuffix(".gz")
+    return _in_json(text, called) if name.endswith(".json") else _in_csv(text, called)
+
+
+def _in_json(text: str, called: str) -> list[Record]:
+    try:
+        given = json.loads(text, object_pairs_hook=_once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{called} is not JSON: {shown(str(error))[:200]}. Correct it.") from error
+    if not isinstance(given, list | dict):
+        raise InputError(
+            f"{called} holds {type(given).__name__}; a list of objects, or an object with a "
+            "column's name for each, is needed."
+        )
+    return _records(given)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            raise InputError(
+                f"The dictionary has {quoted(key)} twice in one object, with different facts. "
+                "Keep one."
+            )
+    return found
+
+
+def _in_csv(text: str, called: str) -> list[Record]:
+    text = text.lstrip("\ufeff\r\n")
+    records = []
+    try:
+        headers = {mark: list(map(_lower, next(_rows(text, mark), []))) for mark in SEPARATORS}
+        # the mark that shows what is needed, or else most
+        separator = max(headers, key=lambda mark: ("column" in headers[mark], len(headers[mark])))
+        names = headers[separator]
+        _check_header(names, called.removeprefix("The dictionary "))
+        rows = _rows(text, separator)
+        next(rows)
+        for row in rows:
+            if len(row) > len(names):
+                raise InputError(
+                    f"{called} has {len(row)} fields in line {rows.line_num} but {len(names)} "
+                    "names above them. Put a text that holds the separator in quotes."
+                )
+            if any(cell.strip() for cell in row):
+                records.append(_folded(dict(zip(names, row, strict=False))))
+    except csv.Error as error:
+        raise InputError(f"{called} cannot be read as CSV: {error}. Check the file.") from error
+    return records
+
+
+def _rows(text: str, separator: str) -> Any:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)

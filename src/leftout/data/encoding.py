@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from leftout.data.cells import median
 from leftout.data.cleaning import read_alike
-from leftout.data.columns import Column, of_numbers
+from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnType
 from leftout.errors import InputError
 from leftout.files import Serializable
@@ -303,8 +303,7 @@ class ColumnEncoder:
 def as_read(column: Column, kind: ColumnType) -> Column:
     """The column as its kind says: numbers that are codes become categories."""
     if kind.read_as == "category" and column.categories is None and not column.dates:
-        made = of_numbers(column.name, column.values, True, column.tally)
-        return replace(made, written=column.written, strays=column.strays)
+        return column.as_categories()
     return column
 
 

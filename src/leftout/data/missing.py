@@ -29,6 +29,8 @@ _MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?$")
 _DAY = 86_400_000_000  # in microseconds
 # What single precision keeps of a number, relative to its size.
 _SINGLE = 1e-7
+# Of the values that are like one that a column does not hold, so many are named.
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def one_or_more(values: Any, what: str) -> list[Any]:
     return listed
 
 
-def told_apart(names: Iterable[Any]) -> dict[str, str]:
+def names_by_label(names: Iterable[Any]) -> dict[str, str]:
     """A table's names by what cleaning makes of them, which cuts long ones, and by themselves."""
     texts = [str(name) for name in names]
     short = unique([shortened(text) for text in texts])
@@ -143,9 +145,6 @@ def _span(text: str) -> tuple[float, float] | None:
         first = float(read.values[0])
     whole = ":" not in text or _MIDNIGHT.search(text) is not None
     return first, first + (_DAY if whole else 1)
-
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class Missing(Serializable):
             named.setdefault(place, []).append(ValueLiteral.of(value))
         each = {place: tuple(dict.fromkeys(values)) for place, values in named.items()}
         everywhere = each.pop(None, ())
-        return cls(everywhere, {str(k): v for k, v in each.items()}, told_apart(known), what)
+        return cls(everywhere, {str(k): v for k, v in each.items()}, names_by_label(known), what)
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self.named)
@@ -273,14 +272,11 @@ def _parsed(text: str, names: list[Any], what: str) -> list[tuple[Any, Any]]:
     rest = text.strip()
     while rest:
         name = _named(rest, names)
-        if name is None:
-            part, _, rest = rest.partition(",")
-        else:
-            value, _, rest = rest[len(str(name)) :].partition(",")
-            part = f"{name}{value}"
-        if part.strip():
-            pairs.append(_pair(part.strip(), names, what))
-        rest = rest.strip()
+        begin = 0 if name is None else len(str(name))
+        value, _, after = rest[begin:].partition(",")
+        part, rest = (rest[:begin] + value).strip(), after.strip()
+        if part:
+            pairs.append(_pair(part, names, what))
     return pairs
 
 
@@ -290,8 +286,8 @@ def _pair(value: Any, names: list[Any], what: str) -> tuple[Any, Any]:
         return None, value
     name = _named(value, names)
     if name is None:
-        find(names, value.partition("=")[0].strip(), what)
         name = value.partition("=")[0].strip()
+        find(names, name, what)
     text = value[len(str(name)) :].lstrip().removeprefix("=").strip()
     if not text:
         raise InputError(
@@ -303,12 +299,11 @@ def _pair(value: Any, names: list[Any], what: str) -> tuple[Any, Any]:
 
 def _named(text: str, names: list[Any]) -> Any:
     """The column that a text begins with; names may have equals signs: the longest one counts."""
-    fits = [n for n in names if text.startswith(str(n)) and _assigned(text[len(str(n)) :])]
+    fits = [
+        name for name in names
+        if text.startswith(str(name)) and text[len(str(name)) :].lstrip().startswith("=")
+    ]  # fmt: skip
     return max(fits, key=lambda name: len(str(name)), default=None)
-
-
-def _assigned(rest: str) -> bool:
-    return rest.lstrip().startswith("=")
 
 
 def _without_values(column: Column, values: Sequence[ValueLiteral]) -> tuple[Column, list[int]]:
@@ -356,7 +351,7 @@ def _plain(column: Column, value: ValueLiteral) -> Mask:
     """Categories that are the same number, if they are no codes (which 007 is)."""
     texts = [name.strip() for name in column.categories or ()]
     numbers = [None if CODE.match(text) else number_of(text) for text in texts]
-    return same(np.array([np.nan if n is None else n for n in numbers]), value.number)
+    return same(np.array(numbers, dtype=float), value.number)
 
 
 def _by_row(column: Column, hit: Mask) -> Mask:
@@ -384,18 +379,15 @@ def _removed(column: Column, gone: Mask) -> Column:
             return replace(column, values=values)
         made = of_numbers(column.name, values, tally=column.tally)
         return replace(made, written=column.written, strays=column.strays)
-    codes = np.append(np.where(gone, -1, np.cumsum(~gone) - 1), -1).astype(np.int32)
     names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
     levels = None if column.levels is None else column.levels[~gone]
-    return replace(column, values=codes[column.values], categories=tuple(names), levels=levels)
+    return column.recoded(np.where(gone, -1, np.cumsum(~gone) - 1), names, levels)
 
 
 def _nearest(column: Column, value: ValueLiteral) -> str:
     """Values of a column that are most like one that it does not hold."""
-    numbers, aim = None, value.number
-    if column.categories is not None:
-        texts, numbers = list(column.categories), column.levels
-    else:
+    texts, numbers, aim = list(column.categories or ()), column.levels, value.number
+    if column.categories is None:
         numbers = column.tabulated[0]
         texts = [column.show(number) for number in numbers]
         aim = value.when[0] if column.dates and value.when else aim
