@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 import paper_data
 from leftout import FairPCA, MaxDisparityPartition, datasets, how_many
 from leftout.groups.problem_setup import build_problem
-from leftout.linalg.assignment import assign
-from leftout.linalg.partition import Partition
+from leftout.linalg.assignment import Partition, assign
 from leftout.solvers import Alternating, SolverContext
 from leftout.solvers.multi import exchanged, peel, refine
 from test_assignment import by_seats

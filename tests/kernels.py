@@ -34,7 +34,6 @@ TESTS = (
     "fair_pca",
     "mitigation",
     "evidence",
-    "cell_moments",
     "named",
     "subgroup_search",
     "known_groups",

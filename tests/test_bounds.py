@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -14,8 +14,12 @@ import tolerances
 from leftout import MaxDisparityPartition
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg import bounds
-from leftout.linalg.bounds import certified_bound
-from leftout.linalg.losses import CENTERINGS, LOSSES
+from leftout.linalg.bounds import certified_bound, exceeding, top_sum_bounds, top_sums
+from leftout.linalg.losses import CENTERINGS, LOSSES, Loss
+from leftout.linalg.moments import cell_moments
+from leftout.linalg.passes import InMemory
+from leftout.solvers import Alternating, SolverContext
+from leftout.solvers.base import silent
 
 
 def top(matrix, d):
@@ -100,3 +104,58 @@ def test_exact_where_one_direction_is_dropped():
     X = np.tile(np.diag([3.0, 2.0, 1.0]), (20, 1))  # the rows (0, 2, 0) lose 4 each
     problem = build_problem(X, 1, "excess", "none", 5, None).problem
     assert certified_bound(problem, 20) == pytest.approx(4.0, rel=1e-9)
+
+
+def ceiling_of(table, sample, loss, V, mean, size):
+    one = exceeding(table.n_rows, sample, loss, V, mean, size)
+    return one.ceiling(table.run(one), size)
+
+
+def posed_table(seed, m=3000, n=12, d=3, loss="excess"):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) * np.linspace(2.0, 0.3, n) + rng.random(n)
+    X[: m // 20] += 2.0 * rng.standard_normal((m // 20, 3)) @ rng.standard_normal((3, n))
+    return X, build_problem(X, d, loss, "global", 1, None)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.integers(5, 1500), st.integers(50, 3000))
+def test_no_group_exceeds_it_whatever_the_sample(seed, size, some):
+    X, posed = posed_table(seed)
+    V, mean = posed.problem.V, posed.table.mean
+    sample = X[np.sort(np.random.default_rng(seed).choice(len(X), some, replace=False))]
+    bound = ceiling_of(InMemory(X), sample, Loss.named("excess", "global"), V, mean, size)
+    means = SolverContext(rng=np.random.default_rng(0), n_jobs=1, tell=silent)
+    found = Alternating(n_starts=2).maximise(posed.resized(1, size).problem, means)
+    losses, _ = posed.problem.losses(found.labels)
+    assert bound >= (losses[1] - losses[0]) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("size", [20, 150, 600])
+@pytest.mark.parametrize("loss", ["excess", "projection_gap"])
+def test_with_all_rows_for_a_sample_it_is_as_good_as_in_memory(size, loss):
+    X, posed = posed_table(1, loss=loss)
+    rule, V, mean = Loss.named(loss, "global"), posed.problem.V, posed.table.mean
+    bound = ceiling_of(InMemory(X), X, rule, V, mean, size)
+    assert bound <= 1.02 * certified_bound(posed.problem, size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 9), st.data())
+def test_no_cells_largest_eigenvalues_exceed_the_bound(seed, n, data):
+    d = data.draw(st.integers(1, n))
+    rng = np.random.default_rng(seed)
+    scale = rng.gamma(0.5, 1.0, n)
+    Z = rng.normal(size=(50, n)) @ (rng.normal(size=(n, n)) * scale)
+    S = cell_moments(rng.integers(0, 4, 50), 4, Z)
+    exact, most = top_sums(S, d), top_sum_bounds(S, d)
+    assert (exact <= most + 1e-9 * (Z**2).sum()).all()
+    for one, sum_ in zip(S, exact, strict=True):
+        want = np.sort(np.linalg.eigvalsh(one))[n - d :].sum()
+        assert sum_ == pytest.approx(want, abs=1e-12 * np.trace(one))
+
+
+def test_a_bound_is_exact_where_axes_are_its_own():
+    S = np.diag([5.0, 1.0, 3.0])[None]
+    assert top_sum_bounds(S, 2)[0] == top_sums(S, 2)[0] == 8.0
+    assert top_sum_bounds(S, 3)[0] == top_sums(S, 3)[0] == 9.0

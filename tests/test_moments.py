@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leftout.linalg import moments as mm
+from leftout.linalg.moments import cell_moments
 
 
 def naive_moments(X, labels, n_groups, origin):
@@ -91,3 +92,27 @@ def test_blocks_cover_every_row_once():
     covered = [i for block in mm.blocks(2_500_000, 2) for i in (block.start, block.stop)]
     assert covered[0] == 0 and covered[-1] == 2_500_000
     assert_array_equal(covered[1:-1:2], covered[2::2])
+
+
+@pytest.mark.parametrize("n_cells", [6, 70_000])
+def test_cells_add_up_to_what_rows_give(n_cells):
+    rng = np.random.default_rng(0)
+    Z, codes = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)  # the last cells are empty
+    found = cell_moments(codes, n_cells, Z)
+    for cell in range(6):
+        rows = Z[codes == cell]
+        np.testing.assert_allclose(found[cell], rows.T @ rows, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_the_largest_cell_is_what_the_others_leave(parts):
+    rng = np.random.default_rng(1)
+    Z, codes = rng.normal(size=(80, 3)), rng.choice(6, 80, p=[0.4, 0.1, 0.0, 0.2, 0.2, 0.1])
+    want = cell_moments(codes, 6, Z)
+    known = want.reshape(parts, -1, 3, 3).sum(axis=1)
+    np.testing.assert_allclose(cell_moments(codes, 6, Z, known), want, rtol=1e-10, atol=1e-12)
+    # its rows are not looked at
+    spared = np.array([part * 6 // parts + np.bincount(codes, minlength=6)
+                       .reshape(parts, -1)[part].argmax() for part in range(parts)])  # fmt: skip
+    Z[np.isin(codes, spared)] = np.nan
+    assert np.isfinite(cell_moments(codes, 6, Z, known)).all()

@@ -15,8 +15,8 @@ import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
 from leftout.groups.problem_setup import build_problem
+from leftout.linalg.assignment import Partition
 from leftout.linalg.losses import CENTERINGS, LOSSES
-from leftout.linalg.partition import Partition
 from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
 from leftout.solvers.greedy import seed_size
 from leftout.solvers.greedy import spread as spread_of

@@ -24,8 +24,8 @@ from leftout import (
 )
 from leftout.auditing import given as given_features
 from leftout.data import matrix
-from leftout.linalg import sparse as rows_of
-from leftout.linalg.sparse import SparseRows
+from leftout.linalg import moments as rows_of
+from leftout.linalg.moments import SparseRows
 
 
 def planted(m, n, size, seed=0, filled=0.05):

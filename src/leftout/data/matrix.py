@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_array
 from leftout.data.frames import column_names, dense, to_matrix
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
-from leftout.linalg.moments import SUMMED_AT_ONCE
-from leftout.linalg.sparse import SparseRows
+from leftout.linalg.moments import SUMMED_AT_ONCE, SparseRows
 
 # The most columns of a sparse matrix that is searched as it is.
 _COLUMNS = 5000

@@ -35,8 +35,8 @@ from leftout.engine.profile_pass import TableProfile
 from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
 from leftout.groups.outcome import Spread
+from leftout.linalg.bounds import RowExcess
 from leftout.linalg.moments import Moments
-from leftout.linalg.streaming_bound import RowExcess
 from leftout.linalg.top_k import Inside, Sorted
 from leftout.running import warn
 from leftout.text import shown

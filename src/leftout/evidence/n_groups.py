@@ -32,6 +32,7 @@ from leftout.evidence.surrogates import Surrogate
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, check_sizes, fewest
+from leftout.linalg.assignment import among
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import (
     LEVEL,
@@ -41,7 +42,6 @@ from leftout.linalg.monte_carlo import (
     p_value,
     standardised,
 )
-from leftout.linalg.partition import among
 from leftout.linalg.problem import Labels, Problem
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.solvers import Solver, SolverContext

@@ -26,10 +26,9 @@ from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
 from leftout.groups.sizes import check_sizes, default_smallest, group_sizes
-from leftout.linalg.assignment import assign
+from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.distinct import IntArray, distinct_rows
 from leftout.linalg.losses import Array
-from leftout.linalg.partition import Partition, row_values
 from leftout.linalg.problem import Labels, Problem
 from leftout.running import Steps, imap_ordered, one_thread
 from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes

@@ -18,13 +18,11 @@ from leftout.errors import InputError, parameter_label
 from leftout.groups.left_out import Both, LeftOut
 from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
 from leftout.groups.sizes import check_n_groups, group_sizes
-from leftout.linalg.assignment import assign
+from leftout.linalg.assignment import Partition, assign, row_values, side_weights
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, signed
-from leftout.linalg.moments import blocks
-from leftout.linalg.partition import Partition, row_values, side_weights
+from leftout.linalg.moments import SparseRows, blocks
 from leftout.linalg.problem import Labels, Problem
-from leftout.linalg.sparse import SparseRows
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO

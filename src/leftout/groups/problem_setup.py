@@ -11,12 +11,11 @@ from scipy import linalg
 
 from leftout.data.conditions import Mask
 from leftout.errors import InputError, parameter_label
-from leftout.linalg.cell_moments import top_sums
+from leftout.linalg.bounds import top_sums
 from leftout.linalg.components import check_components, check_variance
 from leftout.linalg.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
-from leftout.linalg.moments import Moments
+from leftout.linalg.moments import Moments, SparseRows
 from leftout.linalg.problem import Problem
-from leftout.linalg.sparse import SparseRows
 from leftout.representation.base import Representation, as_representation
 from leftout.text import counted
 

@@ -2,7 +2,7 @@
 
 A subgroup joins conditions on different columns by "and". Its quality is ``k^weight (loss - loss of
 the rest)`` for its ``k`` rows. Those on one set of columns are unions of the same cells: one pass
-over the rows gives the moments of them all (:mod:`leftout.linalg.cell_moments`). The search is
+over the rows gives the moments of them all (:mod:`leftout.linalg.moments`). The search is
 exact and looks at little of that, best first:
 
 - No rows can lose more than their residuals. So what is on a set of columns has at most the quality
@@ -28,8 +28,9 @@ from leftout.data.binning import BinnedColumn, Span, bin_column
 from leftout.data.columns import Column
 from leftout.data.conditions import Condition, Mask
 from leftout.groups.problem_setup import Rows
-from leftout.linalg.cell_moments import cell_moments, top_sum_bounds, top_sums
+from leftout.linalg.bounds import top_sum_bounds, top_sums
 from leftout.linalg.losses import Array
+from leftout.linalg.moments import cell_moments
 from leftout.running import Steps, imap_ordered
 
 # Conditions of a subgroup, joined by "and": the place of each column, and which of its conditions.

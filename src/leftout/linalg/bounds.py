@@ -35,16 +35,46 @@ so a short search for good ones is enough. ``w`` levels the residuals: with a ca
 Under ``projection_gap`` the same holds with ``r_i = |x_i|^2`` and ``2 d`` in place of ``d``: the
 matrix ``(P - P_G)^2`` has eigenvalues in [0, 1] and rank at most ``2 d``. Of a loss that was
 registered nothing is known but ``r_i``: with all dimensions it is the mean of the ``k`` largest.
+
+**In one pass**, for rows that are elsewhere, a sample chooses the cap and ``T``. What is left is a
+sum over all rows, and the ``k`` largest of the terms ``t_i = r_i - w_i |T'x_i|^2``; for *any* level
+``l``
+
+.. math:: \sum_{k\ \text{largest}} t_i \;\le\; k\,l + \sum_i \max(t_i - l, 0),
+
+with equality where ``l`` lies between the ``k``-th and the next. The sample says where that is
+about; a wrong level makes the bound looser, never false. So one pass adds up ``w_i T'x_i x_i'T``
+and what exceeds the level.
+
+**Of a whole box of rows at once** (:func:`top_sum_bounds`). For a symmetric matrix ``S`` with
+columns ``S e_j`` and any number ``mu``,
+
+.. math:: \mathrm{top}_d(S) \le d\mu
+          + \tfrac12 \sum_j \big( S_{jj} - \mu + \lVert (S - \mu I) e_j \rVert \big).
+
+**Proof.** With ``M = S - mu I``: ``top_d(S) - d mu`` is a sum of eigenvalues of ``M``, hence at
+most the sum of its positive ones, which is half of its trace plus half of its trace norm. The trace
+norm is ``<U, M>`` for some orthogonal ``U``, that is ``sum_j <U e_j, M e_j>``, at most the sum of
+the lengths of the columns of ``M``.  QED
+
+On a diagonal matrix, with ``mu`` between the ``d``-th and the next entry, this is exact; in
+principal axes the moments of a group that is spread like the table are nearly diagonal, so that the
+bound is low where a group loses little. What the shared representation keeps, taken away from it,
+bounds the group's total ``excess`` loss. So does the sum of the residuals: the better of the two
+counts.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 from scipy.optimize import minimize_scalar
 
-from leftout.linalg.losses import WIDE, Array
+from leftout.linalg.losses import WIDE, Array, Loss, row_reach
 from leftout.linalg.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
@@ -54,7 +84,9 @@ _ROUNDS, _CAPS, _STEPS = 2, 8, 9
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.
 _LOWEST = 1e-3
 # Sums of squares are rounded in proportion to the longest row.
-ROUNDING = 1e-12
+_ROUNDING = 1e-12
+# Rows of a sample that are enough to choose a cap.
+_ENOUGH = 8192
 
 
 def certified_bound(problem: Problem, size: int) -> float:
@@ -71,7 +103,7 @@ def certified_bound(problem: Problem, size: int) -> float:
         size=size,
         d=problem.loss.rank(problem.d, n),
     )
-    most = ceiling.lowest()[0] + ROUNDING * float(problem.norms_and_kept[0].max())
+    most = ceiling.lowest()[0] + _ROUNDING * float(problem.norms_and_kept[0].max())
     return float(problem.disparity_bound(most, size))
 
 
@@ -160,3 +192,98 @@ def _least(function: Callable[[float], float], low: float, high: float) -> tuple
     options = {"maxiter": _STEPS, "xatol": 1e-3 * (high - low)}
     found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options)
     return float(found.x), float(found.fun)
+
+
+class RowExcess(NamedTuple):
+    """What a ceiling is made of."""
+
+    spread: Array  # sum of w T'xx'T
+    excess: float  # sum of what terms exceed the level by
+    longest: float  # the largest squared length of a row
+
+
+@dataclass(frozen=True)
+class StreamingBound:
+    """The pass that adds up what exceeds a cap and a level."""
+
+    loss: Loss
+    V: Array
+    origin: Array
+    cap: float
+    T: Array
+    level: float
+
+    def over(self, rows: Array, start: int) -> RowExcess:
+        X = rows - self.origin
+        norms = np.einsum("ij,ij->i", X, X)
+        Y = X @ self.V.T
+        r = row_reach(self.loss, norms, np.einsum("ij,ij->i", Y, Y))
+        # terms of rows below the cap are their r; none below both counts
+        some = np.flatnonzero(r > min(self.cap, self.level))
+        r, Z = r[some], X[some] @ self.T
+        lengths = np.einsum("ij,ij->i", Z, Z)
+        w = np.clip((r - self.cap) / np.maximum(lengths, np.finfo(float).tiny), 0.0, 1.0)
+        terms = r - w * lengths
+        return RowExcess(
+            (Z.T * w) @ Z,
+            float(np.maximum(terms - self.level, 0.0).sum()),
+            float(norms.max()),
+        )
+
+    def merge(self, a: RowExcess, b: RowExcess) -> RowExcess:
+        return RowExcess(a.spread + b.spread, a.excess + b.excess, max(a.longest, b.longest))
+
+    def ceiling(self, found: RowExcess, size: int) -> float:
+        """Upper bound on the disparity of any left-out group of ``size`` rows."""
+        top = np.linalg.eigvalsh(found.spread)[-self.loss.rank(*self.V.shape) :]
+        return self.level + (found.excess + float(top.sum())) / size + _ROUNDING * found.longest
+
+
+def exceeding(
+    n_rows: int, sample: Array, loss: Loss, V: Array, origin: Array, size: int
+) -> StreamingBound:
+    """The pass for a low ceiling of groups of ``size`` rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of the table.
+    sample : array
+        Some of its rows, at random.
+    loss, V, origin
+        The loss, the shared components, and what they are about.
+    size : int
+    """
+    X = sample[:: -(-len(sample) // _ENOUGH)] - origin
+    norms = np.einsum("ij,ij->i", X, X)
+    r = row_reach(loss, norms, np.sum((X @ V.T) ** 2, axis=1))
+    order = np.argsort(-r, kind="stable")
+    some = max(1, min(len(order) - 1, round(size * len(X) / n_rows)))
+    guess = Ceiling(X=X[order[:-1]], r=r[order], size=some, d=loss.rank(*V.shape))
+    _, cap, T = guess.lowest()
+    w, Z, _ = guess.cut(cap, T)
+    terms = r[order].copy()
+    terms[: len(w)] -= w * np.einsum("ij,ij->i", Z, Z)
+    level = float(np.partition(terms, len(terms) - some)[len(terms) - some])
+    return StreamingBound(loss, V, origin, cap, T, level)
+
+
+def top_sums(S: Array, d: int) -> Array:
+    """Sum of the ``d`` largest eigenvalues of each matrix of a stack."""
+    n = S.shape[-1]
+    result: Array = np.linalg.eigvalsh(S)[..., n - d :].sum(axis=-1)
+    return result
+
+
+def top_sum_bounds(S: Array, d: int) -> Array:
+    """The most that the ``d`` largest eigenvalues of each matrix can add up to (theorem above)."""
+    n = S.shape[-1]
+    each = np.arange(n)
+    M = S.copy()
+    diagonal = M[:, each, each]
+    order = np.sort(diagonal, axis=1)
+    mu = 0.5 * (order[:, n - d] + order[:, n - d - 1]) if d < n else order[:, 0]
+    M[:, each, each] = diagonal - mu[:, None]
+    lengths = np.sqrt(np.einsum("bij,bij->bj", M, M))
+    result: Array = d * mu + 0.5 * (diagonal - mu[:, None] + lengths).sum(axis=1)
+    return result

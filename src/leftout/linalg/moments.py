@@ -1,14 +1,17 @@
-"""Moments of groups of rows: all that a loss may know."""
+"""Moments of groups of rows, dense or sparse: all that a loss may know."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.errors import InputError
-from leftout.linalg.sparse import SparseRows
 from leftout.text import number
+
+Array = NDArray[np.float64]
 
 # Rows are read in blocks of about this many numbers (2 MB), which stay in cache, keep memory flat
 # whatever the number of rows, and are large enough for BLAS to share among threads.
@@ -18,6 +21,9 @@ _BLOCK = 1 << 18
 SUMMED_AT_ONCE = 1 << 22
 # Columns whose mean is within this many standard deviations of zero need no shift first.
 FIRST, _FAR = 1000, 10.0
+# Products of the values of a sparse row by two cost so many times more than those of an array by
+# BLAS.
+_COSTLY = 500
 
 
 class Moments(NamedTuple):
@@ -28,13 +34,80 @@ class Moments(NamedTuple):
     chunks, threads or places that never exchange a row.
     """
 
-    count: NDArray[np.float64]  # type: ignore[assignment]  # n_g, not tuple.count  (n_groups,)
-    total: NDArray[np.float64]  # sum of x - o            (n_groups, n)
-    second: NDArray[np.float64]  # sum of (x - o)(x - o)' (n_groups, n, n)
-    origin: NDArray[np.float64]  # o, shared by all       (n,)
+    count: Array  # type: ignore[assignment]  # n_g, not tuple.count  (n_groups,)
+    total: Array  # sum of x - o            (n_groups, n)
+    second: Array  # sum of (x - o)(x - o)' (n_groups, n, n)
+    origin: Array  # o, shared by all       (n,)
     # Sum of what a shared representation keeps of each row, where it is no function of the others
     # (n_groups,); None: components tell.
-    kept: NDArray[np.float64] | None = None
+    kept: Array | None = None
+
+
+class SparseRows:
+    """A sparse matrix that stands where an array of rows does: what is read of it is dense.
+
+    Parameters
+    ----------
+    X : scipy.sparse.csr_array of shape (m, n)
+    origin : array of shape (n,) or None
+        What products take away from every row.
+    """
+
+    def __init__(self, X: Any, origin: Array | None = None) -> None:
+        self.X, self.origin = X, origin
+        self.shape: tuple[int, int] = X.shape
+        self.size = X.shape[0] * X.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Array:
+        """Some rows as an array, wherever the origin is."""
+        rows: Array = self.X[index].toarray()
+        return rows
+
+    def some(self, index: Any, origin: Array | None = None) -> SparseRows:
+        """Some rows, still sparse, about an origin."""
+        return SparseRows(self.X[index], origin)
+
+    def __matmul__(self, B: Array) -> Array:
+        product: Array = self.X @ B
+        return product if self.origin is None else product - self.origin @ B
+
+    def norms(self) -> Array:
+        """Squared length of every row about the origin."""
+        squares = np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64)
+        if self.origin is None:
+            return squares
+        return squares - 2.0 * (self.X @ self.origin) + self.origin @ self.origin
+
+    def mean(self, axis: int = 0) -> Array:
+        """Means of columns."""
+        return np.asarray(self.X.mean(axis=axis), dtype=np.float64)
+
+    @property
+    def pays_off(self) -> bool:
+        """Whether products of sparse rows cost less than those of arrays."""
+        values = np.diff(self.X.indptr).astype(np.float64)
+        return _COSTLY * float(values @ values) <= float(self.size) * self.shape[1]
+
+    def sums(
+        self, labels: NDArray[np.integer] | None, n_groups: int, origin: Array
+    ) -> tuple[Array, Array, Array]:
+        """Count, sum and second moments about an origin of every group of rows."""
+        n = self.shape[1]
+        count, total = np.zeros(n_groups), np.zeros((n_groups, n))
+        second = np.empty((n_groups, n, n))
+        for group in range(n_groups):
+            rows = self.X if labels is None else self.X[np.flatnonzero(labels == group)]
+            count[group], sums = rows.shape[0], np.ravel(rows.sum(axis=0))
+            (rows.T.tocsr() @ rows).toarray(out=second[group])
+            if origin.any():  # S - to' - ot' + m oo', with t the sum of m rows
+                half = np.outer(sums - 0.5 * count[group] * origin, origin)
+                second[group] -= half
+                second[group] -= half.T
+            total[group] = sums - count[group] * origin
+        return count, total, second
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -48,7 +121,7 @@ def _step(n_columns: int) -> int:
 
 
 def build(
-    X: NDArray[np.float64] | SparseRows,
+    X: Array | SparseRows,
     labels: NDArray[np.integer] | None = None,
     *,
     n_groups: int = 1,
@@ -108,7 +181,7 @@ def build(
     return result
 
 
-def _add(moments: Moments, group: int, rows: NDArray[np.float64]) -> None:
+def _add(moments: Moments, group: int, rows: Array) -> None:
     moments.count[group] += len(rows)
     moments.total[group] += np.ones(len(rows)) @ rows  # twice as fast as a sum over rows
     moments.second[group] += rows.T @ rows
@@ -149,7 +222,7 @@ def stack(*parts: Moments) -> Moments:
     )
 
 
-def _joined(kept: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+def _joined(kept: list[Array | None]) -> Array | None:
     known = [each for each in kept if each is not None]
     return np.concatenate(known) if len(known) == len(kept) else None
 
@@ -173,7 +246,7 @@ def recentre(moments: Moments, origin: ArrayLike) -> Moments:
 
 
 def build_about_mean(
-    X: NDArray[np.float64], labels: NDArray[np.integer] | None = None, *, n_groups: int = 1
+    X: Array, labels: NDArray[np.integer] | None = None, *, n_groups: int = 1
 ) -> Moments:
     """Moments of every group about the mean of all rows, in one pass.
 
@@ -185,7 +258,7 @@ def build_about_mean(
         return about_own_mean(build(X, labels, n_groups=n_groups, origin=origin))
 
 
-def near_origin(first: NDArray[np.float64]) -> NDArray[np.float64]:
+def near_origin(first: Array) -> Array:
     """An origin near all rows, from the first of them: zero, if their columns are near it."""
     near = first.mean(axis=0)
     far = np.abs(near) > _FAR * first.std(axis=0)
@@ -195,3 +268,36 @@ def near_origin(first: NDArray[np.float64]) -> NDArray[np.float64]:
 def about_own_mean(moments: Moments) -> Moments:
     """Moments about the mean of all groups together."""
     return recentre(moments, moments.origin + moments.total.sum(axis=0) / moments.count.sum())
+
+
+def cell_moments(
+    codes: NDArray[np.integer], n_cells: int, Z: Array, known: Array | None = None
+) -> Array:
+    """Second moments of the rows of each cell, shape (n_cells, n, n).
+
+    Where the sums over consecutive cells are ``known``, as many to each of its matrices, the
+    largest of these is what the others leave, and its rows are not looked at.
+    """
+    n = Z.shape[1]
+    counts = np.bincount(codes, minlength=n_cells)
+    result = np.zeros((n_cells, n, n))
+    spared = np.empty(0, dtype=np.intp)
+    if known is not None:
+        parts = counts.reshape(len(known), -1)
+        spared = np.arange(len(known)) * parts.shape[1] + parts.argmax(axis=1)
+    looked_at = np.ones(n_cells, dtype=bool)
+    looked_at[spared] = False
+    small = codes.astype(np.uint16) if n_cells <= 1 << 16 else codes  # sorted by their digits
+    if len(spared):
+        rows = np.flatnonzero(looked_at[codes])
+        order = rows[np.argsort(small[rows], kind="stable")]
+    else:
+        order = np.argsort(small, kind="stable")
+    sizes = np.where(looked_at, counts, 0)
+    stops = np.cumsum(sizes)
+    for cell in np.flatnonzero(sizes):
+        part = Z[order[stops[cell] - sizes[cell] : stops[cell]]]
+        result[cell] = part.T @ part
+    if known is not None:
+        result[spared] = known - result.reshape(len(known), -1, n, n).sum(axis=1)
+    return result

@@ -23,6 +23,7 @@ from leftout.linalg.losses import (
 from leftout.linalg.moments import (
     SUMMED_AT_ONCE,
     Moments,
+    SparseRows,
     blocks,
     build,
     merge,
@@ -31,7 +32,6 @@ from leftout.linalg.moments import (
     without,
 )
 from leftout.linalg.passes import fold
-from leftout.linalg.sparse import SparseRows
 
 Labels = NDArray[np.int8]
 

@@ -14,8 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from leftout.linalg.assignment import assign
-from leftout.linalg.partition import Partition, among, row_values
+from leftout.linalg.assignment import Partition, among, assign, row_values
 from leftout.linalg.problem import MARGIN, Labels, Problem
 from leftout.linalg.rank_one import exchange, track
 from leftout.solvers.alternating import Alternating

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from leftout.linalg.losses import Array, Loss
-from leftout.linalg.moments import Moments, build, scaled
+from leftout.linalg.moments import Moments, SparseRows, build, scaled
 from leftout.linalg.passes import AllRows, InMemory, Places
 from leftout.linalg.problem import Problem
-from leftout.linalg.sparse import SparseRows
 from leftout.linalg.top_k import (
     WIDTH,
     Chosen,
