@@ -66,21 +66,21 @@ counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import minimize_scalar
 
 from leftout.linalg.losses import WIDE, Array, Loss, row_reach
 from leftout.linalg.problem import Problem
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
 _TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
-# Turns, caps that are tried at rows, and steps of a line search.
-_ROUNDS, _CAPS, _STEPS = 2, 8, 9
+# Turns, caps that are tried at rows, and values of a line search.
+_ROUNDS, _CAPS, _STEPS, _GOLDEN = 2, 8, 9, (math.sqrt(5.0) - 1.0) / 2.0
 # The level of a spectrum is looked for between its largest eigenvalue and this share of it.
 _LOWEST = 1e-3
 # Sums of squares are rounded in proportion to the longest row.
@@ -186,12 +186,24 @@ class Ceiling:
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Where a function of one number is least between two ends, and its value there."""
+    """Where a function of one number is least between two ends, and its value there.
+
+    By golden sections: parabolas would let the last digits decide where to look.
+    """
     if not low < high:
         return high, function(high)
-    options = {"maxiter": _STEPS, "xatol": 1e-3 * (high - low)}
-    found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options)
-    return float(found.x), float(found.fun)
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    a, b = function(left), function(right)
+    for _ in range(_STEPS - 2):
+        if a <= b:
+            high, right, b = right, left, a
+            left = high - _GOLDEN * (high - low)
+            a = function(left)
+        else:
+            low, left, a = left, right, b
+            right = low + _GOLDEN * (high - low)
+            b = function(right)
+    return (left, a) if a <= b else (right, b)
 
 
 class RowExcess(NamedTuple):
