@@ -303,7 +303,7 @@ def _figures(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasur
     """Measures of every group, and of the rest of the first one."""
     told = sorted(sides.sides, key=lambda side: side[0] != sides.first)
     return [
-        Figure(model, name, view.variant, float(found.rows[side]), found.at(side, m, v))
+        Figure(model, name, view.variant, float(found.rows[side]), found.at(m, v, side))
         for m, model in enumerate(task.models)
         for side, name in told
         for v, view in enumerate(task.views)

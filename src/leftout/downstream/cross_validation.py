@@ -7,6 +7,7 @@ longest, is fitted when folds are dealt for the first time, and its predictions 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,11 +49,10 @@ def models_of(models: Any, numbers: bool) -> dict[str, Any]:
         found = {str(name): _model(one, numbers)[1] for name, one in models.items()}
     else:
         each = [models] if isinstance(models, str) or not isinstance(models, Iterable) else models
-        found, seen = {}, []
+        found, times = {}, Counter[str]()
         for name, model in (_model(one, numbers) for one in each):
-            again = seen.count(name)
-            found[f"{name} {again + 1}" if again else name] = model
-            seen.append(name)
+            times[name] += 1
+            found[name if times[name] == 1 else f"{name} {times[name]}"] = model
     if not found:
         raise InputError(
             f"{parameter_label('models')} names no model; at least one is needed, for example "

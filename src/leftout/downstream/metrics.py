@@ -147,12 +147,10 @@ class BootstrapMeasures(NamedTuple):
             values = _measures(target, by_name)
         return cls(values, by_name["rows"][0].reshape(-1, shape[-1])[0])
 
-    def at(self, side: int, *which: int) -> dict[str, Interval]:
-        """Every measure on a side, of ``which`` model and features."""
-        return {
-            name: interval(of[(slice(None), *which, side)], self.rows[side])
-            for name, of in self.values.items()
-        }
+    def at(self, *where: int) -> dict[str, Interval]:
+        """Every measure on a side, the last of ``where``; before it, which model and features."""
+        rows = self.rows[where[-1]]
+        return {name: interval(of.T[where[::-1]], rows) for name, of in self.values.items()}
 
     def apart(self, values: Array, side: int, other: int) -> Three:
         """The interval of ``values`` (1 + draws, sides) on two sides, and of their difference."""

@@ -19,9 +19,8 @@ from leftout.downstream.outcomes import (
     PredictionTarget,
     as_target,
     prediction_target,
-    side_called,
 )
-from leftout.downstream.result import LEAST_COST, TOO_LITTLE, ShownErrors, measures_table
+from leftout.downstream.result import TOO_LITTLE, GroupComparison, measures_table
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.linalg.effects import Interval
@@ -49,7 +48,7 @@ class OtherGap(Serializable):
 
 
 @dataclass(frozen=True)
-class ComparedPrediction(ShownErrors, Serializable):
+class ComparedPrediction(GroupComparison, Serializable):
     """How good a prediction is on each side.
 
     Attributes
@@ -95,7 +94,7 @@ class ComparedPrediction(ShownErrors, Serializable):
     @property
     def errs_more(self) -> bool:
         """Whether it errs clearly more on the group than on the rest, and enough to matter."""
-        return self.gap.clear > 0 and self.gap.value >= LEAST_COST * self.scale
+        return self._enough(self.gap)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -116,36 +115,31 @@ class ComparedPrediction(ShownErrors, Serializable):
     @property
     def told_base(self) -> str:
         """Target and predictions on both sides, and which rows are left out."""
-        a, b = (self.measures[side] for side in (self.group, self.rest))
-        base = "mean" if self.kind == "number" else "base_rate"
-        text = (
-            f"The target itself is at {self.figure(a[base].value)} and "
-            f"{self.figure(b[base].value)}, the predictions at "
-            f"{self.figure(a['mean_prediction'].value)} and "
-            f"{self.figure(b['mean_prediction'].value)}."
-        )
+        (a, b), (c, d) = (self._both(name) for name in (self._words.base, "mean_prediction"))
+        text = f"The target itself is at {a} and {b}, the predictions at {c} and {d}."
         if self.missing:
             text += f" {counted(self.missing, 'row')} without target or prediction are left out."
         return text
 
     @property
     def _errors(self) -> str:
-        a, b = (self.measures[side]["error"].value for side in (self.group, self.rest))
-        what = "average error" if self.kind == "number" else "share of wrong predictions"
+        a, b = self._both("error")
         return (
-            f"{self.target}: the {what} is {self.figure(a)} for {side_called(self.group)} "
-            f"({counted(self.sizes[self.group], 'row')}) and {self.figure(b)} for "
-            f"{side_called(self.rest)} ({counted(self.sizes[self.rest], 'row')}), a difference of "
-            f"{self.around(self.gap)}."
+            f"{self.target}: the {self._words.error} is {a} for {self._group} "
+            f"({counted(self.sizes[self.group], 'row')}) and {b} for {self._rest} "
+            f"({counted(self.sizes[self.rest], 'row')}), a difference of {self.around(self.gap)}."
         )
+
+    def _both(self, measure: str) -> list[str]:
+        sides = (self.group, self.rest)
+        return [self.figure(self.measures[side][measure].value) for side in sides]
 
     @property
     def _verdict(self) -> str:
-        group, rest = side_called(self.group), side_called(self.rest)
         if self.errs_more:
-            return f"It errs more on {group} than on {rest}."
+            return f"It errs more on {self._group} than on {self._rest}."
         if self.gap.clear < 0:
-            return f"It errs more on {rest} than on {group}."
+            return f"It errs more on {self._rest} than on {self._group}."
         if self.gap.clear > 0:
             return TOO_LITTLE
         return "The interval holds zero: that it errs more on one side is not shown."

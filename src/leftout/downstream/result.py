@@ -132,11 +132,46 @@ def measures_table(lines: Iterable[tuple[dict[str, Any], dict[str, Interval]]]) 
     return pd.DataFrame(rows)
 
 
-class ShownErrors:
-    """Errors as text: of classes in per cent, of numbers as numbers."""
+class Wording(NamedTuple):
+    """What measures are called where numbers, or classes, are predicted."""
+
+    error: str  # the measure of errors
+    base: str  # the measure of the target itself
+    within: str  # the measure that compares rows of one side with each other, and its name
+    name: str
+    guess: str  # what a model says that has seen nothing
+    follows: str  # what errors follow, also those of such a model
+
+
+_NUMBERS = Wording("average error", "mean", "r2", "R\u00b2", "median", "spread")
+_CLASSES = Wording(
+    "share of wrong predictions", "base_rate", "auc", "AUC", "most frequent class", "rates"
+)
+
+
+class GroupComparison:
+    """Errors on two sides as text: of classes in per cent, of numbers as numbers."""
 
     kind: str
     scale: float
+    group: str
+    rest: str
+
+    @property
+    def _words(self) -> Wording:
+        return _NUMBERS if self.kind == "number" else _CLASSES
+
+    @property
+    def _group(self) -> str:
+        return side_called(self.group)
+
+    @property
+    def _rest(self) -> str:
+        return side_called(self.rest)
+
+    def _enough(self, each: Interval) -> bool:
+        """Whether an error is clearly above zero, and enough to matter."""
+        return each.clear > 0 and each.value >= LEAST_COST * self.scale
 
     def figure(self, value: float, unit: str = " %") -> str:
         """An error, or a difference of errors with the unit ``" points"``."""
@@ -153,7 +188,7 @@ class ShownErrors:
 
 
 @dataclass(frozen=True)
-class Harm(ShownErrors, Serializable):
+class Harm(GroupComparison, Serializable):
     """What a shared PCA costs a group when somebody predicts from it, and what mends give back.
 
     Attributes
@@ -273,7 +308,7 @@ class Harm(ShownErrors, Serializable):
         Errors follow the target's rate (or spread) on a side, also those of a model that says the
         same of everybody; these do not.
         """
-        return self.cost("r2" if self.kind == "number" else "auc")
+        return self.cost(self._words.within)
 
     @property
     def costs_more(self) -> bool:
@@ -298,17 +333,14 @@ class Harm(ShownErrors, Serializable):
         back = self.cost().returns[variant]
         return self._enough(back.group) and back.rest.clear >= 0 and not self._doubt(variant)
 
-    def _enough(self, each: Interval) -> bool:
-        return each.clear > 0 and each.value >= LEAST_COST * self.scale
-
     def _doubt(self, variant: str) -> str:
         """Why a difference in errors is no claim yet; nothing if it is one."""
-        what = "spread" if self.kind == "number" else "rates"
+        follow = f"follow the target's {self._words.follows}"
         if self.gain[variant].clear <= 0:
             seen = "components" if variant == SHARED else variant
             return (
-                f"From {seen} the model does no better than {self._guess}, so that its errors "
-                f"follow the target's {what}"
+                f"From {seen} the model does no better than always guessing the "
+                f"{self._words.guess}, so that its errors {follow}"
             )
         each = self.within
         if variant == SHARED:
@@ -326,7 +358,7 @@ class Harm(ShownErrors, Serializable):
             )
         if shown:
             return ""
-        return f"Errors follow the target's {what}; in {self._name}, which does not, {told}"
+        return f"Errors {follow}; in {self._words.name}, which does not, {told}"
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -353,13 +385,13 @@ class Harm(ShownErrors, Serializable):
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
-        what = "average error" if self.kind == "number" else "share of wrong predictions"
-        cost = self.cost()
+        words, cost = self._words, self.cost()
         more = "more" if cost.extra_cost.value >= 0 else "less"
         text = (
-            f"The {what} from all columns is {a} for {self._group} and {b} for {self._rest}; from "
-            f"{counted(self.n_components, 'component')} of a shared {self.shared} it is {c} and "
-            f"{d}; {self._guess}, {e} and {f}. That costs {self._group} "
+            f"The {words.error} from all columns is {a} for {self._group} and {b} for "
+            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
+            f"{self.shared} it is {c} and {d}; always guessing the {words.guess}, {e} and {f}. "
+            f"That costs {self._group} "
             f"{self.figure(cost.cost.value, ' points')}, {self._rest} "
             f"{self.figure(cost.rest_cost.value, ' points')}: "
             f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
@@ -377,7 +409,8 @@ class Harm(ShownErrors, Serializable):
 
     def _verdict(self) -> str:
         if self.costs_more:
-            return f"The components cost {self._group} more than {self._rest}, in {self._name} too."
+            more = f"{self._group} more than {self._rest}, in {self._words.name} too"
+            return f"The components cost {more}."
         if self._enough(self.extra_cost):
             return f"{self._doubt(SHARED)}: that shows no harm."
         if self.extra_cost.clear < 0:
@@ -405,8 +438,8 @@ class Harm(ShownErrors, Serializable):
         )
         if self._gives_back(variant):
             return (
-                f"{text} It gives {self._group} something back, in {self._name} too, at no clear "
-                f"expense of {self._rest}."
+                f"{text} It gives {self._group} something back, in {self._words.name} too, at no "
+                f"clear expense of {self._rest}."
             )
         if back.group.clear < 0:
             return text + f" With it {self._group} is worse off."
@@ -450,31 +483,11 @@ class Harm(ShownErrors, Serializable):
     @property
     def told_base(self) -> str:
         """The rate or mean of the target on both sides, which alone is no harm."""
-        name = "mean" if self.kind == "number" else "base_rate"
-        a, b = (self.at(side, ALL, name).value for side in (self.group, self.rest))
+        a, b = self._both(ALL, self._words.base)
         return (
-            f"The target itself is at {self.figure(a)} in {self._group} and {self.figure(b)} in "
-            f"{self._rest}: a different rate or mean alone is not harm."
+            f"The target itself is at {a} in {self._group} and {b} in {self._rest}: a different "
+            "rate or mean alone is not harm."
         )
-
-    @property
-    def _name(self) -> str:
-        """What :attr:`within` is in."""
-        return "R\u00b2" if self.kind == "number" else "AUC"
-
-    @property
-    def _guess(self) -> str:
-        """What a model that has seen nothing does."""
-        best = "median" if self.kind == "number" else "most frequent class"
-        return f"always guessing the {best}"
-
-    @property
-    def _group(self) -> str:
-        return side_called(self.group)
-
-    @property
-    def _rest(self) -> str:
-        return side_called(self.rest)
 
     def _both(self, variant: str, measure: str = "error") -> tuple[str, str]:
         sides = (self.group, self.rest)

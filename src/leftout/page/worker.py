@@ -148,7 +148,8 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
             raise InputError(str(error)) from error
     else:
         source = Source.of(file, sheet, name, limits)
-        check_size(*source.table.shape, repr(name), limits)
+        rows, columns = source.table.shape
+        check_size(rows, columns, repr(name), limits)
     for column in map(str, source.table.columns):
         if "\0" in column or any("\ud800" <= char <= "\udfff" for char in column):
             raise InputError(
