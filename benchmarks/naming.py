@@ -19,7 +19,7 @@ import test_subgroups
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, named_groups
 from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
-from leftout.evidence.subgroup_null import weighing_of
+from leftout.evidence.subgroup_null import SubgroupNullTest
 from leftout.evidence.surrogates import SURROGATES
 from leftout.running import Steps, one_thread
 from leftout.settings import Reading
@@ -222,7 +222,7 @@ def p_values():
             X, table = make(seed)
             X = np.asarray(X, dtype=float)
             found = named_groups(X, table, n_components=3, folds=2, top=6)
-            work = weighing_of(X, found, None)
+            work = SubgroupNullTest.of(X, found, None)
             rng = np.random.default_rng(10_000 + seed)
             told = work.explained(SURROGATES[kind].of(X), 19, rng, 2, Steps(19, None))
             alarms += told.p_values.min() <= 0.05

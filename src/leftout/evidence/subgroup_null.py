@@ -14,8 +14,6 @@ the time of the exact one. And it is repeated in few tables where these are enou
 reach every group, no p-value comes down to the level any more. A group is called beyond chance only
 after all tables.
 
-The same conditions in comparison tables.
-
 A comparison table has features, not raw columns: categories are columns of yes or no, and of a
 bell-shaped table even these are numbers. So conditions are looked for by rank: the row with the
 ``r``-th largest value of a feature gets what the row with the ``r``-th largest value of it has in
@@ -25,7 +23,6 @@ the table. In tables with the same values that is the condition itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,7 +34,7 @@ from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.surrogates import Surrogate, law_of
-from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.known_result import KnownGroups
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
@@ -46,6 +43,15 @@ from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.linalg.monte_carlo import corrected_p_values, p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
+
+# Comparison tables of each kind: as many as a p-value of 0.05 takes.
+TABLES = 19
+# After so many of them it is looked whether the others can still matter.
+_LOOKS = (4, 6, 8, 10, 12, 15)
+# They cannot, once so many reach every group (one would do, were nothing standardised anew).
+_REACHED = 2
+# Names in the list of every table: a longer one takes longer, and is as well calibrated.
+_TOP = 4
 
 
 class Matched(NamedTuple):
@@ -130,17 +136,6 @@ def _filled(codes: NDArray[np.int32], gaps: Mask, feature: Array) -> NDArray[np.
     return filled
 
 
-GAUSSIAN, COPULA = "gaussian", "copula"
-# Comparison tables of each kind: as many as a p-value of 0.05 takes.
-TABLES = 19
-# After so many of them it is looked whether the others can still matter.
-_LOOKS = (4, 6, 8, 10, 12, 15)
-# They cannot, once so many reach every group (one would do, were nothing standardised anew).
-_REACHED = 2
-# Names in the list of every table: a longer one takes longer, and is as well calibrated.
-_TOP = 4
-
-
 class JudgedNames(NamedTuple):
     """One table, and what was found in it."""
 
@@ -167,30 +162,56 @@ class Explained(NamedTuple):
 class SubgroupNullTest:
     """Groups to look for in comparison tables: named ones first, then known ones."""
 
-    X: Array
-    extra: Array  # what is known of the rows and was not searched: yes or no
+    whole: Array  # features, and what is known of the rows and was not searched: yes or no
+    n_features: int
     n_components: int
     representation: Any  # None: the PCA of each table
     columns: list[BinnedColumn]  # of these rows
+    by_rank: list[RankMatch]  # how their bins are told from features
+    known_by_rank: list[Matched]  # how what is known is told from its own columns
     named: list[Key]
-    known: list[list[int]]  # the extra columns that hold for each known group
+    known: list[list[int]]  # which of these hold for each known group
     query: SubgroupQuery
-    top: int
 
-    @cached_property
-    def whole(self) -> Array:
-        return np.hstack([self.X, self.extra])
-
-    @cached_property
-    def twins(self) -> list[RankMatch]:
-        return [RankMatch.of(binned, self.X) for binned in self.columns]
-
-    @cached_property
-    def matched(self) -> list[Matched]:
-        n = self.X.shape[1]
-        return [
-            Matched.of(self.whole, n + place, held > 0.5) for place, held in enumerate(self.extra.T)
-        ]
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        named: NamedGroups | None,
+        known: KnownGroups | None,
+        rows: NDArray[np.intp] | None = None,
+        representation: Any = None,
+    ) -> SubgroupNullTest:
+        """What to look for, on some of the rows."""
+        rows = np.arange(len(X)) if rows is None else rows
+        measured = [] if known is None else known.measured
+        # single columns' groups, that known groups are made of
+        parts = dict.fromkeys(key for group in measured for key in group.labels.items())
+        parts = {key: place for place, key in enumerate(parts)}
+        extra = np.zeros((len(rows), len(parts)))
+        for group in () if known is None else known.groups:
+            if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
+                extra[:, parts[key]] = group.mask[rows]
+        features, n = X[rows], X.shape[1]
+        whole = np.hstack([features, extra])
+        columns = [] if named is None else [binned.take(rows) for binned in named.columns]
+        d = next(found.n_components for found in (named, known) if found is not None)
+        return cls(
+            whole=whole,
+            n_features=n,
+            n_components=d,
+            representation=representation,
+            columns=columns,
+            by_rank=[RankMatch.of(binned, features) for binned in columns],
+            known_by_rank=[Matched.of(whole, n + j, held > 0.5) for j, held in enumerate(extra.T)],
+            named=[] if named is None else [group.key for group in named.groups],
+            known=[[parts[key] for key in group.labels.items()] for group in measured],
+            query=SubgroupQuery(
+                smallest_named(None, len(rows), d),
+                0.5 if named is None else named.weight,
+                2 if named is None else named.depth,
+            ),
+        )
 
     def explained(
         self,
@@ -203,16 +224,14 @@ class SubgroupNullTest:
         """What the groups lose in tables drawn from a law."""
         tasks = [(law, each) for each in rng.spawn(tables)]
         looks = [look for look in _LOOKS if look < tables]
+        what = "names in comparison tables"
         with one_thread(), collected_warnings():  # what they say of themselves, the table's says
             every = [self._judged(self.whole, [binned.codes for binned in self.columns])]
             for start, stop in pairwise([0, *looks, tables]):
-                part = tasks[start:stop]
-                every += imap_ordered(
-                    self._drawn, part, n_jobs, steps, "names in comparison tables"
-                )
+                every += imap_ordered(self._drawn, tasks[start:stop], n_jobs, steps, what)
                 explained = self._compared(every)
                 if stop < tables and self.settled(explained.p_values, stop):
-                    steps.tell("names in comparison tables", tables - stop)
+                    steps.tell(what, tables - stop)
                     break
         return explained
 
@@ -230,18 +249,18 @@ class SubgroupNullTest:
 
     def _drawn(self, law: Surrogate, rng: np.random.Generator) -> JudgedNames:
         Y = law.draw(rng)
-        return self._judged(Y, [twin.within(Y) for twin in self.twins])
+        return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
     def _judged(self, whole: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
-        Y = np.ascontiguousarray(whole[:, : self.X.shape[1]])
+        Y = np.ascontiguousarray(whole[:, : self.n_features])
         posed = build_problem(
             Y, self.n_components, "excess", "global", 1, None, self.representation
         )
         rows = Rows.of(posed.problem)
         columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
         search = SubgroupSearch(rows, columns, self.query)
-        found = [line.subgroup for line in search.beam(self.top)]
-        held = [matched.within(whole) for matched in self.matched]
+        found = [line.subgroup for line in search.beam(_TOP)]
+        held = [matched.within(whole) for matched in self.known_by_rank]
         masks = [search.mask(key) for key in self.named]
         masks += [np.logical_and.reduce([held[place] for place in group]) for group in self.known]
         differences = np.array([rows.difference(mask) for mask in masks])
@@ -296,75 +315,31 @@ def subgroup_null_test(
     random_state, n_jobs, progress
         As everywhere.
     """
-    whole = [] if named is None else named.groups
-    large = [] if known is None else known.measured
-    if not whole and not large or not tables:
+    groups: list[Any] = [] if named is None else list(named.groups)
+    groups += [] if known is None else known.measured
+    if not groups or not tables:
         return named, known
-    work = weighing_of(X, named, known, rows, representation)
+    test = SubgroupNullTest.of(X, named, known, rows, representation)
     steps = Steps(2 * tables, progress)
     copies = None if repeats is None else repeats.copies
     cloud, values = (
-        work.explained(law_of(kind, work.whole, copies), tables, each, n_jobs, steps)
-        for kind, each in zip((GAUSSIAN, COPULA), generator(random_state).spawn(2), strict=True)
+        test.explained(law_of(kind, test.whole, copies), tables, each, n_jobs, steps)
+        for kind, each in zip(("gaussian", "copula"), generator(random_state).spawn(2), strict=True)
     )
-    gaps = [one.loss - one.rest_loss for one in whole]
-    gaps += [one.loss - one.rest_loss for one in large]
-    why = [
-        LossDecomposition(
-            cloud=float(cloud.differences[g]),
-            values=float(values.differences[g] - cloud.differences[g]),
-            own=float(gap - values.differences[g]),
+    told = {}
+    for g, group in enumerate(groups):
+        at_cloud, at_values = float(cloud.differences[g]), float(values.differences[g])
+        why = LossDecomposition(
+            cloud=at_cloud,
+            values=at_values - at_cloud,
+            own=float(group.loss - group.rest_loss - at_values),
             p_cloud=float(cloud.p_values[g]),
             p_values=float(values.p_values[g]),
             tables=tables,
         )
-        for g, gap in enumerate(gaps)
-    ]
-    of_known = zip(large, why[len(whole) :], strict=True)
-    told = {id(group): replace(group, why=each) for group, each in of_known}
+        told[id(group)] = replace(group, why=why)
     if named is not None:
-        of_named = zip(whole, why[: len(whole)], strict=True)
-        named = replace(named, groups=[replace(group, why=each) for group, each in of_named])
+        named = replace(named, groups=[told[id(group)] for group in named.groups])
     if known is not None:
         known = replace(known, groups=[told.get(id(group), group) for group in known.groups])
     return named, known
-
-
-def weighing_of(
-    X: Array,
-    named: NamedGroups | None,
-    every: KnownGroups | None,
-    rows: NDArray[np.intp] | None = None,
-    representation: Any = None,
-) -> SubgroupNullTest:
-    """What to look for, on some of the rows."""
-    rows = np.arange(len(X)) if rows is None else rows
-    known = [] if every is None else every.measured
-    named_groups = [] if named is None else named.groups
-    columns = [] if named is None else [binned.take(rows) for binned in named.columns]
-    parts = {key: place for place, key in enumerate(dict.fromkeys(_parts(known)))}
-    extra = np.zeros((len(rows), len(parts)))
-    for group in () if every is None else every.groups:
-        if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
-            extra[:, parts[key]] = group.mask[rows]
-    d = next(found.n_components for found in (named, every) if found is not None)
-    return SubgroupNullTest(
-        X=X[rows],
-        extra=extra,
-        n_components=d,
-        representation=representation,
-        columns=columns,
-        named=[group.key for group in named_groups],
-        known=[[parts[key] for key in group.labels.items()] for group in known],
-        query=SubgroupQuery(
-            smallest_named(None, len(rows), d),
-            0.5 if named is None else named.weight,
-            2 if named is None else named.depth,
-        ),
-        top=_TOP,
-    )
-
-
-def _parts(known: list[KnownGroup]) -> list[tuple[str, str]]:
-    """The single columns' groups that known groups are made of."""
-    return [key for group in known for key in group.labels.items()]

@@ -20,7 +20,6 @@ from leftout.evidence.subgroup_null import (
     RankMatch,
     SubgroupNullTest,
     subgroup_null_test,
-    weighing_of,
 )
 from leftout.evidence.surrogates import SURROGATES
 from leftout.groups.subgroup_search import conditions_on
@@ -162,7 +161,7 @@ def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
     """The first tables are those that all would begin with, and stopping never says yes."""
     table, _ = test_subgroups.mixed(7, 200)
     X = TableEncoder().fit_transform(table)
-    work = weighing_of(X, named_groups(X, table, n_components=3, top=3, folds=2), None)
+    work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3, folds=2), None)
     law = SURROGATES["copula"].of(work.whole)
 
     def told(tables=19):
