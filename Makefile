@@ -43,7 +43,7 @@ uncompiled: .venv/test
 	OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest \
 	    --hypothesis-profile=kernels \
 	    tests/test_spectra.py tests/test_solvers.py tests/test_columns.py \
-	    tests/test_swaps.py \
+	    tests/test_correlation_matching.py \
 	    -k "not students and not papers_search"
 
 # The numerical tests with every processor's BLAS kernels that this one can execute.

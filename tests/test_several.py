@@ -489,9 +489,9 @@ def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
     from leftout.evidence import n_groups
 
     peeled = []
-    peel_one = n_groups._CountedTable.peel
+    peel_one = n_groups._Peeled.peel
     monkeypatch.setattr(
-        n_groups._CountedTable,
+        n_groups._Peeled,
         "peel",
         lambda self, group: (peeled.append(int(group.sum())), peel_one(self, group))[1],
     )

@@ -1,3 +1,5 @@
+"""Do runs from other starts agree, and who belongs: votes of parts of the table."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import known_paper
+import naive
 from leftout import MaxDisparityPartition, datasets, stability
-from leftout.evidence.stability import pairwise_jaccard
-from leftout.solvers import Alternating
+from leftout.errors import InputError
+from leftout.evidence import stability as module
+from leftout.evidence.refit import NullTask
+from leftout.evidence.stability import Membership, memberships, pairwise_jaccard
+from leftout.linalg.distinct import distinct_rows
+from leftout.running import Steps
+from leftout.solvers import Alternating, Sorting
 
 
 def jaccard(a, b):
@@ -120,3 +128,100 @@ def test_epochs_are_compared_with_the_next_and_with_the_last():
     found = known_paper.runs_of([(1.0, 5.0)], (13,), ([3, 1],)).stability
     assert found.adjacent.tolist() == pytest.approx([(11 / 15 + 12 / 14) / 2])
     assert found.first_to_last.tolist() == [10 / 16]
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return datasets.make_planted(120, 6, 2, 24, random_state=0)
+
+
+def asked(task, group, parts=5, seed=0):
+    rngs = np.random.default_rng(seed).spawn(parts)
+    found = memberships(task, group.astype(int), rngs, Steps(1, None))
+    return None if found is None else found[0]
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """The rows of every part, and how many are looked for in it."""
+    kept, fit = [], module.fit_group_rule
+
+    def keep(task, X, sizes, *how):
+        kept.append((X, *sizes))
+        return fit(task, X, sizes, *how)
+
+    monkeypatch.setattr(module, "fit_group_rule", keep)
+    return kept
+
+
+def test_votes_counted_by_hand(labelled, parts):
+    X, labels = labelled
+    search = MaxDisparityPartition(2, solver=Sorting(split="matched"), min_group_size=4)
+    found = asked(NullTask.of(search, X), labels.astype(bool))
+    votes = np.zeros(120)
+    for rows, size in parts:
+        assert len(rows) == 96 and size == 19
+        assert distinct_rows(np.vstack([X, rows])).n_distinct == 120  # all are rows of the table
+        _, score = naive.rule(rows, search.set_params(group_size=19).fit(rows).labels_, 2)
+        for i in sorted(range(120), key=lambda i: -score(X[i]))[:24]:
+            votes[i] += 1
+    assert len(parts) == found.parts == 5
+    assert found.shares.tolist() == (votes / 5).tolist()
+    assert set(votes) - {0.0, 5.0}  # some rows are left out of some parts only
+
+
+def test_members_and_those_at_the_border():
+    group = np.array([1, 1, 1, 1, 1, 0, 0], dtype=bool)
+    shares = np.array([1.0, 0.8, 0.79, 0.5, 0.49, 0.9, 0.0])
+    found = Membership(shares=shares, group=group, parts=16)
+    assert found.members.tolist() == [True, True] + 5 * [False]
+    assert (found.n_members, found.n_borderline, found.n_doubtful) == (2, 3, 1)
+    assert found.named().tolist() == ["member"] * 2 + ["borderline"] * 3 + ["rest"] * 2
+    assert found.told == (
+        "2 of 5 rows are members: left out in at least 80 % of 16 searches on 80 % of the rows; 3 "
+        "are borderline."
+    )
+    alone = Membership(shares=shares[[0, 4]], group=group[:2], parts=16)
+    assert alone.told.endswith("; 1 is borderline.")
+    counts = {"parts": 16, "n_members": 2, "n_borderline": 3, "n_doubtful": 1}
+    assert found.to_dict() == counts | {"told": found.told}
+
+
+def test_planted_rows_are_members(labelled):
+    X, labels = labelled
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
+    found = asked(NullTask.of(search, X), labels.astype(bool))
+    assert found.members[labels == 1].mean() > 0.8 and found.shares[labels == 0].mean() < 0.05
+
+
+def test_copies_stay_together(labelled, parts):
+    X = np.repeat(labelled[0], 3, axis=0)
+    group = np.repeat(labelled[1], 3).astype(bool)
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
+    found = asked(NullTask.of(search, X), group, parts=4)
+    for rows, size in parts:
+        assert set(distinct_rows(rows).counts.tolist()) == {3} and len(rows) < len(X)
+        assert size == round(72 * len(rows) / 360)
+    assert len({len(rows) for rows, _ in parts}) > 1
+    assert np.array_equal(found.shares[0::3], found.shares[1::3])
+
+
+def test_parts_with_too_few_dimensions_have_no_vote(labelled, monkeypatch):
+    X, labels = labelled
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    task, group = NullTask.of(search, X), labels.astype(bool)
+    calls, fit = [], module.fit_group_rule
+
+    def refuse(every):
+        def refused(*args):
+            calls.append(1)
+            if every or len(calls) == 2:
+                raise InputError("Too few dimensions.")
+            return fit(*args)
+
+        return refused
+
+    monkeypatch.setattr(module, "fit_group_rule", refuse(every=False))
+    assert asked(task, group).parts == 4
+    monkeypatch.setattr(module, "fit_group_rule", refuse(every=True))
+    assert asked(task, group) is None

@@ -10,7 +10,7 @@ from sklearn.base import clone
 import leftout
 from leftout import InputError, MaxDisparityPartition, datasets, explain, group_losses, trust_each
 from leftout.evidence.null_test import NullTest
-from leftout.evidence.refit import NullTask, in_proportion, matched, search_groups
+from leftout.evidence.refit import NullTask, search_groups
 from leftout.groups.fitted import NEITHER, one_vs_rest
 
 SIZES = [40, 80]
@@ -110,19 +110,6 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
         drawn = NullTest.of(task, sizes)._drawn(law, np.random.default_rng(5), True)
         np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
         np.testing.assert_allclose(drawn.diagnostics.by_feature.sum(axis=1), drawn.disparities)
-
-
-def test_groups_of_other_searches_are_matched_by_their_rows():
-    reference = np.array([1, 1, 1, 2, 2, 3, 0, 0])
-    other = np.array([3, 3, 0, 1, 1, 2, 2, 0], dtype=np.int8)
-    assert matched(other, reference, 3)[other].tolist() == [1, 1, 0, 2, 2, 3, 3, 0]
-    assert matched(reference.astype(np.int8), reference, 3).tolist() == [0, 1, 2, 3]
-
-
-def test_sizes_in_proportion_leave_a_rest():
-    assert in_proportion([40, 80], 200, 400) == [20, 40]
-    assert in_proportion([1, 1], 10, 400) == [1, 1]
-    assert sum(in_proportion([200, 199], 11, 400)) < 11
 
 
 def test_an_explanation_stands_beside_the_rest(planted, found):

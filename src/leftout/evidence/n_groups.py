@@ -3,37 +3,51 @@
 Groups are peeled off the table one by one, and off its comparison tables alike: as many, of the
 same sizes, each searched among the rows that are left. The next group counts if the table's best
 disparities, over a grid of sizes, stand out from those of the comparison tables as the first one's
-must (:mod:`leftout.evidence.chance`). What is peeled off then is grown from the groups that stand
-out (:mod:`leftout.evidence.group_growth`), so that it is one group, not two. The first group that
-does not stand out ends the count. So whatever the number of groups, a false one is counted only
-where the first look at nothing but chance goes wrong: in 5 % of tables.
+must (:mod:`leftout.evidence.chance`). The first group that does not stand out ends the count. So
+whatever the number of groups, a false one is counted only where the first look at nothing but
+chance goes wrong: in 5 % of tables. (A comparison table has what the groups add to values and
+correlations, spread over all of its rows, and no group: later groups are held to what such a table
+still shows after as many were peeled off, which is more than the rest of the table would. That errs
+on the side of fewer groups.)
 
-A comparison table has what the groups add to values and correlations, spread over all of its rows,
-and no group: later groups are held to what such a table still shows after as many were peeled off,
-which is more than the rest of the table would. That errs on the side of fewer groups.
+The size with most evidence may be that of two groups: such a mix drops the weakest direction of one
+for the strongest of the other, and loses more in total than either. So what is peeled off is grown
+from the groups that stand out, with their directions held. With components fixed, ``D(k)`` the
+disparity of the ``k`` rows that gain most and ``N(k)`` that of comparison tables, the group is as
+large as ``k D(k)`` exceeds the most that any group of up to ``k`` rows loses at chance, ``j N(j)``,
+by as much as anywhere, up to one standard error. Components are learned from these rows, and so on
+until the rows stay.
+
+Cores of many sizes grow to few groups. Mixes are told by what their own components leave of them:
+taken is the group that its own keep the largest share of, if it has half of the evidence of any (a
+mix of two has hardly more than both, so one of them has as much; a few odd rows have not). If that
+is a mix nevertheless, its own components leave out a part of it. So it is searched for a half that
+they leave out, rows go to the half whose components keep more of them, and both are cores as well:
+one is taken where together they have more evidence than the whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 from sklearn.base import clone
 
 from leftout.checks import check_choice, check_count
 from leftout.errors import InputError
-from leftout.evidence.group_growth import AtChance, GrownGroup, grow
 from leftout.evidence.null_test import KINDS
-from leftout.evidence.refit import NullTask, disparities_at, fewer, search_sizes
+from leftout.evidence.refit import NullTask, Sizes, disparities_at, fewer, search_sizes
 from leftout.evidence.sequential_stopping import drawn_until, most_tables, should_stop
-from leftout.evidence.surrogates import Surrogate
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, check_sizes, fewest
 from leftout.linalg.assignment import among
 from leftout.linalg.losses import Array
+from leftout.linalg.moments import build
 from leftout.linalg.monte_carlo import (
     LEVEL,
     can_tell,
@@ -49,6 +63,8 @@ from leftout.text import counted
 
 MOST_COUNTED = 6
 _TABLES, _SIZES = 39, 8
+# Rounds in which a group grows, and mixes that are taken apart.
+_ROUNDS, _SPLITS = 20, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +102,7 @@ class HowMany(Serializable):
 
     Attributes
     ----------
-    looked : list of Peeled
+    looked : list of ExtractedGroup
         Each group that was looked for, in turn; the last does not count, unless no more were asked
         for or no rows were left.
     kind : str
@@ -183,71 +199,64 @@ def how_many(
         given = None if smallest is None else check_size("min_group_size", smallest, m)
         grid = check_sizes(sizes, given or fewest(m, task.n_components), m)
     with one_thread():
-        return _Count(task, kind, grid, n_surrogates, Steps(n_surrogates, progress)).count(most)
+        return _counted(task, kind, grid, n_surrogates, most, Steps(n_surrogates, progress))
 
 
-class _CountedTable:
+class _Peeled:
     """A table, and the rows that the groups peeled off it have left."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self.whole, self.rng = problem, rng
+        # sizes come from the grid: no other minimum counts
+        self.whole, self.rng = replace(problem, min_size=1), rng
         self.left = np.ones(len(problem.X), dtype=bool)
 
     @property
     def problem(self) -> Problem:
         return among(self.whole, self.left, None)
 
-    def groups(self, solver: Solver, sizes: NDArray[np.intp]) -> list[GrownGroup]:
+    def groups(self, solver: Solver, sizes: Sizes) -> list[GrownGroup]:
         """The group of each size."""
-        problem, means = self.problem, SolverContext(rng=self.rng)
-        found = search_sizes(solver, problem, [int(size) for size in sizes], means)
+        problem = self.problem
+        found = search_sizes(solver, problem, sizes, SolverContext(rng=self.rng))
         return [GrownGroup.of(problem, each.labels, each.own) for each in found]
-
-    def curve(self, solver: Solver, sizes: NDArray[np.intp]) -> Array:
-        return disparities_at(solver, self.problem, sizes, self.rng)
 
     def peel(self, group: Labels) -> None:
         self.left[np.flatnonzero(self.left)[group == 1]] = False
 
 
-class _Count:
-    def __init__(
-        self, task: NullTask, kind: str, grid: NDArray[np.intp], chance: int, steps: Steps
-    ) -> None:
-        self.task, self.kind, self.grid = task, kind, grid
-        self.chance, self.steps = chance, steps
-        self.solver, self.few = task.solver, fewer(task.solver)
-        of_table, self.of_others = task.rngs[0].spawn(2)
-        self.own = _CountedTable(_smallest(task.posed.problem), of_table)
-        self.law: Surrogate = task.law(kind)
+def _counted(
+    task: NullTask, kind: str, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
+) -> HowMany:
+    """Look for one more group, in the table and in its comparison tables, while these count."""
+    solver, few, law = task.solver, fewer(task.solver), task.law(kind)
+    of_table, of_others = task.rngs[0].spawn(2)
+    table = _Peeled(task.posed.problem, of_table)
+    looked: list[ExtractedGroup] = []
 
-    def count(self, most: int) -> HowMany:
-        looked: list[ExtractedGroup] = []
-        while len(looked) < most:
-            rows = int(self.own.left.sum())
-            sizes = self.grid[self.grid <= rows // 2]
-            if not len(sizes):
-                break
-            looked.append(self._next(sizes, [each.size for each in looked]))
-            if not looked[-1].counts:
-                break
-        return HowMany(looked=looked, kind=self.kind)
+    def curve(rng: np.random.Generator, sizes: Sizes, before: list[int]) -> Array:
+        """A comparison table's, once the groups before are peeled off it."""
+        other = _Peeled(task.pose(law.draw(rng)).problem, rng)
+        for size in before:
+            (group,) = other.groups(few, [size])
+            other.peel(group.labels)
+        return disparities_at(solver, other.problem, sizes, rng)
 
-    def _next(self, sizes: NDArray[np.intp], before: list[int]) -> ExtractedGroup:
-        """Look for one more group, in the table and in its comparison tables."""
-        what = f"group {len(before) + 1} in comparison tables"
-        groups = self.own.groups(self.solver, sizes)
+    while len(looked) < most and all(each.counts for each in looked):
+        sizes = grid[grid <= int(table.left.sum()) // 2]
+        if not len(sizes):
+            break
+        groups = table.groups(solver, sizes)
         own = np.array([group.disparity for group in groups])
 
-        def enough(drawn: list[Array]) -> bool:
+        def enough(drawn: list[Array], own: Array = own) -> bool:
             highest = standardised(np.vstack([own, *drawn])).max(axis=1)
-            return should_stop(highest[0], highest[1:], self.chance)
+            return should_stop(highest[0], highest[1:], asked)
 
         # of their own for each group: how far others were drawn may depend on the number of jobs
-        rngs = self.of_others.spawn(most_tables(self.chance))
+        rngs, before = of_others.spawn(most_tables(asked)), [each.size for each in looked]
+        what = f"group {len(looked) + 1} in comparison tables"
         tasks = [(rng, sizes, before) for rng in rngs]
-        n_jobs = self.task.estimator.n_jobs
-        drawn = drawn_until(enough, self._other, tasks, n_jobs, self.steps, what)
+        drawn = drawn_until(enough, curve, tasks, task.estimator.n_jobs, steps, what)
         curves = np.vstack([own, *drawn])
         z, chance = standardised(curves), AtChance.of(sizes, curves[1:])
         group = groups[int(np.argmax(z[0]))]
@@ -255,25 +264,166 @@ class _Count:
         if p <= LEVEL:
             clear = np.flatnonzero(corrected_p_values(curves) <= LEVEL)
             cores = [groups[at].labels for at in clear]
-            group = grow(self.few, self.own.problem, cores, chance, self.own.rng)
-            self.own.peel(group.labels)
-        return ExtractedGroup(
-            size=group.size,
-            disparity=group.disparity,
-            chance=float(chance.disparities[chance.place(group.size)]),
-            p_value=float(p),
-            tables=len(drawn),
-        )
-
-    def _other(self, rng: np.random.Generator, sizes: NDArray[np.intp], before: list[int]) -> Array:
-        """A comparison table's curve, once the groups before are peeled off it."""
-        table = _CountedTable(_smallest(self.task.pose(self.law.draw(rng)).problem), rng)
-        for size in before:
-            (group,) = table.groups(self.few, np.array([size]))
+            group = grow(few, table.problem, cores, chance, table.rng)
             table.peel(group.labels)
-        return table.curve(self.solver, sizes)
+        looked.append(
+            ExtractedGroup(
+                size=group.size,
+                disparity=group.disparity,
+                chance=float(chance.disparities[chance.place(group.size)]),
+                p_value=float(p),
+                tables=len(drawn),
+            )
+        )
+    return HowMany(looked=looked, kind=kind)
 
 
-def _smallest(problem: Problem) -> Problem:
-    """Sizes come from the grid: no other minimum counts."""
-    return replace(problem, min_size=1)
+@dataclass(frozen=True)
+class AtChance:
+    """What groups of each size lose in comparison tables."""
+
+    sizes: NDArray[np.intp]  # every one from the smallest of the grid to the largest
+    disparities: Array
+    deviations: Array
+    highest: float  # deviations by which any comparison table exceeds the mean, at any size
+
+    @classmethod
+    def of(cls, grid: NDArray[np.intp], curves: Array) -> AtChance:
+        """From curves over a grid of sizes, (tables, sizes)."""
+        sizes = np.arange(grid[0], grid[-1] + 1)
+        mean, deviation = curves.mean(axis=0), curves.std(axis=0)
+        if len(grid) > 1:
+            known, at = np.log(grid), np.log(sizes)
+            mean = PchipInterpolator(known, mean)(at)
+            deviation = np.interp(at, known, deviation)
+        return cls(sizes, mean, deviation, float(standardised(curves).max()))
+
+    def place(self, size: int) -> int:
+        return size - int(self.sizes[0])
+
+    def stands_out(self, size: int, disparity: float) -> bool:
+        """Whether a group of some size exceeds chance by more than any comparison table does."""
+        at = self.place(size)
+        return bool(disparity - self.disparities[at] > self.highest * self.deviations[at])
+
+    def beyond(self, disparities: Array) -> Array:
+        """Total losses beyond chance, for disparities at every size.
+
+        Chance has what its best group of up to that size has: large groups at chance lose less and
+        less in total, and rows that lose nothing are no evidence.
+        """
+        return self.sizes * disparities - np.maximum.accumulate(self.sizes * self.disparities)
+
+    def evidence(self, group: GrownGroup) -> float:
+        """A group's total loss beyond chance."""
+        at = self.place(group.size)
+        return float(self.beyond(np.full(len(self.sizes), group.disparity))[at])
+
+    def enough(self, disparities: Array) -> int:
+        """The smallest size whose total beyond chance is within a standard error of the largest."""
+        beyond = self.beyond(disparities)
+        peak = int(np.argmax(beyond))
+        least = beyond[peak] - self.sizes[peak] * self.deviations[peak]
+        return int(self.sizes[np.argmax(beyond >= least)])
+
+
+@dataclass(frozen=True)
+class GrownGroup:
+    """Some rows (labels 1; 0 for the rest), and what they lose."""
+
+    labels: Labels
+    disparity: float
+    own: Array  # (2, d, n): components of the rest and of the group
+    share: float  # of the group's variation that its own components keep
+
+    @classmethod
+    def of(cls, problem: Problem, labels: Labels, own: Array | None = None) -> GrownGroup:
+        (rest, group), own = problem.losses(labels, own)
+        rows = problem.rows(labels == 1)
+        kept = np.sum((rows @ own[1].T) ** 2) / np.sum(rows**2)
+        return cls(labels, float(group - rest), own, float(kept))
+
+    @property
+    def size(self) -> int:
+        return int(self.labels.sum())
+
+
+def grown(problem: Problem, core: Labels, chance: AtChance) -> GrownGroup:
+    """The group that a core is part of."""
+    labels, k = core, chance.sizes
+    for _ in range(_ROUNDS):
+        size = int(labels.sum())
+        rest, group = problem.row_losses(problem.losses(labels)[1])
+        order = np.argsort(-(group + size / (problem.n_rows - size) * rest), kind="stable")
+        inside = np.cumsum(group[order])[k - 1] / k
+        outside = (rest.sum() - np.cumsum(rest[order])[k - 1]) / (problem.n_rows - k)
+        before, labels = labels, np.zeros_like(core)
+        labels[order[: chance.enough(inside - outside)]] = 1
+        if np.array_equal(labels, before):
+            break
+    return GrownGroup.of(problem, labels)
+
+
+def grow(
+    solver: Solver,
+    problem: Problem,
+    cores: Sequence[Labels],
+    chance: AtChance,
+    rng: np.random.Generator,
+) -> GrownGroup:
+    """The group, of those that cores grow to, that its own components describe best."""
+    best = _best_described([grown(problem, core, chance) for core in cores], chance)
+    for _ in range(_SPLITS):
+        halves = [grown(problem, half, chance) for half in _halves(solver, problem, best, rng)]
+        if not _more_than_one(problem, best, halves, chance):
+            break
+        best = _best_described(halves, chance)
+    return best
+
+
+def _best_described(groups: Sequence[GrownGroup], chance: AtChance) -> GrownGroup:
+    """Of those with half of the evidence of any, the one that its own components keep most of."""
+    evidence = [chance.evidence(group) for group in groups]
+    least = min(max(evidence), max(evidence) / 2.0)
+    enough = [group for group, has in zip(groups, evidence, strict=True) if has >= least]
+    return max(enough, key=lambda group: group.share)
+
+
+def _halves(
+    solver: Solver, problem: Problem, group: GrownGroup, rng: np.random.Generator
+) -> list[Labels]:
+    """The part of a group that its own components leave out, and the other."""
+    size = group.size // 2
+    if size <= problem.d:
+        return []
+    rows = np.flatnonzero(group.labels)
+    X = problem.X[rows]
+    pooled = build(X, origin=problem.pooled.origin)
+    inside = replace(
+        problem, X=X, V=group.own[1], kept=None, refit=False, pooled=pooled, group_size=size
+    )
+    found = solver.maximise(inside, SolverContext(rng=rng)).labels
+    for _ in range(_ROUNDS):  # each row to the half that its components keep more of
+        rest, left_out = inside.row_losses(inside.losses(found)[1])
+        before, found = found, (left_out > rest).astype(np.int8)
+        if np.array_equal(found, before) or not problem.d < found.sum() < len(rows) - problem.d:
+            found = before
+            break
+    halves = [np.zeros_like(group.labels), np.zeros_like(group.labels)]
+    for half, side in zip(halves, (1, 0), strict=True):
+        half[rows[found == side]] = 1
+    return halves
+
+
+def _more_than_one(
+    problem: Problem, whole: GrownGroup, halves: Sequence[GrownGroup], chance: AtChance
+) -> bool:
+    """Whether both halves stand out and, without the rows they share, have more evidence."""
+    if not halves or not all(chance.stands_out(half.size, half.disparity) for half in halves):
+        return False
+    one, other = sorted(halves, key=lambda group: group.share)
+    apart = one.labels & ~other.labels & 1
+    if apart.sum() < chance.sizes[0]:
+        return False
+    parts = [GrownGroup.of(problem, apart.astype(np.int8)), other]
+    return sum(map(chance.evidence, parts)) > chance.evidence(whole)

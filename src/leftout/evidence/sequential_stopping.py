@@ -12,9 +12,9 @@ and looked at until the answer is settled:
 
 Without these rules, 99 tables would decide. Where p is uniform, as without any structure, that is
 the same decision in 98.9 of 100 cases, for 26.7 tables on average (51 is their standard deviation),
-and 5.0 % false alarms: exact figures, by adding up over all paths (``tests/test_looks.py``), but
-for the early "yes", which adds less than 0.1 %. Nearly all of what differs are cases that more than
-99 tables decide better: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 95 %.
+and 5.0 % false alarms: exact figures, by adding up over all paths (in the tests), but for the early
+"yes", which adds less than 0.1 %. Nearly all of what differs are cases that more than 99 tables
+decide better: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 95 %.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import pytest
 
 import naive
 from leftout import datasets
-from leftout.evidence import group_growth
-from leftout.evidence.group_growth import AtChance, GrownGroup, grow, grown
+from leftout.evidence import n_groups
+from leftout.evidence.n_groups import AtChance, GrownGroup, grow, grown
 from leftout.evidence.refit import disparities_at
 from leftout.evidence.surrogates import Gaussian
 from leftout.groups.problem_setup import build_problem
@@ -117,9 +117,9 @@ def test_a_few_odd_rows_are_not_taken_for_the_group(table):
     large = GrownGroup.of(problem, (planted == 1).astype(np.int8))
     few = np.isin(np.arange(300), np.flatnonzero(planted == 2)[:15]).astype(np.int8)
     odd = replace(GrownGroup.of(problem, few), share=0.99, disparity=1.1 * chance.disparities[0])
-    assert group_growth._best_described([odd, large], chance) is large
+    assert n_groups._best_described([odd, large], chance) is large
     better = replace(odd, disparity=large.disparity * 60 / 15)
-    assert group_growth._best_described([large, better], chance) is better
+    assert n_groups._best_described([large, better], chance) is better
 
 
 def test_two_groups_need_more_evidence_than_one(table):
@@ -135,7 +135,7 @@ def test_two_groups_need_more_evidence_than_one(table):
             for part in (whole, *parts)
         ]
         assert all(chance.stands_out(part.size, part.disparity) for part in groups[1:])
-        assert group_growth._more_than_one(problem, groups[0], groups[1:], chance) is more
+        assert n_groups._more_than_one(problem, groups[0], groups[1:], chance) is more
 
 
 def test_a_pure_group_is_not_split(table):

@@ -1,0 +1,201 @@
+"""The four verdicts, and what is said of evidence."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from leftout.evidence.chance import Profile
+from leftout.evidence.evidence_text import VERDICTS, Trust, doubts, verdict
+from leftout.evidence.holdout import HeldOut
+from leftout.evidence.loss_parts import LossParts
+from leftout.evidence.null_test import Chance
+from leftout.evidence.stability import Membership
+
+
+def chance_of(kind, surrogates, **options):
+    """Tables that lose 0.4 at 20 rows on average: half of them 0.3, and half 0.5."""
+    curves = np.tile([[0.8], [0.6]], (surrogates // 2 + 1, 2))[:surrogates]
+    curves[:, 0] = np.where(np.arange(surrogates) % 2, 0.3, 0.5)
+    settings = {"miss": 0.01, "residual": 1.0, "p_values": np.ones(2), "p_value": 1.0} | options
+    return Chance(kind=kind, sizes=np.array([20, 50]), curves=curves, **settings)
+
+
+def known(tables=39, clouds=10, **options):
+    """Evidence with numbers that are all different."""
+    profile = Profile(
+        sizes=np.array([20, 50]),
+        disparities=np.array([1.25, 0.9]),
+        bounds=np.array([2.0, 1.5]),
+        chance={"copula": chance_of("copula", tables), "gaussian": chance_of("gaussian", clouds)},
+        evidence_size=None,
+        n_rows=200,
+        n_components=2,
+    )
+    group = np.arange(200) < 20
+    told = {"told_fact": "They lose 25 points.", "told": "Its loss is 1.25."}
+    settings = {
+        "partition": SimpleNamespace(disparity_=1.25, left_out_=SimpleNamespace(**told)),
+        "group_size": 20,
+        "chosen": "tenth",
+        "profile": profile,
+        "parts": LossParts.of(
+            1.25,
+            np.array([1.0, 0.25]),
+            (0.25, np.array([0.25, 0.0])),
+            (0.75, np.array([0.5, 0.25])),
+            ["age", "town"],
+            0.6,
+            0.03,
+        ),
+        "held_out": HeldOut(
+            group_size=10,
+            gaps=np.array([[0.8, 1.02]]),
+            overlaps=np.array([[0.55, 0.3]]),
+            error=0.05,
+            freedom=30.0,
+        ),
+        "membership": Membership(
+            shares=np.where(np.arange(200) < 15, 0.9, 0.3), group=group, parts=16
+        ),
+        "stability": None,
+        "p_value": 0.025,
+        "p_cloud": None,
+        "p_drawn_in": None,
+        "notes": ["A note."],
+    }
+    return Trust(**settings | options)
+
+
+def test_the_summary_of_known_numbers():
+    assert known().summary().splitlines() == [
+        "Group: 20 of 200 rows, the worst-represented tenth. They lose 25 points. Its loss is "
+        "1.25.",
+        "Why: Searched alike, they lose 1.25 more than the rest: 0.25 any cloud of this spread, "
+        "0.5 rare or uneven values (age and town) and 0.5 a structure of their own (age).",
+        "Verdict: A group of its own (40 % of the loss). Tables with the same values rarely lose "
+        "as much, and halves of the table agree on most of the rows. Of the loss, 40 % is rare or "
+        "uneven values of age and town; 40 % is structure of its own; any cloud shows 20 %.",
+        "Comparison tables: One search of the table finds a loss 1.25 above the rest's; in 39 "
+        "tables with the same values and correlations the same search finds 0.403 on average "
+        "(p = 0.025).",
+        "Other rows: On rows not searched, such groups lose 0.91 (0.81 to 1.01) more than the "
+        "rest. Groups of halves of the table, searched apart, share 55 % of the rows that either "
+        "leaves out (1 split): one group. 15 of 20 rows are members: left out in at least 80 % of "
+        "16 searches on 80 % of the rows; 5 are borderline.",
+        "A note.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "letter", "beyond"),
+    [
+        ({}, "A", True),
+        ({"p_value": 0.05}, "A", True),
+        ({"p_value": 0.051, "p_cloud": 0.051, "clouds": 39}, "D", False),
+        ({"p_value": 0.051, "p_cloud": 0.05, "clouds": 19}, "C", False),
+        ({"p_value": 0.051}, None, False),
+        ({"p_drawn_in": 0.05}, "A", True),
+        ({"p_drawn_in": 0.2, "p_cloud": 0.04, "clouds": 39}, "C", False),
+        ({"p_value": 0.24, "tables": 18}, None, None),
+        ({"p_value": 0.25, "p_cloud": 0.3, "tables": 18}, "D", False),
+        # ten bell-shaped tables that all lose less cannot tell
+        ({"p_value": 0.3, "p_cloud": 1 / 11}, None, False),
+        ({"p_value": None}, None, None),
+        ({"held_out": None}, None, True),
+    ],
+)
+def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
+    found = known(**options)
+    assert (found.verdict, found.beyond_chance) == (letter, beyond)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "ends"),
+    [
+        ({}, "copula", "in 39 tables with the same values and correlations the same search finds "
+         "0.403 on average (p = 0.025)."),
+        ({"tables": 100, "p_value": 3 / 101}, "copula", "finds 0.4 on average (p = 0.03, with ever "
+         "more tables 0.0036 to 0.062)."),
+        # a size that evidence chose: p over all sizes, or it is said that it is not
+        ({"tables": 100, "p_value": 3 / 101, "chosen": "evidence"}, "copula", "finds 0.4 on "
+         "average (p = 0.03, with ever more tables 0.0036 to 0.062, at this size alone)."),
+        ({"chosen": "evidence", "over_sizes": (15, 200)}, "copula", "(p = 0.025 over 15 sizes)."),
+        ({"chosen": "evidence", "over_sizes": (15, 150)}, "copula",
+         "(p = 0.025 over 15 sizes on 150 of the rows)."),
+        ({"partition": SimpleNamespace(disparity_=1.3)}, "copula",
+         "(p = 0.025). The group's, from a longer search, is 1.3."),
+        ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
+        ({"of_rows": 200}, "copula", "(p = 0.025)."),
+        ({"p_cloud": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
+         "same search finds 0.4 on average (p = 0.6)."),
+        ({}, "gaussian", "the same search finds 0.4 on average."),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_comparison_tables(options, kind, ends):
+    text = known(**options).told_against(kind)
+    assert text.startswith("One search of the table finds a loss 1.25 above the rest's; in ")
+    assert text.endswith(ends)
+
+
+def test_what_is_said_of_tails_that_were_drawn_in():
+    assert known(p_drawn_in=0.12).told_chance.endswith(
+        "(p = 0.025). Columns have heavy tails; with these drawn in, p = 0.12."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "heavy", "says"),
+    [
+        ({}, False, []),
+        ({"miss": 0.1, "residual": 1.0625}, False, []),
+        ({"miss": 0.114}, False, ["a correlation is off by 0.11 on average"]),
+        ({"residual": 0.875}, False, ["2 components leave 0.88 times the variance"]),
+        ({"residual": 1.25}, False, ["2 components leave 1.25 times the variance"]),
+        ({"ranks_miss": 0.07}, True, ["Rank correlations are 0.07 larger in the table"]),
+        ({"ranks_miss": 0.07, "miss": 0.2}, True, ["0.07 larger", "off by 0.20"]),
+    ],
+)
+def test_doubts_on_both_sides_of_their_thresholds(options, heavy, says):
+    profile = known().profile
+    profile.chance["copula"] = chance_of("copula", 39, **options)
+    assert profile.chance["copula"].heavy is heavy
+    found = doubts(profile)
+    assert len(found) == len(says)
+    assert all(words in text for words, text in zip(says, found, strict=True))
+
+
+def test_sizes_by_hand():
+    assert known(chosen="given").told_size == "20 of 200 rows, the size asked for"
+    assert known(group_size=21).told_size == (
+        "21 of 200 rows, more than a tenth, since a group needs as many"
+    )
+
+
+@pytest.mark.parametrize(
+    ("p_values", "p_cloud", "overlap", "letter"),
+    [
+        *((0.05, None, 0.5, "A"), (0.05, None, 0.499, "B"), (0.0501, 0.05, 0.9, "C")),
+        *((0.0501, 0.0501, 0.9, "D"), (0.0501, 0.05, None, "C"), (0.01, 0.9, 0.5, "A")),
+        *((0.01, 0.9, 0.0, "B"), (0.9, 0.9, 0.0, "D")),
+        *((None, 0.01, 0.9, None), (0.2, None, 0.9, None), (0.01, 0.01, None, None)),
+    ],
+)
+def test_verdict_on_both_sides_of_every_threshold(p_values, p_cloud, overlap, letter):
+    found = verdict(p_values, p_cloud, overlap)
+    assert found is VERDICTS[letter] if letter else found is None
+
+
+def test_what_verdicts_say():
+    assert {letter: one.says for letter, one in VERDICTS.items()} == {
+        "A": "Tables with the same values rarely lose as much, and halves of the table agree on "
+        "most of the rows.",
+        "B": "Tables with the same values rarely lose as much, but halves of the table point to "
+        "different rows: who belongs is uncertain.",
+        "C": "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
+        "values make the difference.",
+        "D": "Any cloud with these correlations has an edge that loses as much: nothing marks a "
+        "group.",
+    }

@@ -1,0 +1,123 @@
+"""The three parts of a loss, by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tolerances
+from leftout.evidence.loss_parts import LossParts
+
+SPLIT = np.array([0.5, 0.25, 0.125, 0.125])
+
+
+CLOUD = np.array([0.25, 0.125, 0.0, 0.0])
+
+
+VALUES = np.array([0.25, 0.25, 0.0625, 0.0])
+
+
+def parts(names=("a", "b", "c", "d"), p_cloud=0.02, p_values=0.3):
+    return LossParts.of(
+        1.0, SPLIT, (0.375, CLOUD), (0.5625, VALUES), list(names), p_cloud, p_values
+    )
+
+
+def test_parts_by_hand():
+    found = parts()
+    assert found.losses.tolist() == [0.375, 0.1875, 0.4375] and found.total == 1.0
+    assert found.by_feature.tolist() == [
+        [0.25, 0.125, 0.0, 0.0],
+        [0.0, 0.125, 0.0625, 0.0],
+        [0.25, 0.0, 0.0625, 0.125],
+    ]
+    assert (found.cloud.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
+    assert (found.cloud.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
+    assert [(each.column, each.loss) for each in found.own.columns] == [
+        *(("a", 0.25), ("d", 0.125), ("c", 0.0625), ("b", 0.0)),
+    ]
+    assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
+    assert found.told == (
+        "Searched alike, they lose 1 more than the rest: 0.375 any cloud of this spread, 0.188 "
+        "rare or uneven values (b and c) and 0.438 a structure of their own (a and d)."
+    )
+    assert found.told_shares == (
+        "Of the loss, 44 % is structure of its own; any cloud shows 38 %; rare or uneven values of "
+        "b and c add 19 %."
+    )
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
+    assert data["values"]["columns"][0] == {"column": "b", "loss": 0.125}
+
+
+def test_features_of_one_column_are_added():
+    found = parts().named(["age", "town", "town", "age"])
+    assert [(each.column, each.loss) for each in found.values.columns] == [
+        *(("town", 0.1875), ("age", 0.0)),
+    ]
+    assert [(each.column, each.loss) for each in found.own.columns] == [
+        *(("age", 0.375), ("town", 0.0625)),
+    ]
+    assert found.losses.tolist() == parts().losses.tolist()
+    assert "rare or uneven values (town)" in found.told
+
+
+def test_a_part_may_be_below_zero():
+    found = LossParts.of(0.5, SPLIT / 2, (0.375, CLOUD), (0.5625, VALUES), list("abcd"), None, 0.9)
+    assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
+    # a small part is not pinned on columns, nor is the cloud's; rare values are those of these rows
+    assert [each.column for each in found.values.columns[:2]] == ["b", "c"]
+    assert found.values.carriers == ["c", "d"]
+    assert found.told == (
+        "Searched alike, they lose 0.5 more than the rest: 0.375 any cloud of this spread, 0.188 "
+        "rare or uneven values (c and d) and -0.0625 a structure of their own."
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "says"),
+    [
+        ((0.60, 0.33, 0.03), "Most of the loss, 62 %, is what any cloud shows; rare or uneven "
+         "values of b add 34 %; 3 % is structure of its own."),
+        ((0.1, 0.1, 0.8), "Most of the loss, 80 %, is structure of its own; any cloud shows 10 %; "
+         "rare or uneven values of b add 10 %."),
+        # a part below zero is no part, and what is left is all of it
+        ((1.1, -0.02, -0.08), "All of the loss is what any cloud shows."),
+        ((0.7, 0.4, -0.1), "Most of the loss, 70 %, is what any cloud shows; rare or uneven "
+         "values of b add 40 %."),
+        ((-0.2, 0.1, 0.05), ""),
+    ],
+)  # fmt: skip
+def test_the_sentence_follows_the_shares(losses, says):
+    by_feature = np.outer(losses, [0.0, 1.0])
+    found = LossParts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
+                  p_cloud=None, p_values=0.05)  # fmt: skip
+    assert found.told_shares == says
+
+
+def test_parts_without_columns():
+    found = LossParts.of(1.0, None, (0.375, None), (0.5625, None), ["a"], None, 0.05)
+    assert found.by_feature is None and found.own.columns == found.own.carriers == []
+    assert found.losses.tolist() == [0.375, 0.1875, 0.4375]
+    assert found.told.endswith("0.188 rare or uneven values and 0.438 a structure of their own.")
+
+
+@given(st.integers(0, 1000), st.integers(1, 8))
+def test_parts_sum_to_the_disparity(seed, n):
+    rng = np.random.default_rng(seed)
+    split, cloud, values = rng.standard_normal((3, n))
+    names = rng.choice(["a", "b", "c"], n).tolist()
+    found = LossParts.of(
+        split.sum(), split, (cloud.sum(), cloud), (values.sum(), values), names, 0.5, 0.5
+    )
+    size = 8 * n * tolerances.EPS * np.abs([split, cloud, values]).sum()
+    assert found.total == pytest.approx(split.sum(), rel=0, abs=size)
+    np.testing.assert_allclose(found.by_feature.sum(axis=0), split, rtol=0, atol=size)
+    np.testing.assert_allclose(found.by_feature.sum(axis=1), found.losses, rtol=0, atol=size)
+    for part in found.each().values():
+        assert sum(each.loss for each in part.columns) == pytest.approx(part.loss, rel=0, abs=size)
+        assert part.columns == sorted(part.columns, key=lambda each: -each.loss)
