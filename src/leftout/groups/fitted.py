@@ -57,14 +57,12 @@ def one_vs_rest(found: MaxDisparityPartition, label: int) -> MaxDisparityPartiti
     whole = found.left_out_groups_[label - 1]
     view = clone(found).set_params(n_groups=1, group_size=whole.size)
     for name, value in vars(found).items():
-        if name.endswith("_in_") or name in _SHARED:
+        if name in _BY_SIDE:
+            setattr(view, name, value[sides])
+        elif name.endswith("_in_") or name in _SHARED:
             setattr(view, name, value)
-    place = np.full(found.n_groups_ + 1, NEITHER)
-    place[sides] = 0, 1
     view.n_groups_ = 1
-    view.labels_ = place[found.labels_].astype(np.intp)
-    for name in ("sizes_", "losses_", "retained_", "retained_own_", "group_components_"):
-        setattr(view, name, getattr(found, name)[sides])
+    view.labels_ = np.select([found.labels_ == 0, found.labels_ == label], [0, 1], NEITHER)
     view.disparities_ = found.disparities_[[label - 1]]
     view.disparity_ = whole.disparity
     view.offset_ = whole.offset
@@ -72,6 +70,7 @@ def one_vs_rest(found: MaxDisparityPartition, label: int) -> MaxDisparityPartiti
     return view
 
 
+_BY_SIDE = ("sizes_", "losses_", "retained_", "retained_own_", "group_components_")
 _SHARED = (
     "mean_", "n_components_", "explained_variance_ratio_", "components_", "representation_",
     "history_", "stopped_",
@@ -88,10 +87,8 @@ def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
     if estimator.n_groups != 1:
         raise InputError(
             f"{parameter_label('n_groups', estimator.n_groups)} was asked for, but one left-out "
-            "group is "
-            f"weighed at a time. Use {parameter_label('n_groups', 1)}; leftout.trust_each weighs "
-            "several, "
-            "and leftout.how_many counts them."
+            f"group is weighed at a time. Use {parameter_label('n_groups', 1)}; leftout.trust_each "
+            "weighs several, and leftout.how_many counts them."
         )
     return estimator._check_names(), check_matrix(features_of(estimator.representation, X))
 

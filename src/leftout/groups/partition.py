@@ -157,25 +157,36 @@ class MaxDisparityPartition(BaseEstimator):
         Average loss and number of rows, by label.
     bound_ : float, or array of shape (``n_groups_``,) of several groups
         No group of this size has a larger disparity: proved in :mod:`leftout.linalg.bounds`.
-        Computed when it is first read. retained_, retained_own_ : arrays of shape (``n_groups_ +
-        1``,) Share of each group's variance kept by the shared projection, and by the group's own.
-        components_, mean_ : arrays of shape (d, n) and (n,) The shared PCA; no ``components_``
-        where a representation that was given has none. representation_ : Representation What is
-        shared: its name, rank, origin, and what it keeps of rows. n_components_ : int
-        explained_variance_ratio_ : array of shape (d,) A representation that is no projection has
-        one entry: the share of variance it keeps. group_components_ : array of shape (``n_groups_ +
-        1``, d, n) The components of the rest and of the left-out group, or groups. offset_ : float,
-        or array of shape (``n_groups_``,) of several groups New rows whose score exceeds it are
-        predicted to be left out. history_ : structured array ``disparity`` after each sweep and the
-        ``moves`` in it. stopped_ : str Why the search stopped. starts_agree_ : bool or None Whether
-        starts of the search ended in the same group; if not, other groups may lose about as much,
-        and other seeds may find them. None where the solver has not looked. left_out_ : LeftOut The
-        left-out group as a value: rows, sizes, losses and shares of variance of both sides. Of
-        several, the one that loses most; ``left_out_groups_`` is the list of all. how_many_ :
-        HowMany How the groups were counted; only with ``n_groups="auto"``. epoch_labels_ : array of
-        shape (n_epochs + 1, m) Labels after each epoch; only from solvers that keep them
-        (``"greedy"``). n_features_in_ : int feature_names_in_ : array of str Only if the table has
-        column names.
+        Computed when it is first read.
+    retained_, retained_own_ : arrays of shape (``n_groups_ + 1``,)
+        Share of each side's variance kept by the shared projection, and by its own.
+    components_, mean_ : arrays of shape (d, n) and (n,)
+        The shared PCA; no ``components_`` where a representation that was given has none.
+    representation_ : Representation
+        What is shared: its name, rank, origin, and what it keeps of rows.
+    n_components_ : int
+    explained_variance_ratio_ : array of shape (d,)
+        A representation that is no projection has one entry: the share of variance it keeps.
+    group_components_ : array of shape (``n_groups_ + 1``, d, n)
+        The components of the rest and of each left-out group.
+    offset_ : float, or array of shape (``n_groups_``,) of several groups
+        New rows whose score exceeds it are predicted to be left out.
+    history_ : structured array
+        ``disparity`` after each sweep and the ``moves`` in it.
+    stopped_ : str
+        Why the search stopped.
+    starts_agree_ : bool or None
+        Whether starts of the search ended in the same group; if not, other seeds may find others
+        that lose about as much. None where the solver has not looked.
+    left_out_ : LeftOut
+        The group as a value; of several, the one that loses most. ``left_out_groups_``: all.
+    how_many_ : HowMany
+        How the groups were counted; only with ``n_groups="auto"``.
+    epoch_labels_ : array of shape (n_epochs + 1, m)
+        Labels after each epoch; only from solvers that keep them (``"greedy"``).
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the table has column names.
 
     References
     ----------
@@ -239,23 +250,20 @@ class MaxDisparityPartition(BaseEstimator):
         """
         solver = self._check_names()
         matrix = self._check_table(X, reset=True)
-        if isinstance(matrix, SparseRows):
-            self._check_sparse(solver)
+        if isinstance(matrix, SparseRows) and (
+            not isinstance(solver, Alternating) or self.n_groups != 1
+        ):
+            raise InputError(
+                "A large sparse table is searched for one left-out group, by the solver "
+                "'alternating', but others were asked for. Use "
+                f"{parameter_label('n_groups', 1)} and solver='alternating', or pass X.toarray()."
+            )
         self.__dict__.pop("how_many_", None)
         with one_thread(matrix.size <= SMALL):
             n_groups, smallest, sizes = self._groups(matrix)
             size = sizes[0] if sizes is not None and n_groups == 1 else None
             posed = self._pose_sized(matrix, smallest, size)
             return self._search(solver, posed, n_groups, sizes)
-
-    def _check_sparse(self, solver: Solver) -> None:
-        """Refuse what needs a large sparse table as an array."""
-        if not isinstance(solver, Alternating) or self.n_groups != 1:
-            raise InputError(
-                "A large sparse table is searched for one left-out group, by the solver "
-                "'alternating', but others were asked for. Use "
-                f"{parameter_label('n_groups', 1)} and solver='alternating', or pass X.toarray()."
-            )
 
     def _groups(self, matrix: Array) -> tuple[int, int, list[int] | None]:
         """How many groups, as asked for or as evidence counts; fewest rows of a side; sizes."""
@@ -275,39 +283,25 @@ class MaxDisparityPartition(BaseEstimator):
         return self._pose_sized(matrix, smallest, None if sizes is None else sizes[0])
 
     def _pose_sized(self, matrix: Array, smallest: int, size: int | None) -> SearchProblem:
-        return build_problem(
-            matrix,
-            self.n_components,
-            self.loss,
-            self.centering,
-            smallest,
-            size,
-            self.representation,
-        )
+        rule = (self.n_components, self.loss, self.centering)
+        return build_problem(matrix, *rule, smallest, size, self.representation)
 
     def _fit_posed(self, X: Any, posed: SearchProblem) -> Self:
         """:meth:`fit` on a table that is checked and posed already."""
         self._see(X, reset=True)
         with one_thread(posed.problem.X.size <= SMALL):
-            return self._search(self._check_names(), posed)
+            return self._search(self._check_names(), posed, 1, None)
 
     def _search(
-        self,
-        solver: Solver,
-        posed: SearchProblem,
-        n_groups: int = 1,
-        sizes: list[int] | None = None,
+        self, solver: Solver, posed: SearchProblem, n_groups: int, sizes: list[int] | None
     ) -> Self:
-        result = maximise(solver, posed.problem, n_groups, sizes, self._means())
-        self._describe(posed, result, n_groups + 1)
-        return self
-
-    def _means(self) -> SolverContext:
-        return SolverContext(
+        context = SolverContext(
             rng=generator(self.random_state),
             n_jobs=self.n_jobs,
             tell=_to_stderr if self.verbose else silent,
         )
+        result = maximise(solver, posed.problem, n_groups, sizes, context)
+        return self._describe(posed, result, n_groups + 1)
 
     @property
     def left_out_(self) -> LeftOut:
@@ -328,16 +322,17 @@ class MaxDisparityPartition(BaseEstimator):
         return [self._left_out(group) for group in range(1, self.n_groups_ + 1)]
 
     def _left_out(self, group: int) -> LeftOut:
+        sides = {
+            name: Both(*getattr(self, f"{name}_")[[group, 0]].tolist())
+            for name in ("sizes", "losses", "retained", "retained_own")
+        }
         return LeftOut(
             mask=self.labels_ == group,
-            sizes=_both(self.sizes_, group),
-            losses=_both(self.losses_, group),
-            retained=_both(self.retained_, group),
-            retained_own=_both(self.retained_own_, group),
             components=self.group_components_[group],
             offset=float(np.ravel(self.offset_)[group - 1]),
             certified=lambda: float(np.ravel(self.bound_)[group - 1]),
             shared=self.representation_.name,
+            **sides,
         )
 
     @property
@@ -345,13 +340,10 @@ class MaxDisparityPartition(BaseEstimator):
         """Certified upper bound on the disparity of any group of this size."""
         check_is_fitted(self)
         if self._uncertified is not None:
+            sizes, place = np.unique(self.sizes_[1:], return_inverse=True)
             with one_thread(self._uncertified.X.size <= SMALL):
-                by_size = {
-                    int(size): certified_bound(self._uncertified, int(size))
-                    for size in np.unique(self.sizes_[1:])
-                }
-            bounds = [by_size[int(size)] for size in self.sizes_[1:]]
-            self._bound = bounds[0] if self.n_groups_ == 1 else np.array(bounds)
+                each = [certified_bound(self._uncertified, size) for size in sizes.tolist()]
+            self._bound = each[0] if self.n_groups_ == 1 else np.array(each)[place]
             self._uncertified = None
         return self._bound
 
@@ -430,12 +422,9 @@ class MaxDisparityPartition(BaseEstimator):
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy; a representation that was fitted elsewhere stays as it is."""
         given = self.get_params(deep=False)
-        return type(self)(
-            **{
-                name: value if name == "representation" else clone(value, safe=False)
-                for name, value in given.items()
-            }
-        )
+        shared = given.pop("representation")
+        copied = {name: clone(value, safe=False) for name, value in given.items()}
+        return type(self)(**copied, representation=shared)
 
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
@@ -461,7 +450,7 @@ class MaxDisparityPartition(BaseEstimator):
             self._uncertified, self._bound = None, bound
         return self
 
-    def _describe(self, posed: SearchProblem, result: SearchResult, n_sides: int) -> None:
+    def _describe(self, posed: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""
         self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
         problem, labels = posed.problem, result.labels
@@ -479,9 +468,8 @@ class MaxDisparityPartition(BaseEstimator):
         for size in self.sizes_[1:][self.disparities_ < hidden]:
             warn(
                 f"No group of {size} rows was found whose loss exceeds the rest's: "
-                f"its disparity is negative. Choose a smaller {parameter_label('group_size')}, "
-                "or leave it "
-                "free.",
+                f"its disparity is negative. Choose a smaller {parameter_label('group_size')}, or "
+                "leave it free.",
                 stacklevel=3,
             )
         self._uncertified = problem
@@ -506,10 +494,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.starts_agree_ = result.agreed
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
-
-
-def _both(by_label: NDArray[Any], group: int) -> Both[Any]:
-    return Both(by_label[group].item(), by_label[0].item())
+        return self
 
 
 def _to_stderr(message: str) -> None:

@@ -38,8 +38,7 @@ def check_size(name: str, value: Any, n_rows: int) -> int:
     hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
     raise InputError(
         f"{parameter_label(name, value)} is neither a number of rows (an int from 1) nor a share "
-        "of the "
-        f"rows (a float between 0 and 1, or '10%'). Give one of these, or None.{hint}"
+        f"of the rows (a float between 0 and 1, or '10%'). Give one of these, or None.{hint}"
     )
 
 
@@ -49,15 +48,14 @@ def check_n_groups(n_groups: Any, group_size: Any) -> None:
         if group_size is not None and np.ndim(group_size) != 0:
             raise InputError(
                 f"{parameter_label('n_groups', AUTO)} counts the groups, but "
-                f"{parameter_label('group_size')} is a "
-                "list, one size for each. Give one size for all, or leave it free."
+                f"{parameter_label('group_size')} is a list, one size for each. Give one size for "
+                "all, or leave it free."
             )
         return
     if not (is_int(n_groups) and 1 <= int(n_groups) <= _MOST):
         raise InputError(
             f"{parameter_label('n_groups', n_groups)} is not a number of left-out groups: give "
-            "an int "
-            f"from 1 to {_MOST}, or 'auto'."
+            f"an int from 1 to {_MOST}, or 'auto'."
         )
 
 
@@ -78,10 +76,9 @@ def group_sizes(
         if len(each) != n_groups:
             raise InputError(
                 f"{parameter_label('group_size', group_size)} has {counted(len(each), 'size')}, "
-                "but "
-                f"{parameter_label('n_groups', n_groups)} asks for "
-                f"{counted(n_groups, 'left-out group')} "
-                f"and the rest. Give one size for all of them, or {n_groups}."
+                f"but {parameter_label('n_groups', n_groups)} asks for "
+                f"{counted(n_groups, 'left-out group')} and the rest. Give one size for all of "
+                f"them, or {n_groups}."
             )
         sizes = [check_size("group_size", size, n_rows) for size in each]
     rest = n_rows - sum(sizes or ())
@@ -95,23 +92,17 @@ def group_sizes(
         raise InputError(
             f"Found {n_rows} rows, but {sides} of at least {smallest} rows need "
             f"{n_sides * smallest}. Lower {parameter_label('min_group_size')} to "
-            f"{n_rows // n_sides} or "
-            "less, or add rows."
+            f"{n_rows // n_sides} or less, or add rows."
         )
     if sizes is not None and (min(sizes) < smallest or rest < smallest):
         of, what, to = "", "a size", "to"
         if n_groups > 1:
             of, what, to = "groups of ", "sizes", "that add up to at most"
+        lower = f", or lower {parameter_label('min_group_size')}" * (min_group_size is not None)
         raise InputError(
             f"{parameter_label('group_size', group_size)} asks for "
-            f"{of}{', '.join(map(str, sizes))} of "
-            f"{n_rows} rows, but each side needs at least {smallest}. Choose {what} from "
-            f"{smallest} {to} {n_rows - smallest}"
-            + (
-                f", or lower {parameter_label('min_group_size')}."
-                if min_group_size is not None
-                else "."
-            )
+            f"{of}{', '.join(map(str, sizes))} of {n_rows} rows, but each side needs at least "
+            f"{smallest}. Choose {what} from {smallest} {to} {n_rows - smallest}{lower}."
         )
     return smallest, sizes
 
@@ -188,8 +179,7 @@ def smallest_named(min_group_size: Any, n_rows: int, n_components: int, share: f
         if 2 * smallest > n_rows:
             raise InputError(
                 f"{parameter_label('min_group_size', min_group_size)} asks for {smallest} of "
-                f"{n_rows} rows "
-                f"in a group and in the rest. Choose at most {n_rows // 2}."
+                f"{n_rows} rows in a group and in the rest. Choose at most {n_rows // 2}."
             )
         return smallest
     wanted = max(_FEWEST_NAMED, _PER_COMPONENT * n_components, int(np.ceil(share * n_rows)))
