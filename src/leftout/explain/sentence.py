@@ -13,9 +13,9 @@ column put it best.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,14 +259,6 @@ class _SentencePlan(NamedTuple):
 _Scored = tuple[float, _SentencePlan]
 
 
-class _Counted(NamedTuple):
-    """Rows of a column's conditions and bins among some, and how bins make up conditions."""
-
-    bins: slice  # of this column, among all bins
-    members: Array
-    held: Array  # rows of each condition, of all and of the group: (2, conditions)
-
-
 class _SentenceSearch:
     """What the search for one group shares."""
 
@@ -310,26 +302,17 @@ class _SentenceSearch:
     def _f1(self, covered: Array, count: Array) -> Array:
         return 2.0 * count / (covered + self.size)
 
-    def _counted(self, places: Sequence[int], counts: Array) -> list[_Counted]:
-        """Conditions of some columns, given how many rows their bins have: (2, bins)."""
+    def _conditions(self, places: Sequence[int]) -> Iterator[tuple[slice, Array]]:
+        """Of each of some columns: its bins among theirs, and which of these make a condition."""
         columns = [self.columns[place] for place in places]
-        starts = starts_of(columns)
-        found = []
-        for binned, start in zip(columns, starts.tolist(), strict=False):
-            bins, members = slice(start, start + binned.n_bins), binned.members.astype(float)
-            found.append(_Counted(bins, members, counts[:, bins] @ members.T))
-        return found
-
-    def _everywhere(self) -> tuple[Indicators, list[_Counted]]:
-        """All columns, and their conditions among all rows."""
-        table = Indicators.of(self.columns)
-        counts = np.stack([table.counts(), table.counts(self.group)])
-        return table, self._counted(range(len(self.columns)), counts)
+        for binned, (start, stop) in zip(columns, pairwise(starts_of(columns)), strict=True):
+            yield slice(start, stop), binned.members.astype(float)
 
     def _singles(self) -> list[_Scored]:
-        found = []
-        for column, (each, cost) in enumerate(zip(self._everywhere()[1], self.costs, strict=True)):
-            score = self._f1(*each.held) - cost
+        table, found = Indicators.of(self.columns), []
+        counts = np.stack([table.counts(), table.counts(self.group)])
+        for column, (bins, members) in enumerate(self._conditions(range(len(self.columns)))):
+            score = self._f1(*counts[:, bins] @ members.T) - self.costs[column]
             best = int(np.argmax(score))
             found.append((float(score[best]), _SentencePlan((column,), (best,))))
         return found
@@ -349,26 +332,23 @@ class _SentenceSearch:
         table = Indicators.of([self.columns[place] for place in places])
         inside = self.group if rows is None else self.group & rows
         counts = np.stack([table.pairs(rows), table.pairs(inside)])
-        every = self._counted(places, np.diagonal(counts, axis1=1, axis2=2))
-        rows_of, hits_of = 0.0, 0.0  # of the outer condition, which count in any case
+        of_bins = np.diagonal(counts, axis1=1, axis2=2)
+        every = [(bins, A, of_bins[:, bins] @ A.T) for bins, A in self._conditions(places)]
+        sure = np.zeros((2, 1, 1))  # rows and hits of the outer condition, which count in any case
         spent = self.gain
         if outer is not None:
-            spent = self._spent(self._spans_of(outer), self._columns_of(outer)) + 2.0 * self.gain
+            spent = self._spent(outer) + 2.0 * self.gain
             if word == "or":
                 mask = self._mask(outer)
-                rows_of, hits_of = float(mask.sum()), float((mask & self.group).sum())
+                sure[:, 0, 0] = mask.sum(), (mask & self.group).sum()
         found = []
         for a, b in combinations_with_replacement(range(len(places)), 2):
-            one, other = every[a], every[b]
-            both, hits = one.members @ counts[:, one.bins, other.bins] @ other.members.T
+            (at, A, held), (beside, B, other) = every[a], every[b]
+            both = A @ counts[:, at, beside] @ B.T
+            either = held[:, :, None] + other[:, None] - both
             cost = (spent + self.costs[places[a]])[:, None] + self.costs[places[b]]
-            either = (one.held[0] + rows_of)[:, None] + other.held[0] - both
-            of_either = (one.held[1] + hits_of)[:, None] + other.held[1] - hits
-            for inner, score in (
-                ("and", self._f1(both + rows_of, hits + hits_of)),
-                ("or", self._f1(either, of_either)),
-            ):
-                score -= cost
+            for inner, covered in (("and", both), ("or", either)):
+                score = self._f1(*(covered + sure)) - cost
                 best = int(score.argmax())
                 plan = _SentencePlan((places[a], places[b]), divmod(best, score.shape[1]), (inner,))
                 if outer is not None:
@@ -387,41 +367,34 @@ class _SentenceSearch:
 
     def _longer(self, beam: list[_SentencePlan]) -> list[_Scored]:
         """The best condition to add to every description of the beam, from every column."""
-        masks = np.stack([self._mask(plan) for plan in beam])
-        table, every = self._everywhere()
+        table, masks = Indicators.of(self.columns), np.stack([self._mask(plan) for plan in beam])
         meeting = np.stack([table.meet(masks), table.meet(masks & self.group)])
+        counts = np.stack([table.counts(), table.counts(self.group)])
         sizes = np.stack([masks.sum(axis=1), (masks & self.group).sum(axis=1)])[:, :, None]
-        costs = [self._spent(self._spans_of(plan), self._columns_of(plan)) for plan in beam]
-        spent = np.array(costs)[:, None] + self.gain
+        spent = np.array([self._spent(plan) for plan in beam])[:, None] + self.gain
         found = []
-        for column, (each, cost) in enumerate(zip(every, self.costs, strict=True)):
-            both = meeting[:, :, each.bins] @ each.members.T
-            for word, covered in (("and", both), ("or", sizes + each.held[:, None] - both)):
-                score = self._f1(*covered) - cost - spent
+        for column, (bins, members) in enumerate(self._conditions(range(len(self.columns)))):
+            both, held = meeting[:, :, bins] @ members.T, counts[:, None, bins] @ members.T
+            for word, covered in (("and", both), ("or", sizes + held - both)):
+                score = self._f1(*covered) - self.costs[column] - spent
                 for row, (plan, best) in enumerate(zip(beam, score.argmax(axis=1), strict=True)):
                     longer = plan.then(word, column, int(best))
                     found.append((float(score[row, best]), longer))
         return found
 
-    def _spent(self, spans: Collection[Span], columns: Collection[BinnedColumn]) -> float:
+    def _spent(self, plan: _SentencePlan) -> float:
         """What the conditions of a description cost."""
-        each = (_cost(c, *span) for span, c in zip(spans, columns, strict=True))
-        return self.gain * (len(spans) - 1 + sum(each))
-
-    def _columns_of(self, plan: _SentencePlan) -> list[BinnedColumn]:
-        return [self.columns[column] for column in plan.columns]
-
-    def _spans_of(self, plan: _SentencePlan) -> list[Span]:
-        every = zip(self._columns_of(plan), plan.places, strict=True)
-        return [binned.spans[place] for binned, place in every]
+        each = (self.costs[c][at] for c, at in zip(plan.columns, plan.places, strict=True))
+        return float(self.gain * (len(plan.places) - 1) + sum(each))
 
     def _mask(self, plan: _SentencePlan) -> Mask:
-        every = zip(self._columns_of(plan), plan.places, strict=True)
-        return joined([binned.mask(place) for binned, place in every], plan.words)
+        every = zip(plan.columns, plan.places, strict=True)
+        return joined([self.columns[column].mask(place) for column, place in every], plan.words)
 
     def refined(self, plan: _SentencePlan) -> tuple[float, Sentence]:
         """Move each threshold to its best place among the distinct values, the others held."""
-        columns, spans = self._columns_of(plan), self._spans_of(plan)
+        columns = [self.columns[column] for column in plan.columns]
+        spans = [c.spans[place] for c, place in zip(columns, plan.places, strict=True)]
         masks = [c.mask(place) for c, place in zip(columns, plan.places, strict=True)]
         for place, (column, coarse, span) in enumerate(
             zip(plan.columns, list(columns), list(spans), strict=True)
@@ -450,7 +423,8 @@ class _SentenceSearch:
             size=self.size,
             n_rows=len(self.group),
         )
-        return sentence.f1 - self._spent(spans, columns), sentence
+        costs = sum(_cost(c, *span) for span, c in zip(spans, columns, strict=True))
+        return sentence.f1 - self.gain * (len(spans) - 1 + costs), sentence
 
     def _best_range(
         self, c: BinnedColumn, span: Span, place: int, masks: list[Mask], words: tuple[str, ...]
