@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -217,60 +217,50 @@ def ranked(lines: list[Alignment]) -> list[Alignment]:
     done = []
     for searched in (False, True):  # tests are corrected among tests alone
         alike = [line for line in lines if line.searched == searched]
-        corrected = holm(np.array([line.p_value for line in alike]))
-        done += [
-            replace(line, corrected=float(p)) for line, p in zip(alike, corrected, strict=True)
-        ]
+        corrected = holm(np.array([line.p_value for line in alike])).tolist()
+        done += [replace(line, corrected=p) for line, p in zip(alike, corrected, strict=True)]
     return sorted(done, key=lambda line: -line.strength)
 
 
-def _lines(column: Column, group: Mask) -> Iterator[Alignment]:
+def _lines(column: Column, group: Mask) -> list[Alignment]:
     """A column's lines, not yet corrected; none where it never changes."""
-    known = list(_number(column, group) if column.categories is None else _values(column, group))
-    yield from known
-    if column.missing.any():
-        codes, names = column.missing.astype(np.intp), ["known", "missing"]
-        for line in _category(column.name, "missing", codes, names, group):
-            yield replace(line, known_differ=any(each.matters for each in known))
+    missing, name = column.missing, column.name
+    if column.categories is None:
+        lines = _number(column, group)
+    else:
+        values = [column.show(code) for code in range(len(column.categories))]
+        counts = _counts(column.values[~missing], group[~missing], len(values))
+        lines = of_counts(name, "category", counts, values)
+    if not missing.any():
+        return lines
+    counts = _counts(missing.astype(np.intp), group, 2)
+    differ = any(line.matters for line in lines)
+    of_missing = of_counts(name, "missing", counts, ["known", "missing"])
+    return lines + [replace(line, known_differ=differ) for line in of_missing]
 
 
-def _values(column: Column, group: Mask) -> Iterator[Alignment]:
-    """The line of the values that are known."""
-    known = ~column.missing
-    if not (group[known].any() and (~group)[known].any()):
-        return
-    names = [column.show(code) for code in range(len(column.categories or ()))]
-    yield from _category(column.name, "category", column.values[known], names, group[known])
-
-
-def _category(
-    name: str, kind: str, codes: NDArray[Any], names: list[str], group: Mask
-) -> Iterator[Alignment]:
-    yield from of_counts(name, kind, _counts(codes, group, len(names)), names)
-
-
-def of_counts(
-    name: str, kind: str, counts: NDArray[np.int64], names: list[str]
-) -> Iterator[Alignment]:
-    """The line of a category, from how often the rest and the group have each value."""
+def of_counts(name: str, kind: str, counts: NDArray[np.int64], names: list[str]) -> list[Alignment]:
+    """The line of a category, from how often the rest and the group have each value; or none."""
     if not counts.any(axis=1).all():
-        return
+        return []
     shares = counts / counts.sum(axis=1, keepdims=True)
     most = _contrast(shares) if kind == "category" else 1
     counts = counts[:, counts.any(axis=0)]
     if counts.shape[1] < 2:
-        return
+        return []
     phi2 = _phi2(counts)
-    yield Alignment(
-        column=name,
-        kind=kind,
-        strength=_strength(phi2, counts.shape[1], int(counts.sum())),
-        p_value=_p_value(counts),
-        cramers_v=float(np.sqrt(phi2)),
-        contrast=names[most],
-        left_out_share=float(shares[1, most]),
-        rest_share=float(shares[0, most]),
-    )
+    return [
+        Alignment(
+            column=name,
+            kind=kind,
+            strength=_strength(phi2, counts.shape[1], int(counts.sum())),
+            p_value=_p_value(counts),
+            cramers_v=float(np.sqrt(phi2)),
+            contrast=names[most],
+            left_out_share=float(shares[1, most]),
+            rest_share=float(shares[0, most]),
+        )
+    ]
 
 
 def _contrast(shares: NDArray[np.float64]) -> int:
@@ -298,11 +288,11 @@ def _phi2(counts: NDArray[Any]) -> float:
     return float(stats.chi2_contingency(counts, correction=False)[0] / counts.sum())
 
 
-def _number(column: Column, group: Mask) -> Iterator[Alignment]:
+def _number(column: Column, group: Mask) -> list[Alignment]:
     known = ~column.missing & np.isfinite(column.values)
     a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
-        return
+        return []
     in_range = all(np.abs(side).max() < 1e300 / len(side) for side in (a, b))
     means = (float(a.mean()), float(b.mean())) if in_range else None
     few = min(len(a), len(b)) <= _SMALL and max(len(a), len(b)) <= _SMALL**2
@@ -316,17 +306,19 @@ def _number(column: Column, group: Mask) -> Iterator[Alignment]:
     # infinite values are in bins of their own, or not
     counts = _counts(bins.codes[known], group[known], bins.n_known)
     counts = counts[:, counts.any(axis=0)]
-    yield Alignment(
-        column=column.name,
-        kind="number",
-        strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
-        p_value=float(min(1.0, max(0.0, test.pvalue))),
-        difference=over_spread(a.mean() - b.mean(), a.var(), b.var()),
-        ks=float(test.statistic),
-        means=means,
-        spreads=spreads if means is not None else None,
-        dates=column.dates,
-    )
+    return [
+        Alignment(
+            column=column.name,
+            kind="number",
+            strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
+            p_value=float(np.clip(test.pvalue, 0.0, 1.0)),
+            difference=over_spread(a.mean() - b.mean(), a.var(), b.var()),
+            ks=float(test.statistic),
+            means=means,
+            spreads=spreads if in_range else None,
+            dates=column.dates,
+        )
+    ]
 
 
 def _strength(phi2: float, k: int, m: int) -> float:
@@ -386,7 +378,7 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 MISSING_LABEL = "(missing)"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Typical(Serializable):
     """A column's median, or most frequent category, on either side.
 
@@ -430,20 +422,14 @@ def typical_values(
     """
     columns = columns_of(table, categorical=categorical, drop=drop)
     group = check_left_out(labels, len(columns[0]))
-    return [_typical(column, group) for column in columns]
-
-
-def _typical(column: Column, group: Mask) -> Typical:
-    usual = _median if column.categories is None else _most_frequent
-    (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
-    return Typical(
-        column=column.name,
-        kind="median" if column.categories is None else "most frequent",
-        left_out=left_out,
-        rest=rest,
-        left_out_share=a,
-        rest_share=b,
-    )
+    lines = []
+    for column in columns:
+        numbers = column.categories is None
+        usual = _median if numbers else _most_frequent
+        (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
+        kind = "median" if numbers else "most frequent"
+        lines.append(Typical(column.name, kind, left_out, rest, a, b))
+    return lines
 
 
 def _median(column: Column, side: Mask) -> tuple[str, None]:

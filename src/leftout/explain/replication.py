@@ -58,7 +58,7 @@ class Replication(Serializable):
 
     Attributes
     ----------
-    halves : list of Half
+    halves : list of HalfReplication
     permutations : int
     p_value : float
         The larger of the halves'.
@@ -111,7 +111,7 @@ def sentence_replicates(
 
     Returns
     -------
-    ComesBack
+    Replication
 
     Raises
     ------
@@ -121,56 +121,37 @@ def sentence_replicates(
     """
     order = rng.permutation(len(X))
     halves = np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])
-    share = found.left_out_.share
-    judged = [
-        _judged(found, X, columns, share, searched, other, rng, permutations)
-        for searched, other in (halves, halves[::-1])
-    ]
-    return Replication(halves=judged, permutations=permutations)
-
-
-def _judged(
-    found: MaxDisparityPartition,
-    X: Array,
-    columns: Sequence[Column],
-    share: float,
-    searched: np.ndarray,
-    other: np.ndarray,
-    rng: np.random.Generator,
-    permutations: int,
-) -> HalfReplication:
     search = clone(found).set_params(
-        group_size=share,
+        group_size=found.left_out_.share,
         min_group_size=None,
         n_components=found.n_components_,
         random_state=rng,
         solver=quick(Alternating()),
     )
-    with collected_warnings():
-        labels = search.fit(X[searched]).labels_
-        sentence = describe([column.take(searched) for column in columns], labels)
-        mask = sentence.covers([column.take(other) for column in columns])
-        groups = known_groups(
-            X[other],
-            {"described": mask},
-            n_components=found.n_components_,
-            representation=found.representation,
-            depth=1,
-            permutations=permutations,
-            random_state=rng,
-            folds=2,
-        )
-    line = next((each for each in groups.measured if bool(each.mask[mask].all())), None)
-    if line is None:
-        least = smallest_named(None, len(other), found.n_components_)
-        raise InputError(
-            f"The sentence from one half, {sentence.text}, covers {int(mask.sum()):,} of the "
-            f"other's {counted(len(other), 'row')}; to judge it takes {least} inside and outside."
-        )
-    return HalfReplication(
-        sentence=sentence.text,
-        rows=int(mask.sum()),
-        loss=line.loss,
-        random=line.random,
-        p_value=line.p_value,
-    )
+    judged = []
+    for searched, other in (halves, halves[::-1]):
+        with collected_warnings():
+            labels = search.fit(X[searched]).labels_
+            sentence = describe([column.take(searched) for column in columns], labels)
+            mask = sentence.covers([column.take(other) for column in columns])
+            groups = known_groups(
+                X[other],
+                {"described": mask},
+                n_components=found.n_components_,
+                representation=found.representation,
+                depth=1,
+                permutations=permutations,
+                random_state=rng,
+                folds=2,
+            )
+        rows = int(mask.sum())
+        line = next((each for each in groups.measured if bool(each.mask[mask].all())), None)
+        if line is None:
+            least = smallest_named(None, len(other), found.n_components_)
+            raise InputError(
+                f"The sentence from one half, {sentence.text}, covers {rows:,} of the other's "
+                f"{counted(len(other), 'row')}; to judge it takes {least} inside and outside."
+            )
+        figures = {name: getattr(line, name) for name in ("loss", "random", "p_value")}
+        judged.append(HalfReplication(sentence=sentence.text, rows=rows, **figures))
+    return Replication(halves=judged, permutations=permutations)

@@ -249,28 +249,33 @@ class Spread(NamedTuple):
         return Spread(n, mean, squares)
 
     @property
+    def error(self) -> float:
+        """The squared standard error of the mean."""
+        return self.squares / (self.n - 1) / self.n
+
+    @property
     def interval(self) -> Interval:
         """The mean, with Student's interval."""
         if self.n < 2:
             return Interval(self.mean if self.n else np.nan, np.nan, np.nan)
-        error = np.sqrt(self.squares / (self.n - 1) / self.n)
-        half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, self.n - 1) * error)
-        return Interval(self.mean, self.mean - half, self.mean + half)
+        return _around(self.mean, self.n - 1, self.error)
+
+
+def _around(value: float, degrees: float, squared_error: float) -> Interval:
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, degrees) * np.sqrt(squared_error))
+    return Interval(value, value - half, value + half)
 
 
 def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
     """The means of the group and of the rest."""
     a, b = sides
-    gap, low, high = a.interval.value - b.interval.value, np.nan, np.nan
+    value = a.interval.value - b.interval.value
+    gap = Interval(value, np.nan, np.nan)
     if min(a.n, b.n) > 1:
         # Welch: the variances may differ (SciPy's test warns where a side does not vary)
-        parts = np.array([side.squares / (side.n - 1) / side.n for side in (a, b)])
-        freedom = np.array([a.n, b.n]) - 1.0
-        half = 0.0
-        if parts.any():
-            degrees = parts.sum() ** 2 / (parts**2 / freedom).sum()
-            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, degrees) * np.sqrt(parts.sum()))
-        low, high = gap - half, gap + half
+        parts, freedom = np.array([a.error, b.error]), np.array([a.n, b.n]) - 1.0
+        degrees = parts.sum() ** 2 / (parts**2 / freedom).sum() if parts.any() else 1.0
+        gap = _around(value, degrees, parts.sum())
     spread = [side.squares / side.n if side.n else 0.0 for side in (a, b)]
     return Outcome(
         target=name,
@@ -278,7 +283,7 @@ def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
         positive=None,
         left_out=a.interval,
         rest=b.interval,
-        gap=Interval(gap, low, high),
-        difference=over_spread(gap, *spread) if a.n and b.n else None,
+        gap=gap,
+        difference=over_spread(value, *spread) if a.n and b.n else None,
         missing=missing,
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -222,14 +222,14 @@ class SubgroupSearch:
         def least(subgroups: list[Subgroup]) -> float:
             return slack * least_of(self.listed(subgroups, top, distinct), top, distinct)
 
-        found = self.above(least, n_jobs, distinct)
+        found = self.above(least, n_jobs)
         while True:
             lines = self.listed(found.subgroups, top, distinct)
             floor = least_of(lines, top, distinct)
             if found.floor <= floor or not found.complete:
                 return lines, found
             # what has come since covers rows of the last lines: others of less quality may follow
-            found = self.above(partial(_always, floor), n_jobs, distinct)
+            found = self.above(floor, n_jobs)
 
     def beam(self, top: int) -> list[Line]:
         """A list as :meth:`best_first` makes it, but not an exact one, in a fraction of the time.
@@ -253,39 +253,33 @@ class SubgroupSearch:
             floor = least_of(lines, top, distinct=True)
             if found.floor <= floor:
                 return lines
-            found = alone.above(partial(_always, floor))
+            found = alone.above(floor)
 
     def _longer(self, line: Line, floor: float) -> Iterator[Subgroup]:
         """The subgroups above a floor that add a condition to a line."""
         taken = {column for column, _ in line.subgroup.key}
         for column in range(len(self.columns)):
             if column not in taken:
-                yield from self.look((column,), floor, within=line.subgroup.key).subgroups
+                yield from self.look((column,), floor, line.subgroup.key).subgroups
 
     def above(
-        self,
-        floor: Callable[[list[Subgroup]], float],
-        n_jobs: int | None = None,
-        distinct: bool = False,
+        self, floor: float | Callable[[list[Subgroup]], float], n_jobs: int | None = None
     ) -> SubgroupResult:
         """All subgroups of a higher quality than a floor, which may rise as they are found.
 
-        ``floor`` says from those found so far what is worth a look. Some below the last floor may
-        be missing, and of those with two conditions, if they are to be ``distinct``, the ones that
-        are hardly better than one of the conditions: no list has them.
+        A function says from those found so far what is worth a look. Some below the last floor may
+        be missing.
         """
         found, blocks = SubgroupResult([]), self.blocks()
         step, n = max(_ROUND, len(blocks) // 8), len(self.columns)
         starts = [*range(0, n, _ALONE), *range(n, len(blocks), step), len(blocks)]
         for start, stop in pairwise(starts):
-            now = floor(found.subgroups)
+            now = floor(found.subgroups) if callable(floor) else floor
             found.floor = max(found.floor, now)
             part = [block for block in blocks[start:stop] if self.at_most(block) > now]
             if not part and start >= n:
                 break  # those after it are no better
-            pairs = distinct and self.query.depth == 2 and start >= n
-            alone = self._alone(found.subgroups) if pairs else None
-            tasks = [(block, now, alone) for block in part]
+            tasks = [(block, now) for block in part]
             looks = imap_ordered(self.look, tasks, n_jobs, Steps(len(tasks), None), "")
             for done, look in enumerate(looks, 1):
                 found.subgroups += look.subgroups
@@ -326,25 +320,17 @@ class SubgroupSearch:
             result.append(best)
         return result
 
-    def look(
-        self,
-        block: tuple[int, ...],
-        floor: float,
-        alone: list[Array] | None = None,
-        within: Key = (),
-    ) -> Look:
+    def look(self, block: tuple[int, ...], floor: float, within: Key = ()) -> Look:
         """The subgroups with a condition on each of some columns whose quality is above a floor.
 
-        With ``alone``, they are better than each condition is, too. ``within`` are conditions that
-        all of them have in common, on other columns.
+        ``within`` are conditions that all of them have in common, on other columns.
         """
         columns, n, d = [self.columns[place] for place in block], len(self.whole), self.rows.d
         shape = tuple(column.n_bins for column in columns)
         n_spans = tuple(len(column.spans) for column in columns)
         if len(block) > 1 and max(prod(shape), prod(n_spans)) * n**2 > _AT_ONCE:
-            rest = (floor, alone)
             conditions = ((*within, (block[0], span)) for span in range(n_spans[0]))
-            looks = [self.look(block[1:], *rest, within=each) for each in conditions]
+            looks = [self.look(block[1:], floor, each) for each in conditions]
             every = [one for look in looks for one in look.subgroups]
             return Look(every, sum(x.looked_at for x in looks), sum(x.cost for x in looks))
         rows, Z, weights = self._part(within)
@@ -367,8 +353,7 @@ class SubgroupSearch:
         cost = len(Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
         k = sizes[chosen]
         total = top_sums(S, d) - kept[chosen]
-        least = np.maximum(floor, GAIN * _best_alone(alone, block, n_spans, within)[chosen])
-        passed = scale[chosen] * total > least
+        passed = scale[chosen] * total > floor
         chosen, k, total, S = chosen[passed], k[passed], total[passed], S[passed]
         of_rest = top_sums(self.whole - S, d) - (self.all_kept - kept[chosen])
         quality = k**self.query.weight * (total / k - of_rest / (len(self.residuals) - k))
@@ -397,15 +382,6 @@ class SubgroupSearch:
             moments = cell_moments(binned.codes, binned.n_bins, self.rows.Z, self.whole[None])
             self._of_bins[column] = moments
         return self._of_bins[column]
-
-    def _alone(self, subgroups: list[Subgroup]) -> list[Array]:
-        """The quality of each condition by itself, for every column."""
-        result = [np.full(len(column.spans), -np.inf) for column in self.columns]
-        for one in subgroups:
-            if len(one.key) == 1:
-                column, span = one.key[0]
-                result[column][span] = one.quality
-        return result
 
     def listed(self, subgroups: list[Subgroup], top: int, distinct: bool = True) -> list[Line]:
         """The best subgroups, each of which says something new if they are to be ``distinct``."""
@@ -442,20 +418,6 @@ class SubgroupSearch:
         """The conditions of a subgroup, in words."""
         every = ((self.columns[column], span) for column, span in key)
         return tuple(binned.condition(*binned.spans[span]) for binned, span in every)
-
-
-def _always(floor: float, subgroups: list[Subgroup]) -> float:
-    return floor
-
-
-def _best_alone(
-    alone: list[Array] | None, block: tuple[int, ...], n_spans: tuple[int, ...], within: Key
-) -> Array:
-    """The quality of the better of the conditions of each subgroup of a block by itself."""
-    if alone is None:
-        return np.full(prod(n_spans), -np.inf)
-    best = reduce(np.maximum.outer, [alone[column] for column in block]).ravel()
-    return np.maximum(best, max((alone[c][span] for c, span in within), default=-np.inf))
 
 
 def _boxes(cells: NDArray[Any], columns: Sequence[BinnedColumn]) -> Array:
