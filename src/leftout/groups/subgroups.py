@@ -373,7 +373,7 @@ def named_groups(
     check_rows(table, X, len(columns[0]))
     roles = assign(columns, target, drop=drop)
     columns = [column for column in columns if column.name not in roles.aside]
-    counts = _counting_value(roles.target, positive)
+    aim, counts = roles.target, _counting_value(roles.target, positive)
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
@@ -397,7 +397,7 @@ def named_groups(
                 share=line.subgroup.size / len(matrix),
                 worth=line.subgroup.quality,
                 new=line.new,
-                outcome=roles.target and outcomes(roles.target, line.mask, counts)[0],
+                outcome=None if aim is None else outcomes(aim, line.mask, counts)[0],
                 **figures,
             )
             for line, figures in zip(lines, measured, strict=True)
