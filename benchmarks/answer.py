@@ -23,8 +23,8 @@ from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
 from leftout.auditing.pipeline import AuditPipeline, stages
 from leftout.auditing.presets import settled
-from leftout.auditing.run import run
 from leftout.data.reading import Source
+from leftout.engine.run import run
 from leftout.evidence import holdout
 from leftout.evidence.holdout import gap_of
 from leftout.evidence.null_test import NullTest

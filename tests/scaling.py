@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from leftout.engine.engines import Local, silent
-from leftout.engine.work import run_in_parts
 
 ASKED = {"target": "ok", "sensitive": ["sex"], "n_components": 3, "quick": True}
 # Rows of the table, and of the sample that is looked at.
@@ -100,6 +99,6 @@ class KillsItsWorker:
 
 
 __all__ = [
-    "ASKED", "ROWS", "SAMPLED", "KillsItsWorker", "Meddling", "Shuffled", "mixed", "run_in_parts",
+    "ASKED", "ROWS", "SAMPLED", "KillsItsWorker", "Meddling", "Shuffled", "mixed",
     "said",
 ]  # fmt: skip

@@ -233,7 +233,7 @@ ASKED = [
 
 @pytest.mark.parametrize(("words", "asked"), ASKED)
 def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, asked):
-    given = caught(monkeypatch, "leftout.auditing.run.run")
+    given = caught(monkeypatch, "leftout.engine.run.run")
     aside = ["--jobs", "3", "--quiet", "--json", f"--out={tmp_path / 'out'}"]
     result = call("audit", file, *words.split(), *aside)
     assert (result.exit_code, result.stderr) == (2, "Error: Enough.\n")
@@ -246,7 +246,7 @@ def test_each_option_asks_for_one_thing(monkeypatch, file, tmp_path, words, aske
 
 @pytest.mark.parametrize(("words", "asked"), [*ASKED[16:18], *ASKED[22:24], *ASKED[26:]])
 def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, words, asked):
-    given = caught(monkeypatch, "leftout.auditing.run.run")
+    given = caught(monkeypatch, "leftout.engine.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
         target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), n_restarts=10,
@@ -277,7 +277,7 @@ def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, featur
 
 
 def test_each_argument_is_the_setting_of_its_name(monkeypatch):
-    given = caught(monkeypatch, "leftout.auditing.run.run")
+    given = caught(monkeypatch, "leftout.engine.run.run")
     asked = {
         "target": "t", "positive": "p", "categorical": ["c"], "drop": ["d"], "sensitive": ["s"],
         "n_components": 3, "min_group_size": 11, "group_size": 22, "n_groups": 1, "n_restarts": 4,
@@ -286,7 +286,9 @@ def test_each_argument_is_the_setting_of_its_name(monkeypatch):
     }  # fmt: skip
     with pytest.raises(InputError, match="Enough"):
         leftout.audit("table", n_jobs=9, progress=True, **asked)
-    assert given == {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
+    where = dict.fromkeys(("engine", "memory", "state"))
+    how = {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
+    assert given == how | where
 
 
 def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):

@@ -10,8 +10,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from leftout.auditing.run import run
 from leftout.cli import main
+from leftout.engine.run import run
 from leftout.settings import Settings
 from test_audit import planted_table
 

@@ -16,9 +16,9 @@ import known
 import leftout
 import paper_data
 from leftout import audit
-from leftout.auditing.run import run
 from leftout.cli import main, terminal
 from leftout.cli.audit import _announced
+from leftout.engine.run import run
 from leftout.settings import Settings
 from test_audit import planted_table, valid
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from leftout.auditing import run as memory_run
+from leftout.auditing.pipeline import READ, AuditPipeline
+from leftout.auditing.pipeline import stages as stages_of
+from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
 from leftout.data.reading import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
-from leftout.running import Report
+from leftout.running import (
+    Report,
+    Stages,
+    clean_interrupts,
+    collected_warnings,
+    one_thread,
+    warn,
+)
 from leftout.settings import AUDIT, TENTH, Settings
 
 
@@ -160,6 +170,7 @@ def audit(
     )
 
 
+@clean_interrupts()
 def run(
     table: Any,
     settings: Settings,
@@ -174,49 +185,70 @@ def run(
     state: str | os.PathLike[str] | bool | None = None,
     running: ExitStack | None = None,
 ) -> Audit:
-    """Audit a table as some settings say, where it fits best.
+    """Audit a table, or the :class:`Source` it comes from, as settings say, where it fits best.
 
     ``first`` is called with the first answer, as soon as it is there; ``partial`` with that, and
-    again as more is known. ``scheduler`` is the address
-    of a Dask cluster. Where the caller gives ``running``, a cluster goes on until that ends.
+    again with what is known each time that names, costs or evidence are there, too. ``scheduler``
+    is the address of a Dask cluster. Where the caller gives ``running``, a cluster goes on until
+    that ends.
     """
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    tell = {"first": first, "partial": partial}
-    how |= {name: each for name, each in tell.items() if each is not None}
+    if n_jobs == 0:
+        raise InputError(
+            f"{parameter_label('n_jobs', 0)} starts no thread; give a number from 1, or -1 for "
+            "all cores."
+        )
     parts = table if isinstance(table, ChunkedTable) else None
     if parts is None and not isinstance(table, Source):
         parts = in_parts(table, engine, memory)
+    asked = settled(settings)
+    stages = Stages(stages_of(asked.full), progress)
     if parts is None or parts.whole:
-        return memory_run.run(table if parts is None else parts.read(), settings, **how)
-    for name in ("features", "pipeline"):
-        if getattr(settings, name) is not None:
-            raise InputError(
-                f"{parameter_label(name)} was given, but a table that is passed over in parts is "
-                "searched "
-                f"by the PCA of its own columns. Use {parameter_label('engine', 'memory')} where "
-                "it fits, "
-                "or a sample of the table's rows."
-            )
-    if settings.scaling != "minmax":
-        raise InputError(
-            f"{parameter_label('scaling', settings.scaling)} was given, but a table that is "
-            "passed over in "
-            f"parts is scaled to [0, 1]. Use {parameter_label('scaling', 'minmax')}, or "
-            f"{parameter_label('engine', 'memory')} where it fits."
-        )
-    if settings.n_groups != 1:
-        raise InputError(
-            f"{parameter_label('n_groups', settings.n_groups)} was given, but a table that is "
-            "passed over "
-            f"in parts is searched for one left-out group. Use {parameter_label('n_groups', 1)}, "
-            "a sample "
-            f"of the table's rows, or {parameter_label('engine', 'memory')} where it fits."
-        )
-    from leftout.engine.work import run_in_parts
+        stages.begin(READ)
+        source = Source.of(table if parts is None else parts.read())
+        asked = replace(asked, command=call(settings, source.path))
+        with collected_warnings() as notes:
+            for text in source.notes:
+                warn(text)
+            found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, first, partial)
+        stages.end()
+        return found
+    _check_in_parts(asked)
+    from leftout.engine.state import Passes, PassState
+    from leftout.engine.work import ChunkedAudit
 
-    with ExitStack() as own:
+    asked = replace(asked, command=call(settings, parts.name))
+    with ExitStack() as own, collected_warnings() as notes, one_thread():
         chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
-        found = run_in_parts(parts, settings, chosen, state=state, **how)
+        passes = Passes(chosen, PassState.asked_for(state, parts.files, settings.to_dict()))
+        passes.report = stages.begin(READ)
+        work = ChunkedAudit.on(parts, asked, passes, n_jobs, stages)
+        found = work.audit(notes, first, partial)
         if running is None and found.chunks is not None:
             found.chunks.end()
-        return found
+    stages.end()
+    return found
+
+
+def _check_in_parts(asked: Settings) -> None:
+    """Refuse what needs the rows of a table in memory: see ``docs/guide/scale.md``."""
+    whole = parameter_label("engine", "memory")
+    sample = "a sample of the table's rows"
+    columns = "is searched by the PCA of its own columns", f"Use {whole} where it fits, or {sample}"
+    rows = "is audited on all of its rows", f"Add {whole}, or leave it out"
+    for name, only, instead, advice in (
+        ("features", None, *columns),
+        ("pipeline", None, *columns),
+        ("scaling", "minmax", "is scaled to [0, 1]",
+         f"Use {parameter_label('scaling', 'minmax')}, or {whole} where it fits"),
+        ("n_groups", 1, "is searched for one left-out group",
+         f"Use {parameter_label('n_groups', 1)}, {sample}, or {whole} where it fits"),
+        ("preset", None, *rows),
+        ("sample", None, *rows),
+    ):  # fmt: skip
+        value = getattr(asked, name)
+        if value is only or isinstance(value, str | int) and value == only:
+            continue
+        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
+        raise InputError(
+            f"{label} was given, but a table that is passed over in parts {instead}. {advice}."
+        )

@@ -26,10 +26,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout import __version__
 from leftout.data.encoder_passes import Between, MissingCounts
 from leftout.data.encoding import TargetSums
 from leftout.engine.column_counts import Gone, NumberCounts, Tallied, TextCounts
-from leftout.engine.engines import Engine, Tell, silent
+from leftout.engine.engines import Engine
 from leftout.engine.exact_counts import Counted
 from leftout.engine.profile_pass import TableProfile
 from leftout.errors import InputError
@@ -38,7 +39,7 @@ from leftout.groups.outcome import Spread
 from leftout.linalg.bounds import RowExcess
 from leftout.linalg.moments import Moments
 from leftout.linalg.top_k import Inside, Sorted
-from leftout.running import warn
+from leftout.running import Report, warn
 from leftout.text import shown
 
 T = TypeVar("T")
@@ -95,6 +96,19 @@ class PassState:
             self.begun = True
         else:
             _emptied(folder, made=False)
+
+    @classmethod
+    def asked_for(
+        cls,
+        where: str | os.PathLike[str] | bool | None,
+        files: Mapping[str, str],
+        settings: Mapping[str, Any],
+    ) -> PassState | None:
+        """The one in a folder, or (True) in the user's own; None where nothing is to be kept."""
+        rest = {"settings": settings, "leftout": __version__, "numpy": np.__version__}
+        if where is True:
+            return cls.private(files, rest)
+        return cls(Path(where), files, rest) if where else None
 
     @classmethod
     def private(cls, files: Mapping[str, str], rest: Mapping[str, Any]) -> PassState | None:
@@ -194,20 +208,16 @@ class Passes:
 
     Attributes
     ----------
-    tell : callable
+    report : callable or None
         Told how many chunks of a pass are done.
     """
 
-    def __init__(self, engine: Engine, state: PassState | None = None, tell: Tell = silent) -> None:
-        self.engine, self.state, self.tell = engine, state, tell
-        self.number = 0
+    def __init__(self, engine: Engine, state: PassState | None = None) -> None:
+        self.engine, self.state, self.number = engine, state, 0
+        self.report: Report | None = None
 
     def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell | None = None,
+        self, function: Callable[[Item], T], items: Sequence[Item], merge: Callable[[T, T], T]
     ) -> T:
         """As the engine folds; a result that is there already is not computed again."""
         self.number += 1
@@ -215,10 +225,14 @@ class Passes:
             known = self.state.known(self.number)
             if known is not None:
                 return known[0]
-        result = self.engine.fold(function, items, merge, tell or self.tell)
+        result = self.engine.fold(function, items, merge, self._tell)
         if self.state is not None:
             self.state.save(self.number, result)
         return result
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.report is not None:
+            self.report(f"pass {self.number}, chunk {done} of {total}", done, total)
 
 
 def packed(result: Any) -> bytes:

@@ -8,21 +8,16 @@ a sample by the steps of an audit in memory.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from leftout import __version__
 from leftout.auditing import group_selection
-from leftout.auditing.pipeline import FIND, READ, TRUST_ROWS, AuditPipeline
-from leftout.auditing.pipeline import stages as stages_of
-from leftout.auditing.presets import call, settled
+from leftout.auditing.pipeline import FIND, TRUST_ROWS, AuditPipeline
 from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
 from leftout.checks import generator
@@ -32,7 +27,7 @@ from leftout.engine.chunks import Chunk
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan
 from leftout.engine.engines import Engine, Local
 from leftout.engine.exact_counts import on_all_rows, with_exact_counts
-from leftout.engine.state import Passes, PassState
+from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.explain.attribution import split_losses
@@ -48,7 +43,7 @@ from leftout.linalg.passes import Along, moments_and_rows
 from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import RowForm, highest, score_form
 from leftout.representation.base import Representation
-from leftout.running import Report, Stages, clean_interrupts, collected_warnings, one_thread, warn
+from leftout.running import Report, Stages, warn
 from leftout.settings import EVIDENCE, Settings
 from leftout.solvers import Alternating, SearchResult, SolverContext
 from leftout.solvers.sampling import Short, Whole, drawn
@@ -71,57 +66,6 @@ OF_SAMPLE = (
     "table.blanks", "trust", "parts", "profile", "held_out", "stability", "returns", "comparison",
     "named", "known", "harm", "prediction",
 )  # fmt: skip
-
-
-@clean_interrupts()
-def run_in_parts(
-    parts: ChunkedTable,
-    settings: Settings,
-    engine: Engine,
-    *,
-    n_jobs: int | None = None,
-    progress: Report | bool | None = None,
-    first: Callable[[Audit], None] | None = None,
-    partial: Callable[[Audit], None] | None = None,
-    state: str | os.PathLike[str] | bool | None = None,
-) -> Audit:
-    """Audit a table in parts, as some settings say."""
-    asked = replace(settled(settings), command=call(settings, parts.name))
-    _check(asked)
-    stages = Stages(stages_of(asked.full), progress)
-    about = {"settings": settings.to_dict(), "leftout": __version__, "numpy": np.__version__}
-    with collected_warnings() as notes, one_thread():
-        saved = None
-        if state is True:
-            saved = PassState.private(parts.files, about)
-        elif state:
-            saved = PassState(Path(state), parts.files, about)
-        passes = Passes(engine, saved)
-        _told(passes, stages.begin(READ))
-        work = ChunkedAudit.on(parts, asked, passes, n_jobs, stages)
-        found = work.audit(notes, first, partial)
-    stages.end()
-    return found
-
-
-def _check(asked: Settings) -> None:
-    """Refuse what needs all rows at once."""
-    for name, value in (("preset", asked.preset), ("sample", asked.sample)):
-        if value is not None:
-            raise InputError(
-                f"{parameter_label(name, value)} takes some rows of a table in memory, but this "
-                "one is "
-                f"passed over in parts. Add {parameter_label('engine', 'memory')}, or leave it out."
-            )
-
-
-def _told(passes: Passes, report: Report) -> None:
-    """Let passes report how many chunks are done."""
-
-    def tell(done: int, total: int) -> None:
-        report(f"pass {passes.number}, chunk {done} of {total}", done, total)
-
-    passes.tell = tell
 
 
 @dataclass(frozen=True)
@@ -190,8 +134,7 @@ class ChunkedAudit:
         partial: Callable[[Audit], None] | None,
     ) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way."""
-        report = self.stages.begin(FIND)
-        _told(self.passes, report)
+        report = self.passes.report = self.stages.begin(FIND)
         names = self.plan.encoder.get_feature_names_out()
         X = pd.DataFrame(self.intake.X, columns=names)
         m, n = self.table.n_rows, self.table.n_features
