@@ -37,6 +37,9 @@ _ROWS = 1 << 14
 # share that the bytes of a file may be.
 _CELL, _SHARE = 68, 4
 
+# Rows, columns and unpacked bytes of a file, as many as are known by then.
+Sizes = Iterator[tuple[int, int, int]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Most:
@@ -61,12 +64,20 @@ def check(data: bytes, kind: str, called: str, most: Most) -> None:
     """Refuse a file that holds too much, or is not what its name says."""
     if not data:
         raise InputError(f"{called} is empty; a table with names and rows is needed.")
+    sizes: Sizes = iter(())
     if kind == ".xlsx":
-        _check_workbook(data, called, most)
+        sizes = _workbook(data, called)
     elif kind in (".parquet", ".feather"):
-        _check_arrow(data, called, kind, most)
+        sizes = _arrow(data, called, kind)
     elif kind in TEXT:
-        _check_text(data, called, kind, most)
+        sizes = _text(_unpacked(data, called) if kind.endswith(".gz") else _chunks(data), most)
+    for rows, columns, size in sizes:
+        check_size(rows, columns, called, most)
+        if size > most.unpacked:
+            raise InputError(
+                f"{called} holds more than {describe_size(most.unpacked)} when it is unpacked, "
+                "which is the most that is taken here. Keep a part of it."
+            )
 
 
 def check_size(rows: int, columns: int, called: str, most: Most) -> None:
@@ -83,28 +94,11 @@ def check_size(rows: int, columns: int, called: str, most: Most) -> None:
         )
 
 
-def sheets_of(data: bytes, called: str) -> list[str]:
-    """The sheets of a workbook, in order; none if the list of them is a book itself."""
-    names: list[str] = []
-
-    class Sheets(_WorkbookPart):
-        def start(self, tag: str, attributes: dict[str, str]) -> None:
-            self.moved = True
-            if _bare(tag) == "sheet":
-                names.append(attributes.get("name", ""))
-
-    with _opened(data, called) as book:
-        which = book.getinfo(_WORKBOOK)
-        if which.file_size < _LIST:
-            _parse(book, which, Sheets())
-    return names
-
-
-def _check_text(data: bytes, called: str, kind: str, most: Most) -> None:
+def _text(chunks: Iterator[bytes], most: Most) -> Sizes:
     """Columns by the first lines, rows by all lines: more than there are, if cells have some."""
     lines = size = seen = 0
     columns, counts, blank = 1, [0] * len(_MARKS), True
-    for chunk in _unpacked(data, called) if kind.endswith(".gz") else _chunks(data):
+    for chunk in chunks:
         size += len(chunk)
         lines += chunk.count(b"\n")
         rest = chunk
@@ -116,11 +110,9 @@ def _check_text(data: bytes, called: str, kind: str, most: Most) -> None:
             if newline:
                 seen += 1
                 counts, blank = [0] * len(_MARKS), True
-        check_size(1, columns, called, most)
-        if size > most.unpacked:
-            raise _too_much(called, most)
+        yield 1, columns, size
         if lines * columns > 2 * most.cells:  # a cell of text may hold lines itself
-            check_size(lines, columns, called, most)
+            yield lines, columns, size
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
@@ -148,19 +140,13 @@ def _unpacked(data: bytes, called: str) -> Iterator[bytes]:
         raise InputError(f"{called} ends too early: it was cut off on its way. Fetch it again.")
 
 
-def _check_arrow(data: bytes, called: str, kind: str, most: Most) -> None:
+def _arrow(data: bytes, called: str, kind: str) -> Sizes:
     try:
         import pyarrow as pa
     except ImportError:
         return  # the reader says what is missing
     try:
-        sizes = _parquet(data) if kind == ".parquet" else _feather(data)
-        for rows, columns, size in sizes:
-            check_size(rows, columns, called, most)
-            if size > most.unpacked:
-                raise _too_much(called, most)
-    except InputError:
-        raise
+        yield from _parquet(data) if kind == ".parquet" else _feather(data)
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
         if isinstance(error, MemoryError):
             raise
@@ -170,8 +156,8 @@ def _check_arrow(data: bytes, called: str, kind: str, most: Most) -> None:
         ) from error
 
 
-def _parquet(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Rows, columns and bytes of a Parquet file, as many as are known: by what it says, then read.
+def _parquet(data: bytes) -> Sizes:
+    """By what a Parquet file says, then read.
 
     A dictionary stores a value once, however often it occurs: texts are read with theirs, a few
     rows at a time, and counted as long as they will be.
@@ -210,8 +196,8 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _feather(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Rows, columns and bytes of a Feather file, batch by batch, as each says itself.
+def _feather(data: bytes) -> Sizes:
+    """Batch by batch, as each of a Feather file says itself.
 
     Nothing is unpacked: a packed buffer begins with the bytes that it has when it is not.
     """
@@ -219,15 +205,13 @@ def _feather(data: bytes) -> Iterator[tuple[int, int, int]]:
 
     source = pa.BufferReader(data)
     columns = len(pa.ipc.open_file(source).schema)
-    footer = _WorkbookTable(
-        data, len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
-    )
+    footer = _FlatTable(data, len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0])
     rows = size = 0
     for place, field in ((0, 2), (1, 3)):  # values that batches share, and the batches
         for offset, *_ in footer.structs(field, "<qiiq"):
             source.seek(offset)
             message = pa.ipc.read_message(source)
-            batch = _WorkbookTable(message.metadata.to_pybytes()).table(2)
+            batch = _FlatTable(message.metadata.to_pybytes()).table(2)
             batch = batch if place else batch.table(1)
             body = memoryview(message.body)
             packed = batch.has(3)
@@ -238,7 +222,7 @@ def _feather(data: bytes) -> Iterator[tuple[int, int, int]]:
             yield rows, columns, size
 
 
-class _WorkbookTable:
+class _FlatTable:
     """A table of a flatbuffer, which Arrow's files describe themselves in: fields by their place.
 
     pyarrow does not tell how long a batch is without unpacking it.
@@ -264,9 +248,9 @@ class _WorkbookTable:
     def number(self, field: int) -> int:
         return self._read("<q", self._at(field)) if self.has(field) else 0
 
-    def table(self, field: int) -> _WorkbookTable:
+    def table(self, field: int) -> _FlatTable:
         at = self._at(field)
-        return _WorkbookTable(self.data, place=at + self._read("<I", at))
+        return _FlatTable(self.data, place=at + self._read("<I", at))
 
     def structs(self, field: int, form: str) -> Iterator[tuple[int, ...]]:
         if self.has(field):
@@ -276,23 +260,39 @@ class _WorkbookTable:
                 yield struct.unpack_from(form, self.data, at + 4 + place * struct.calcsize(form))
 
 
-def _check_workbook(data: bytes, called: str, most: Most) -> None:
+def sheets_of(data: bytes, called: str) -> list[str]:
+    """The sheets of a workbook, in order; none if the list of them is a book itself."""
+    names: list[str] = []
+
+    class Sheets(_WorkbookPart):
+        def opened(self, name: str, attributes: dict[str, str]) -> None:
+            if name == "sheet":
+                names.append(attributes.get("name", ""))
+
+    with _opened(data, called) as book:
+        which = book.getinfo(_WORKBOOK)
+        if which.file_size < _LIST:
+            _parse(book, which, Sheets())
+    return names
+
+
+def _workbook(data: bytes, called: str) -> Sizes:
     """Sizes first, as the archive says them; then how far cells reach, and what they hold.
 
     Every part is looked at: a workbook may call any of them a sheet, wherever it lies.
     """
     with _opened(data, called) as book:
         parts = book.infolist()
-        if sum(each.file_size for each in parts) > most.unpacked:
-            raise _too_much(called, most)
+        yield 0, 0, sum(each.file_size for each in parts)
         book.getinfo(_WORKBOOK)
         strings = _Strings()
         for each in parts:
             _parse(book, each, strings)
         unsaved = 0
         for each in parts:
-            sheet = _Sheet(strings.lengths, called, most)
-            _parse(book, each, sheet)
+            sheet = _Sheet(strings.lengths)
+            for _ in _parsed(book, each, sheet):
+                yield sheet.down, sheet.right, sheet.size
             unsaved += sheet.unsaved
     if unsaved:
         raise InputError(
@@ -319,7 +319,7 @@ def _opened(data: bytes, called: str) -> Iterator[zipfile.ZipFile]:
         ) from error
 
 
-def _parse(book: zipfile.ZipFile, which: zipfile.ZipInfo, part: _WorkbookPart) -> None:
+def _parsed(book: zipfile.ZipFile, which: zipfile.ZipInfo, part: _WorkbookPart) -> Iterator[None]:
     """Have a part of a workbook read as XML, a little at a time; a picture is passed over."""
     parser: Any = ElementTree.XMLParser(target=part)
     still = 0
@@ -331,7 +331,7 @@ def _parse(book: zipfile.ZipFile, which: zipfile.ZipInfo, part: _WorkbookPart) -
                 still = 0 if part.moved else still + len(chunk)
                 if still > _MARKUP:  # some readers go over such markup again with every chunk
                     raise zipfile.BadZipFile("markup without an end")
-                part.check()
+                yield
         parser.close()
     except _Enough:
         pass
@@ -340,32 +340,49 @@ def _parse(book: zipfile.ZipFile, which: zipfile.ZipInfo, part: _WorkbookPart) -
             raise
 
 
+def _parse(book: zipfile.ZipFile, which: zipfile.ZipInfo, part: _WorkbookPart) -> None:
+    for _ in _parsed(book, which, part):
+        pass
+
+
 class _Enough(Exception):
     """Nothing else in this part matters."""
 
 
 class _WorkbookPart:
-    """Who hears of the elements of a part, as they come; none of them is kept."""
+    """Who hears of the elements of a part, as they come; none of them is kept.
+
+    Elements are called by their names, whatever prefix they were written with.
+    """
 
     moved = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.moved = True
+        self.opened(tag.rpartition("}")[2], attributes)
 
     def end(self, tag: str) -> None:
         self.moved = True
+        self.closed(tag.rpartition("}")[2])
 
     def data(self, text: str) -> None:
         self.moved = True
+        self.heard(text)
 
     def doctype(self, *_: object) -> None:
         """Refused: no workbook has one, and what it declares may grow without an end."""
         raise zipfile.BadZipFile("a document type")
 
-    def check(self) -> None:
-        """Refuse what is too much by now."""
-
     def close(self) -> None:
+        pass
+
+    def opened(self, name: str, attributes: dict[str, str]) -> None:
+        pass
+
+    def closed(self, name: str) -> None:
+        pass
+
+    def heard(self, text: str) -> None:
         pass
 
 
@@ -375,23 +392,20 @@ class _Strings(_WorkbookPart):
     def __init__(self) -> None:
         self.lengths, self.place, self.inside = array("q"), -1, False
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.moved = True
-        if _bare(tag) == "sst":
+    def opened(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "sst":
             self.place, self.inside = -1, True
         elif not self.inside:
             raise _Enough
-        elif _bare(tag) == "si":
+        elif name == "si":
             self.place += 1
             if self.place == len(self.lengths):
                 self.lengths.append(0)
 
-    def end(self, tag: str) -> None:
-        self.moved = True
-        self.inside = self.inside and _bare(tag) != "sst"
+    def closed(self, name: str) -> None:
+        self.inside = self.inside and name != "sst"
 
-    def data(self, text: str) -> None:
-        self.moved = True
+    def heard(self, text: str) -> None:
         if self.inside and self.place >= 0:
             self.lengths[self.place] += len(text)
 
@@ -399,67 +413,49 @@ class _Strings(_WorkbookPart):
 class _Sheet(_WorkbookPart):
     """How far the cells of a sheet reach, the texts in them, and formulas without a result."""
 
-    def __init__(self, lengths: array[int], called: str, most: Most) -> None:
-        self.lengths, self.called, self.most = lengths, called, most
+    def __init__(self, lengths: array[int]) -> None:
+        self.lengths = lengths
         self.right = self.down = self.unsaved = self.size = 0
         self.row = self.column = self.depth = 0
         self.rows_depth = _NO_ROW
         self.kind, self.formula, self.value, self.text = "", False, False, ""
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.moved = True
+    def opened(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
-        name = _bare(tag)
+        place = attributes.get("r", "")
         if name == "row":
-            self.row = _number(attributes.get("r", "")) or self.row + 1
+            self.row = _number(place) or self.row + 1
             self.down, self.column = max(self.down, self.row), 0
             self.rows_depth = self.depth
         elif self.depth == self.rows_depth + 1:  # whatever it is called, it is taken for a cell
-            place = attributes.get("r", "")
             letters = place.rstrip("0123456789")
             self.column = _column(letters) or self.column + 1
             self.right = max(self.right, self.column)
             self.down = max(self.down, _number(place[len(letters) :]))
-            self.kind, self.formula, self.value, self.text = (
-                attributes.get("t", ""),
-                False,
-                False,
-                "",
-            )
+            self.kind, self.text = attributes.get("t", ""), ""
+            self.formula = self.value = False
         elif name == "f":
             self.formula = True
         elif name == "v":
             self.value = self.value or self.kind == "str"  # a result may be an empty text
 
-    def data(self, text: str) -> None:
-        self.moved = True
+    def heard(self, text: str) -> None:
         if self.depth > self.rows_depth + 1 and len(self.text) < 20:
             self.text += text
 
-    def end(self, tag: str) -> None:
-        self.moved = True
+    def closed(self, name: str) -> None:
         if self.depth == self.rows_depth + 1:
             if self.kind == "s":
                 place = _number(self.text)
                 self.size += self.lengths[place] if place < len(self.lengths) else 0
             self.unsaved += self.formula and not self.value
-        elif _bare(tag) == "v":
+        elif name == "v":
             self.value = self.value or bool(self.text.strip())
-        elif _bare(tag) == "f":
+        elif name == "f":
             self.text = ""
         elif self.depth == self.rows_depth:
             self.rows_depth = _NO_ROW
         self.depth -= 1
-
-    def check(self) -> None:
-        check_size(self.down, self.right, self.called, self.most)
-        if self.size > self.most.unpacked:
-            raise _too_much(self.called, self.most)
-
-
-def _bare(tag: str) -> str:
-    """The name of an element, whatever prefix it was written with."""
-    return tag.rpartition("}")[2]
 
 
 def _number(text: str) -> int:
@@ -488,11 +484,3 @@ def describe_size(size: float) -> str:
         if size >= n_bytes:
             return f"{size / n_bytes:.3g} {unit}"
     return f"{size:.0f} bytes"
-
-
-def _too_much(called: str, most: Most) -> InputError:
-    return InputError(
-        f"{called} holds more than {describe_size(most.unpacked)} when it is unpacked, which is "
-        "the "
-        "most that is taken here. Keep a part of it."
-    )
