@@ -31,31 +31,58 @@ class DistinctCells(NamedTuple):
     places: NDArray[np.integer]
     ordered: bool = False  # whether somebody has put the values in order
 
+    @classmethod
+    def of(cls, cells: nw.Series[Any]) -> DistinctCells:
+        """A column's texts, categories or yes and no; of cells of several kinds, each for itself.
+
+        Equal ones may read differently there, such as 1 and True.
+        """
+        native = cells.to_native()
+        if nw.dependencies.is_pyarrow_chunked_array(native):
+            if cells.dtype not in (nw.String, nw.Categorical, nw.Boolean):
+                return cls.each(cells.to_list())
+            native = native.to_pandas()
+        if not isinstance(native, pd.Series):  # polars, and others
+            objects: Any = cells.to_list()
+            if cells.dtype == nw.Enum:
+                order = cells.cat.get_categories().to_list()
+                objects = pd.Categorical(objects, order, ordered=True)
+            native = pd.Series(objects, dtype=None if cells.dtype == nw.Enum else object)
+        if isinstance(native.dtype, pd.CategoricalDtype):
+            held = native.cat
+            return cls(held.categories.tolist(), held.codes.to_numpy(), bool(held.ordered))
+        objects = objects_of(nw.from_native(native, series_only=True))
+        if objects is not None and not _of_one_kind(objects):
+            return cls.each(cells.to_list())
+        places, values = pd.factorize(native)
+        return cls(values.tolist(), places)
+
+    @classmethod
+    def each(cls, objects: list[Any]) -> DistinctCells:
+        """Every cell for itself."""
+        return cls(objects, np.arange(len(objects)))
+
 
 def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
     """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
 
     Durations and times of day become seconds, periods the dates they begin at, bytes the text that
-    they hold, sparse columns full ones.
+    they hold.
     """
     dtype = cells.dtype
     if dtype in (nw.List, nw.Array, nw.Struct):
         raise InputError(_nested(name, "structs" if dtype == nw.Struct else "lists"))
-    if dtype == nw.Unknown:
-        cells = _known(cells)
-        dtype = cells.dtype
-    if dtype in (nw.Duration, nw.Time, nw.Binary):
-        kind = {nw.Duration: dt.timedelta, nw.Time: dt.time}.get(type(dtype), bytes)
-        return _made(name, cells.to_list(), kind)
+    if type(dtype) in _OBJECTS:
+        return _made(name, cells.to_list(), _OBJECTS[type(dtype)])
     objects = objects_of(cells)
     if objects is None:
         return cells
-    kinds = set(map(type, objects))
+    kinds = set(map(type, objects)).difference(_GAPS)
     for kind in kinds:
         if issubclass(kind, _NESTED):
             raise InputError(_nested(name, "dicts" if issubclass(kind, dict) else "lists"))
     for kind in _MAKE:
-        if any(issubclass(each, kind) for each in kinds.difference(_GAPS)) and all(
+        if any(issubclass(each, kind) for each in kinds) and all(
             isinstance(cell, kind) or is_missing(cell) for cell in objects
         ):
             return _made(name, objects, kind)
@@ -64,63 +91,18 @@ def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
 
 def objects_of(cells: nw.Series[Any]) -> list[Any] | None:
     """The cells of a column of Python objects, which may be anything; None for any other."""
-    if cells.dtype in (nw.Object, nw.Unknown):
-        return cells.to_list()
     # narwhals calls objects text by the first hundred
     dtype = getattr(cells.to_native(), "dtype", None)
-    return cells.to_list() if isinstance(dtype, np.dtype) and dtype.kind == "O" else None
-
-
-def distinct(cells: nw.Series[Any]) -> DistinctCells | None:
-    """A column's different texts, categories or yes and no; None for cells of several kinds."""
-    native = cells.to_native()
-    if nw.dependencies.is_pyarrow_chunked_array(native):
-        if cells.dtype not in (nw.String, nw.Categorical, nw.Boolean):
-            return None
-        native = native.to_pandas()
-    if not isinstance(native, pd.Series):  # polars, and others
-        if cells.dtype == nw.Enum:
-            return _put_in_order(cells.to_list(), cells.cat.get_categories().to_list())
-        native = pd.Series(cells.to_list(), dtype=object)
-    if isinstance(native.dtype, pd.CategoricalDtype):
-        held = native.cat
-        return DistinctCells(held.categories.tolist(), held.codes.to_numpy(), bool(held.ordered))
-    objects = objects_of(nw.from_native(native, series_only=True))
-    if objects is not None and not _of_one_kind(objects):
-        return None
-    places, values = pd.factorize(native)
-    return DistinctCells(values.tolist(), places)
-
-
-def _put_in_order(objects: list[Any], order: list[Any]) -> DistinctCells:
-    place = {value: code for code, value in enumerate(order)}
-    codes = [-1 if cell is None else place[cell] for cell in objects]
-    return DistinctCells(order, np.array(codes, dtype=np.int32), ordered=True)
+    is_object = isinstance(dtype, np.dtype) and dtype.kind == "O"
+    return cells.to_list() if is_object or cells.dtype in (nw.Object, nw.Unknown) else None
 
 
 def _of_one_kind(objects: list[Any]) -> bool:
     """Whether objects that are equal are sure to read the same: all text, or all yes or no."""
     kinds = set(map(type, objects)).difference(_GAPS)
-    if float in kinds:  # only as NaN, which stands for nothing
-        if any(type(cell) is float and cell == cell for cell in objects):
-            return False
-        kinds.discard(float)
+    if float in kinds and not any(type(cell) is float and cell == cell for cell in objects):
+        kinds.discard(float)  # only as NaN, which stands for nothing
     return kinds <= {str} or kinds == {bool}
-
-
-def _known(cells: nw.Series[Any]) -> nw.Series[Any]:
-    """Columns of pandas that narwhals has no name for, as others that it has."""
-    native = cells.to_native()
-    dtype = getattr(native, "dtype", None)
-    if isinstance(dtype, pd.SparseDtype):
-        native = native.sparse.to_dense()
-    elif isinstance(dtype, pd.PeriodDtype):
-        native = native.dt.to_timestamp()
-    elif isinstance(dtype, pd.IntervalDtype):
-        native = pd.Series(pd.Categorical(native, ordered=True))
-    else:
-        return cells
-    return nw.from_native(native, series_only=True)
 
 
 def _made(name: str, objects: list[Any], kind: type) -> nw.Series[Any]:
@@ -161,6 +143,8 @@ _MAKE: dict[type, tuple[Callable[[Any], Any], str]] = {
     pd.Interval: (lambda cell: cell, "category"),
     bytes: (bytes.decode, "object"),
 }
+# What objects are in columns of frames that say so.
+_OBJECTS: dict[Any, type] = {nw.Duration: dt.timedelta, nw.Time: dt.time, nw.Binary: bytes}
 
 
 def _nested(name: str, what: str) -> str:

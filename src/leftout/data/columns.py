@@ -19,7 +19,6 @@ from leftout.data.cells import (
     DistinctCells,
     Tabulated,
     ValueCounts,
-    distinct,
     objects_of,
     plain,
     value_counts,
@@ -346,24 +345,15 @@ def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
         cells = cells.cast(nw.Datetime("us"))
         when = cells.to_numpy().astype("datetime64[us]")
         if as_category:
-            return replace(of_distinct(name, _each(when.tolist())), declared=True)
+            return replace(of_distinct(name, DistinctCells.each(when.tolist())), declared=True)
         values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
         return Column(name, values, dates=True)
     if dtype in (nw.Categorical, nw.Enum):
-        return replace(of_distinct(name, _tabled(cells)), declared=True)
+        return replace(of_distinct(name, DistinctCells.of(cells)), declared=True)
     numeric = None if _is_words(cells) else numbers(cells)
     if numeric is None or _identifiers(cells, numeric):
-        return replace(of_distinct(name, _tabled(cells)), declared=as_category)
+        return replace(of_distinct(name, DistinctCells.of(cells)), declared=as_category)
     return of_numbers(name, numeric, as_category)
-
-
-def _tabled(cells: nw.Series[Any]) -> DistinctCells:
-    return distinct(cells) or _each(cells.to_list())
-
-
-def _each(objects: list[Any]) -> DistinctCells:
-    """Every cell for itself: equal ones may read differently, such as 1 and True."""
-    return DistinctCells(objects, np.arange(len(objects)))
 
 
 def _is_words(cells: nw.Series[Any]) -> bool:
