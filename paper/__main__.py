@@ -8,8 +8,8 @@ import click
 from rich.console import Console
 
 from leftout.cli.common import deliver, interruptible, refused, reported, takes
-from leftout.cli.lines import say, show
 from leftout.cli.main import OneSentence
+from leftout.cli.terminal import say, show
 from paper.verdicts import STATUSES
 
 

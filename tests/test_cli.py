@@ -400,7 +400,7 @@ def test_groups_writes_both_lists_whole(people, tmp_path):
 
 
 def test_names_in_csv_are_no_formulas():
-    from leftout.cli.groups import as_csv
+    from leftout.cli.commands import as_csv
 
     table = pd.DataFrame({"group": ["=a = 1", "@b", "c = -1"], "loss": [-0.5, 1.0, 2.0]})
     assert as_csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"

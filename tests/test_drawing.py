@@ -14,8 +14,7 @@ import known
 import known_paper
 from leftout import MaxDisparityPartition, plots, report
 from leftout.auditing.figures import figures_of
-from leftout.report.alternatives import ALTERNATIVES
-from leftout.report.figures import drawn
+from leftout.report.figures import ALTERNATIVES, drawn
 from paper import drawings as drawings_of
 from paper.measure import DAYTIME, FORMULAS, FOUND, LOW
 from test_reading import nothing, same

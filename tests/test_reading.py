@@ -25,12 +25,12 @@ import known
 import known_paper
 from leftout import __version__, report
 from leftout.auditing.answer import headline as headline_of
-from leftout.cli import lines, terminal
+from leftout.cli import terminal
 from leftout.data.conditions import Condition
 from leftout.evidence.stability import Membership
 from leftout.linalg.effects import Interval
-from leftout.report.alternatives import ALTERNATIVES
-from leftout.report.gists import sections
+from leftout.report.figures import ALTERNATIVES
+from leftout.report.sections import sections
 from paper.__main__ import show_reproduction
 from paper.compare import Results, compared
 from paper.lessons import headline, lessons
@@ -394,8 +394,8 @@ ON_TERMINAL = {
         known.columns()[:1],
         ["sex", "town"],
     ),
-    "harm": lambda: on_terminal(lines.show_harm, known.harm(), None),
-    "harm_groups": lambda: on_terminal(lines.show_harm, three_sides(), known.compared()),
+    "harm": lambda: on_terminal(terminal.show_harm, known.harm(), None),
+    "harm_groups": lambda: on_terminal(terminal.show_harm, three_sides(), known.compared()),
     "reproduction": lambda: on_terminal(show_reproduction, REPRODUCED),
 }
 

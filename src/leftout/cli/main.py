@@ -10,10 +10,8 @@ import click
 
 from leftout import __version__
 from leftout.cli.audit import audit, demo
+from leftout.cli.commands import fair, groups, harm
 from leftout.cli.common import as_option
-from leftout.cli.fair import fair
-from leftout.cli.groups import groups
-from leftout.cli.harm import harm
 from leftout.cli.serve import serve
 from leftout.errors import asked_by
 

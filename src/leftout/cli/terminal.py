@@ -4,19 +4,22 @@ Names and values come from tables that anybody may have made: they are printed a
 markup or as commands to the terminal.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from leftout.auditing.result import Audit
-from leftout.cli.lines import say as _say
-from leftout.cli.lines import show as _show
-from leftout.cli.lines import show_costs, show_prediction
-from leftout.cli.side_by_side import show_side_by_side
 from leftout.data.encoding import ColumnEncoding
-from leftout.evidence.loss_parts import PART_NAMES as PARTS
-from leftout.evidence.loss_parts import LossParts
+from leftout.downstream.outcomes import ALL, FAIR, SHARED
+from leftout.downstream.prediction import ComparedPrediction
+from leftout.downstream.result import Harm
+from leftout.evidence.loss_parts import PART_NAMES, LossParts
 from leftout.explain import Explanation
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
@@ -24,63 +27,96 @@ from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
 from leftout.linalg.effects import Interval
 from leftout.linalg.monte_carlo import describe_p
-from leftout.text import ZERO_LOSS, counted, listed, number, points, shown
+from leftout.text import ZERO_LOSS, as_name, counted, listed, number, points, shown
 
 _LINES, _GROUPS = 8, 20
-# Names of groups have this much room at least, on a terminal that is not narrow.
-_NAMES = 18
+# Names of groups, and of sides, have this much room at least, on a terminal that is not narrow.
+_NAMES, _SIDES, _NARROW = 18, 12, 80
+
+
+def say(console: Console, heading: str, text: str) -> None:
+    """A heading in bold and a text, which is never markup."""
+    console.print(Text.assemble((heading, "bold"), text), highlight=False)
+
+
+def show(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    least: int | None = None,
+) -> None:
+    """A table, whose first column has some room at ``least``."""
+    table = Table(title=Text(title), title_justify="left")
+    least = least if console.width >= _NARROW else None
+    for place, head in enumerate(heads):
+        table.add_column(Text(shown(head)), min_width=None if place else least)
+    for row in rows:
+        table.add_row(*(Text(shown(cell)) for cell in row))
+    console.print(table)
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
-    """An audit: the answer, a line for each question, and the two sides; ``full``: all tables."""
+    """An audit: the answer, a line for each question, and all sides; ``full``: all tables."""
     answer = found.answer
-    _say(console, answer.fact, "\n")
+    say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
-        _say(console, f"{ask}: ", shown(text))
+        say(console, f"{ask}: ", shown(text))
     readings = "" if found.readings is None else f" {found.readings.brief}"
-    _say(console, "What was audited: ", shown(found.audited.told + readings))
+    say(console, "What was audited: ", shown(found.audited.told + readings))
     for text in answer.mind:
-        _say(console, "Mind: ", shown(text))
+        say(console, "Mind: ", shown(text))
     console.print()
-    if found.alone:
-        _show_sides(console, found)
-    else:
-        show_side_by_side(console, found)
+    _show_sides(console, found)
     if full:
         _show_everything(console, found)
     weighed = [group.trust for group in found.left_out_groups if group.trust is not None]
     for note in dict.fromkeys([*found.notes, *(note for one in weighed for note in one.notes)]):
-        _say(console, "\nNote: ", shown(note))
+        say(console, "\nNote: ", shown(note))
     if not full:
-        _say(console, "", "All tables: --full, or the report.")
+        say(console, "", "All tables: --full, or the report.")
     console.print()
 
 
 def _show_sides(console: Console, found: Audit) -> None:
-    group, told = found.partition.left_out_, found.explanation
-    sides = [
-        (name, *(text(value) for value in values))
-        for name, values, text in (
-            ("rows", group.sizes, "{:,}".format),
-            ("average loss (squared error beyond its own PCA's)", group.losses, _loss),
-            (f"variance kept by the shared {group.shared}", group.retained, _percent),
-            ("variance its own PCA would keep", group.retained_own, _percent),
-        )
+    """One column for each left-out group, in the order of their numbers, then the rest."""
+    groups, joint = found.left_out_groups, found.partition
+    measured: list[tuple[str, Any, Callable[[Any], str]]] = [
+        ("rows", joint.sizes_, "{:,}".format),
+        ("average loss (squared error beyond its own PCA's)", joint.losses_, _loss),
+        (f"variance kept by the shared {joint.representation_.name}", joint.retained_, _percent),
+        ("variance its own PCA would keep", joint.retained_own_, _percent),
     ]
-    outcomes = [*told.outcome[:1], *([told.no_outcome] if told.no_outcome else [])]
-    sides += [(f"{one.text} (not searched)", *one.sides()) for one in outcomes]
-    _show(console, "The two sides", ("", "left-out group", "rest"), sides)
+    order = [*range(1, joint.n_groups_ + 1), 0]
+    rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]
+    weighed = [each.trust for each in groups if each.trust is not None]
+    if len(weighed) == len(groups) > 1:
+        rows += [
+            ("what explains it", *(one.verdict_name or "not tested" for one in weighed), ""),
+            ("p, beyond the same values and correlations", *(_p(one.p_value) for one in weighed),
+             ""),
+        ]  # fmt: skip
+    told = [each.explanation for each in groups]
+    outcomes = [[one.outcome[0] for one in told if one.outcome]]
+    if found.alone:
+        outcomes.append([one.no_outcome for one in told if one.no_outcome is not None])
+    for each in outcomes:
+        if len(each) == len(groups):
+            sides = (*(one.sides()[0] for one in each), each[0].sides()[1])
+            rows.append((f"{each[0].text} (not searched)", *sides))
+    title, names = "The two sides", ["left-out group"]
+    if not found.alone:
+        title, names = "The groups and the rest", [f"group {each.label}" for each in groups]
+    show(console, title, ["", *names, "rest"], rows)
 
 
 def _show_everything(console: Console, found: Audit) -> None:
     """Findings, and the tables behind the answer."""
-    answers = [(finding.code, finding.title, finding.status) for finding in found.findings]
-    _show(console, "\nFindings", ("code", "question", "answer"), answers)
+    _show_findings(console, "\nFindings", found)
     for group in found.left_out_groups:
-        if not group.alone:
-            _say(console, f"\nLeft-out group {group.label}. ", shown(group.answer.who))
-            asked = [(finding.code, finding.title, finding.status) for finding in group.findings]
-            _show(console, "", ("code", "question", "answer"), asked)
+        if not group.alone and group.answer is not None:
+            say(console, f"\nLeft-out group {group.label}. ", shown(group.answer.who))
+            _show_findings(console, "", group)
         if group.trust is not None and group.trust.parts is not None:
             _show_parts(console, group.trust.parts)
         _show_told(console, group.explanation)
@@ -97,22 +133,27 @@ def _show_everything(console: Console, found: Audit) -> None:
     _show_table(console, found)
 
 
+def _show_findings(console: Console, title: str, of: Any) -> None:
+    answers = [(finding.code, finding.title, finding.status) for finding in of.findings]
+    show(console, title, ("code", "question", "answer"), answers)
+
+
 def _show_afterwards(console: Console, after: Afterwards) -> None:
     """Whom each projection leaves worst off."""
     rows = [
         (
             line.called, _loss(line.group_loss), _loss(line.worst_loss), _percent(line.shared),
-            f"{100 * (line.error - 1.0):+.0f} %", _within(line.held_out),
+            f"{100 * (line.error - 1.0):+.0f} %", _interval(line.held_out),
         )
         for line in after.lines
     ]  # fmt: skip
     whom = "this group" if after.n_groups == 1 else "these groups"
     title = f"\nWhat can be done: losses of {whom} and of the worst-off {after.size:,} rows"
     heads = ("", whom, "worst off", "rows in both", "average error", "on rows not seen")
-    _show(console, title, heads, rows)
+    show(console, title, heads, rows)
 
 
-def _within(figure: Interval | None) -> str:
+def _interval(figure: Interval | None) -> str:
     if figure is None:
         return ""
     low, high = (number(end, figure.value) for end in figure[1:])
@@ -121,11 +162,11 @@ def _within(figure: Interval | None) -> str:
 
 def _show_parts(console: Console, parts: LossParts) -> None:
     rows = [
-        (PARTS[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
+        (PART_NAMES[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
         for key, part in parts.each().items()
     ]
     title = "\nWhy they lose more than the rest: what comparison tables explain"
-    _show(console, title, ("part", "loss", "share", "columns"), rows)
+    show(console, title, ("part", "loss", "share", "columns"), rows)
 
 
 def _show_told(console: Console, told: Explanation) -> None:
@@ -141,7 +182,7 @@ def _show_table(console: Console, found: Audit) -> None:
     """How the table was read, where somebody should look: doubts, and columns left out."""
     doubts = [f for f in found.findings if f.code.startswith("T") and f.status == "found"]
     for finding in doubts:
-        _say(console, f"\n{finding.title}. ", shown(finding.detail))
+        say(console, f"\n{finding.title}. ", shown(finding.detail))
     unsure = [c for c in found.columns if not c.sure and c.role in ("searched", "left out")]
     gone = [c for c in found.columns if c.role == "left out" and c.sure]
     rows = [
@@ -152,9 +193,9 @@ def _show_table(console: Console, found: Audit) -> None:
         title = (
             "\nColumns to look at: what they were taken for, and the option to have it otherwise"
         )
-        _show(console, title, ("column", "kind", "why", "became", "otherwise"), rows)
+        show(console, title, ("column", "kind", "why", "became", "otherwise"), rows)
     if len(unsure) + len(gone) > _GROUPS:
-        _say(console, "", f"The first {_GROUPS} of {len(unsure) + len(gone)}; the report has all.")
+        say(console, "", f"The first {_GROUPS} of {len(unsure) + len(gone)}; the report has all.")
 
 
 def _show_features(console: Console, told: Explanation) -> None:
@@ -165,7 +206,7 @@ def _show_features(console: Console, told: Explanation) -> None:
         left = total - sum(part for _, part in most)
         most.append((f"{len(parts) - len(most)} other" + "s" * (len(parts) - len(most) > 1), left))
     rows = [(name, _loss(part), f"{100 * part / total:.0f} %") for name, part in most]
-    _show(console, "\nWhat the disparity is made of", ("feature", "part", "share"), rows)
+    show(console, "\nWhat the disparity is made of", ("feature", "part", "share"), rows)
 
 
 def _show_columns(console: Console, told: Explanation) -> None:
@@ -181,7 +222,7 @@ def _show_columns(console: Console, told: Explanation) -> None:
         name += "" if line.searched else " (not searched)"
         rows.append((name, f"{line.strength:.2f}", *sides))
     title = "\nWhich columns the group looks like (share with a value, or mean)"
-    _show(console, title, ("column", "strength", "left out", "rest"), rows)
+    show(console, title, ("column", "strength", "left out", "rest"), rows)
 
 
 def _show_rules(console: Console, told: Explanation) -> None:
@@ -194,7 +235,7 @@ def _show_rules(console: Console, told: Explanation) -> None:
     ]  # fmt: skip
     if rows:
         title = "\nRules: who is left out far more often than others"
-        _show(console, title, ("if", "rows", "left out", "lift"), rows)
+        show(console, title, ("if", "rows", "left out", "lift"), rows)
 
 
 def _show_rows(console: Console, rows: dict[str, Any]) -> None:
@@ -205,17 +246,17 @@ def _show_rows(console: Console, rows: dict[str, Any]) -> None:
     ]
     lines = [(name, *(values[name] or "" for _, values in every)) for name in every[0][1]]
     heads = ("column", *(head for head, _ in every))
-    _show(console, "\nDeepest in the left-out group, and most typical of the rest", heads, lines)
+    show(console, "\nDeepest in the left-out group, and most typical of the rest", heads, lines)
 
 
 def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
     """Groups with a name, and known ones, without an audit."""
-    _say(console, "Groups with a name.", shown(f" {named.told}"))
+    say(console, "Groups with a name.", shown(f" {named.told}"))
     _show_named(console, named, len(named), told=False)
     if known is not None:
-        _say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
+        say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
         _show_known(console, known, told=False)
-    _say(
+    say(
         console,
         "\nHow to read this.",
         " Loss: squared error per row, beyond what the group's own PCA would leave; the own PCA of "
@@ -233,10 +274,10 @@ def _show_named(console: Console, named: NamedGroups, top: int, told: bool = Tru
     rows = [_named_line(group, judged) for group in groups]
     if rows:
         title = "\nGroups with a name: average losses, beside random groups' of that size"
-        _show(console, title, heads, rows, _NAMES)
+        show(console, title, heads, rows, _NAMES)
     if told:
         more = f"The first {top} of {len(named)}. " * (len(named) > top)
-        _say(console, "", more + shown(named.told))
+        say(console, "", more + shown(named.told))
 
 
 def _named_line(group: NamedGroup, judged: bool) -> list[str]:
@@ -266,11 +307,11 @@ def _show_known(console: Console, known: KnownGroups, told: bool = True) -> None
     heads = ("group", "rows", "left out", "p", "loss", "rest", "random")
     if rows:
         title = "\nKnown groups, left-out ones first: average losses, beside random groups'"
-        _show(console, title, heads, rows, _NAMES)
+        show(console, title, heads, rows, _NAMES)
     said = [f"The first {_LINES} of {len(groups):,}." * (len(groups) > _LINES)]
     said += [known.told_small if rows else known.told] * told
     if any(said):
-        _say(console, "", shown(" ".join(filter(None, said))))
+        say(console, "", shown(" ".join(filter(None, said))))
 
 
 def show_fair(
@@ -278,7 +319,7 @@ def show_fair(
 ) -> None:
     """What Fair PCA does about the groups of some columns."""
     fair = found.fair
-    _say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
+    say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
     short = [_short(name, by) for name in found.names()]
     chance = found.random
     rows = [
@@ -295,11 +336,11 @@ def show_fair(
         " / ".join(by), "rows", "loss before", *beside, "after", "kept before", "after", "weight",
     )  # fmt: skip
     title = f"The groups, with {counted(found.here.n_components, 'component')}"
-    _show(console, title, heads, rows)
+    show(console, title, heads, rows)
     if len(short) > _GROUPS:
-        _say(console, "", f"The {_GROUPS} of {len(short)} groups with the largest losses before.")
+        say(console, "", f"The {_GROUPS} of {len(short)} groups with the largest losses before.")
     _show_dimensions(console, found, short)
-    _say(
+    say(
         console,
         "",
         "Loss: squared error per row, beyond what the group's own PCA would leave. Kept: share of "
@@ -316,7 +357,7 @@ def show_fair(
     filled = sum(line.missing for line in columns if line.features)
     if filled:
         features += f" {filled:,} missing cells took the middle of their column."
-    _say(console, "\nThe table.", f" {features}")
+    say(console, "\nThe table.", f" {features}")
 
 
 def _beside(found: Mitigation) -> str:
@@ -342,7 +383,7 @@ def _show_dimensions(console: Console, found: Mitigation, short: list[str]) -> N
         cells = [_loss(loss) for loss in (*losses, line.losses_after.max())]
         cells += [] if two else [str(line.rank)]
         rows.append((str(line.n_components), *cells, f"{points(max(line.price, 0.0))} %"))
-    _show(console, "\nAcross numbers of components", ("components", *heads, "price"), rows)
+    show(console, "\nAcross numbers of components", ("components", *heads, "price"), rows)
 
 
 def _short(name: str, by: list[str]) -> str:
@@ -352,13 +393,116 @@ def _short(name: str, by: list[str]) -> str:
     return name
 
 
+def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None) -> None:
+    """What components cost a model, for one command: in words, then as tables."""
+    say(console, "What it costs.", f" {shown(found.summary())}\n")
+    show_costs(console, found)
+    if found.by_dimension:
+        heads = ["components"]
+        for variant in (SHARED, FAIR):
+            heads += [f"{variant}, {side}" for side in (found.group, found.rest)]
+        rows = [
+            (str(line.n_components), *(found.figure(value) for value in values))
+            for line in found.by_dimension
+            for values in [(line.pca_group, line.pca_rest, line.fair_group, line.fair_rest)]
+        ]
+        show(console, "\nErrors by number of components", heads, rows)
+    if compared is not None:
+        say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
+        rows = [
+            (side, f"{compared.sizes[side]:,}", _within(compared, measures["error"], " %"))
+            for side, measures in compared.measures.items()
+        ]
+        show(console, "Its errors", ("side", "rows", "error (95 % interval)"), rows)
+
+
+def show_prediction(console: Console, found: ComparedPrediction, most: int) -> None:
+    """Errors of a prediction on the group and on more groups, each beside its rest."""
+    first, rest = (found.measures[side]["error"] for side in (found.group, found.rest))
+    each = [(found.group, found.sizes[found.group], first, rest, found.gap)]
+    told = [line for line in found.others if not line.why]
+    each += [(line.text, line.rows, line.error, line.rest_error, line.gap) for line in told[:most]]
+    rows = [
+        (
+            text, f"{n:,}", found.figure(error.value), found.figure(other.value),
+            _within(found, gap, ""),
+        )
+        for text, n, error, other, gap in each
+    ]  # fmt: skip
+    unit = "" if found.kind == "number" else ", points"
+    name = as_name(found.prediction)
+    title = f"\nThe prediction that is there: errors of {name} (95 % intervals)"
+    show(console, title, ("group", "rows", "error", "its rest", f"difference{unit}"), rows, _NAMES)
+    if len(told) > most:
+        say(console, "", f"The first {most} of {len(told):,} other groups; the report has all.")
+
+
+def show_costs(console: Console, found: Harm) -> None:
+    """Errors of each side, of those whom mitigations leave worst off, and of everybody.
+
+    From each kind of features; beside them what PCA costs, and what mitigations return.
+    """
+    unit = "" if found.kind == "number" else ", points"
+    called = {SHARED: f"shared {found.shared}"}
+    heads = (
+        "side", "rows", *(called.get(seen, seen) for seen in found.variants),
+        f"{found.shared} costs{unit}", *(f"{seen} returns{unit}" for seen in found.mitigations),
+    )  # fmt: skip
+    rows = []
+    for side, rows_of, paid in _sides(found):
+        errors = (found.figure(found.at(side, variant).value) for variant in found.variants)
+        rows.append(
+            (side, f"{rows_of:,.0f}", *errors, *(_within(found, each, "") for each in paid))
+        )
+    more = [(o.text, o.rows, o.errors) for o in found.others if o.worst_off and o.errors]
+    everybody = {seen: each.value for seen, each in found.everybody.items()}
+    for text, n, of in [*more, ("everybody", found.n_rows, everybody)]:
+        differences = (of[SHARED] - of[seen] for seen in (ALL, *found.mitigations))
+        rows.append((
+            text, f"{n:,}", *(found.figure(of[seen]) for seen in found.variants),
+            *(found.figure(each, "") for each in differences),
+        ))  # fmt: skip
+    what = "average errors" if found.kind == "number" else "wrong predictions"
+    title = (
+        f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
+        "(95 % intervals)"
+    )
+    show(console, title, heads, rows, _SIDES)
+    if found.leaks:
+        say(console, "", shown(found.told_leaks))
+
+
+def _sides(found: Harm) -> Iterable[tuple[str, float, list[Interval]]]:
+    """Every side, its rows, what the shared PCA costs it and what mitigations give it back."""
+    lead = found.cost()
+    known = {c.side: c for c in found.costs if (c.model, c.measure) == (lead.model, lead.measure)}
+    seen = {line.side: line.rows for line in found.figures if line.model == lead.model}
+    for side, rows in seen.items():
+        if side in known:
+            each = known[side]
+            yield side, rows, [each.cost, *(back.group for back in each.returns.values())]
+        else:
+            yield side, rows, [lead.rest_cost, *(back.rest for back in lead.returns.values())]
+
+
+def _within(found: Harm | ComparedPrediction, each: Interval, unit: str) -> str:
+    value, low, high = each
+    if low != low:
+        return found.figure(value, unit)
+    return f"{found.figure(value, unit)} ({found.figure(low, '')} to {found.figure(high, '')})"
+
+
 def _loss(value: float) -> str:
     return number(0.0 if abs(value) < ZERO_LOSS else value)
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
     """A p-value under a head that says so."""
-    return "" if np.isnan(value) else describe_p(value).removeprefix("p ").removeprefix("= ")
+    return (
+        ""
+        if value is None or np.isnan(value)
+        else describe_p(value).removeprefix("p ").removeprefix("= ")
+    )
 
 
 def _percent(share: float) -> str:

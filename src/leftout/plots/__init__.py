@@ -15,10 +15,10 @@ from leftout.plots.axes import GREY as GREY
 from leftout.plots.axes import LEFT_OUT as LEFT_OUT
 from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
-from leftout.plots.axes import SERIES, axis, log_sizes, named, read
+from leftout.plots.axes import SERIES, axis, finish, joined_points, log_sizes, named
 from leftout.plots.axes import drawable as drawable
-from leftout.plots.costs import harm as harm
-from leftout.plots.costs import harm_by_dimension as harm_by_dimension
+from leftout.plots.losing import harm as harm
+from leftout.plots.losing import harm_by_dimension as harm_by_dimension
 from leftout.plots.losing import parts as parts
 from leftout.plots.losing import people as people
 from leftout.plots.losing import sides as sides
@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
+_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
 _TABLES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
 
 
@@ -70,11 +71,9 @@ def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 
     kept = np.arange(len(shares)) < n_components
     ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, REST, QUIET))
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("component")
-    ax.set_ylabel("share of the variance, %")
     total = 100 * shares[:n_components].sum()
-    ax.set_title(f"{n_components} components keep {total:.0f} % of the variance")
-    return ax
+    title = f"{n_components} components keep {total:.0f} % of the variance"
+    return finish(ax, title, "component", "share of the variance, %")
 
 
 def profile(found: Profile, ax: Axes | None = None) -> Axes:
@@ -93,13 +92,9 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
         ax.axvline(found.evidence_size, color=LEFT_OUT, lw=1, ls=":", label=label)
     log_sizes(ax, found.sizes)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("rows in the left-out group")
-    ax.set_ylabel("disparity")
-    read(ax.yaxis)
-    beside = ", beside comparison tables" * bool(found.chance)
-    ax.set_title(f"Best disparity found{beside}")
-    ax.legend(frameon=False, loc="upper right")  # disparities fall with size
-    return ax
+    title = "Best disparity found" + ", beside comparison tables" * bool(found.chance)
+    labels = ("rows in the left-out group", "disparity")
+    return finish(ax, title, *labels, ticks="y", loc="upper right")  # disparities fall with size
 
 
 def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
@@ -116,9 +111,8 @@ def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
     # Runs are sorted by the group they found, so their numbers would say nothing.
     ax.set_xticks([])
     ax.set_yticks([])
-    ax.set_xlabel("runs, by the group they found" if len(edges) else "runs")
-    ax.set_title(f"Agreement of {len(values)} runs, mean {found.mean:.2f}")
-    return ax
+    title = f"Agreement of {len(values)} runs, mean {found.mean:.2f}"
+    return finish(ax, title, "runs, by the group they found" if len(edges) else "runs")
 
 
 def consensus(found: Stability, ax: Axes | None = None) -> Axes:
@@ -128,13 +122,9 @@ def consensus(found: Stability, ax: Axes | None = None) -> Axes:
     runs = len(found.labels)
     ax.hist(share[share > 0], bins=np.linspace(0.0, 1.0, min(runs, 20) + 1).tolist(), color=REST)
     ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel(f"share of {runs} runs that leave a row out")
-    ax.set_ylabel("rows")
-    read(ax.yaxis)
-    ax.set_title(
-        f"{int((share == 1).sum()):,} rows in every run, {int((share == 0).sum()):,} in none"
-    )
-    return ax
+    every, none = int((share == 1).sum()), int((share == 0).sum())
+    title = f"{every:,} rows in every run, {none:,} in none"
+    return finish(ax, title, f"share of {runs} runs that leave a row out", "rows", ticks="y")
 
 
 def epochs(found: Any, ax: Axes | None = None) -> Axes:
@@ -154,11 +144,7 @@ def epochs(found: Any, ax: Axes | None = None) -> Axes:
     else:
         ax.plot(found.history_["disparity"], color=LEFT_OUT, lw=2, marker="o", ms=4)
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("epoch")
-    ax.set_ylabel("disparity")
-    read(ax.yaxis)
-    ax.set_title("Disparity by epoch")
-    return ax
+    return finish(ax, "Disparity by epoch", "epoch", "disparity", ticks="y")
 
 
 def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Axes:
@@ -188,13 +174,8 @@ def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Ax
     ax.axvline(found.here.n_components, color=QUIET, lw=1, zorder=0)
     ax.locator_params(axis="x", integer=True)
     ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
-    ax.set_xlabel("components")
-    ax.set_ylabel("average loss")
-    read(ax.yaxis)
-    ax.set_title("Losses before and after, by number of components")
-    for text in ax.legend(frameon=False).get_texts():
-        text.set_parse_math(False)
-    return ax
+    title = "Losses before and after, by number of components"
+    return finish(ax, title, "components", "average loss", ticks="y", loc="best")
 
 
 def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
@@ -219,10 +200,8 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)
     named(ax, names)
-    ax.set_xlabel("part of the disparity")
-    read(ax.xaxis)
-    ax.set_title(f"A disparity of {number(total)}, by feature")
-    return ax
+    title = f"A disparity of {number(total)}, by feature"
+    return finish(ax, title, "part of the disparity", ticks="x")
 
 
 def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
@@ -236,10 +215,8 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
     ax.barh(places + 0.2, scores.rest[order], 0.38, color=REST, label="rest")
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
     named(ax, [found.features[place] for place in order])
-    ax.set_xlabel("score, % of all features")
-    ax.set_title("The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1))
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
-    return ax
+    title = "The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1)
+    return finish(ax, title, "score, % of all features", **_BELOW, ncols=3)
 
 
 def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
@@ -257,11 +234,9 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
             ax.barh(places, [lines[p].strength for p in places], color=color, label=label)
     named(ax, [line.text for line in lines])
     ax.set_xlim(0.0, max([1.15 * line.strength for line in lines] + [0.1]))
-    ax.set_xlabel("strength (at 1, the column is the group)")
-    ax.set_title("Which columns the group looks like")
-    if not all(line.searched for line in lines):
-        ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
-    return ax
+    title, x = "Which columns the group looks like", "strength (at 1, the column is the group)"
+    two = not all(line.searched for line in lines)
+    return finish(ax, title, x, **({**_BELOW, "ncols": 2} if two else {}))
 
 
 def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
@@ -302,11 +277,8 @@ def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -
         ax.plot(losses, places, "|", color=color, ms=14, mew=2, label=f"{label} of that size")
     named(ax, [group.condition for group in groups], lines=2)
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("average loss")
-    read(ax.xaxis)
-    ax.set_title("Groups with a name")
-    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.12), ncols=3)
-    return ax
+    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.12), "ncols": 3}
+    return finish(ax, "Groups with a name", "average loss", ticks="x", **below)
 
 
 def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -> Axes:
@@ -325,15 +297,11 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
             100.0 * np.array([getattr(groups[place], name) for place in chosen])
             for name in ("retained", "retained_own")
         )
-        for place, low, high in zip(chosen, kept, own, strict=True):
-            ax.plot([low, high], [place, place], color=color, lw=1.2)
-        ax.plot(kept, chosen, "o", color=color, label=f"{label}: shared {found.shared}")
-        ax.plot(own, chosen, "o", color=color, mfc="none", label=f"{label}: its own")
+        labels = (f"{label}: shared {found.shared}", f"{label}: its own")
+        joined_points(ax, chosen, kept, own, color, labels)
     named(ax, [group.text for group in groups], lines=2)
-    ax.set_xlabel("variance that is kept, %")
-    ax.set_title("What is kept of known groups")
-    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2)
-    return ax
+    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1), "ncols": 2}
+    return finish(ax, "What is kept of known groups", "variance that is kept, %", **below)
 
 
 def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
@@ -359,13 +327,10 @@ def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
             label=label,
         )  # fmt: skip
     lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
-    ax.set_xlabel(f"first component of the shared {shared.name}")
-    ax.set_ylabel(f"a direction that the shared {shared.name} drops")
-    read(ax.xaxis)
-    read(ax.yaxis)
-    ax.set_title(f"It drops {lost:.0f} % of the group's variance along one direction")
-    ax.legend(frameon=False, markerscale=2)
-    return ax
+    title = f"It drops {lost:.0f} % of the group's variance along one direction"
+    x = f"first component of the shared {shared.name}"
+    y = f"a direction that the shared {shared.name} drops"
+    return finish(ax, title, x, y, ticks="xy", markerscale=2)
 
 
 def _check(found: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -79,3 +80,31 @@ def log_sizes(ax: Axes, sizes: np.ndarray) -> None:
             ticks.append(size)
     ax.set_xticks(ticks, [f"{size:,}" for size in ticks])
     ax.minorticks_off()
+
+
+def finish(
+    ax: Axes, title: str, x: str = "", y: str = "", *, ticks: str = "", **legend: Any
+) -> Axes:
+    """Title, labels, and a legend where something is said of it; ``ticks``: axes to read.
+
+    No text of these is a formula, whatever it holds.
+    """
+    ax.set_title(title, parse_math=False)
+    ax.set_xlabel(x or ax.get_xlabel())
+    ax.set_ylabel(y or ax.get_ylabel())
+    for name in ticks:
+        read(ax.xaxis if name == "x" else ax.yaxis)
+    if legend:
+        for text in ax.legend(frameon=False, **legend).get_texts():
+            text.set_parse_math(False)
+    return ax
+
+
+def joined_points(
+    ax: Axes, places: Sequence[int], kept: Any, own: Any, color: str, labels: Sequence[str | None]
+) -> None:
+    """What is kept of some groups' variance (full points) and would be by their own (open)."""
+    for place, low, high in zip(places, kept, own, strict=True):
+        ax.plot([low, high], [place, place], color=color, lw=1.2)
+    ax.plot(kept, places, "o", color=color, label=labels[0])
+    ax.plot(own, places, "o", color=color, mfc="none", label=labels[1])

@@ -1,4 +1,4 @@
-"""Who loses, and why: every row under two PCAs, and the parts of the loss."""
+"""Who loses, why, and at what cost: rows under two PCAs, parts of the loss, errors of models."""
 
 from __future__ import annotations
 
@@ -6,14 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leftout.downstream.outcomes import ALL, SHARED
+from leftout.errors import InputError, parameter_label
 from leftout.evidence.loss_parts import PART_NAMES as PARTS
 from leftout.evidence.loss_parts import LossParts
 from leftout.groups.fitted import fitted_on
-from leftout.plots.axes import GREY, LEFT_OUT, QUIET, REST, axis, named, read
+from leftout.plots.axes import (
+    FAIR,
+    GREY,
+    LEFT_OUT,
+    QUIET,
+    REST,
+    axis,
+    drawable,
+    finish,
+    joined_points,
+    named,
+)
 from leftout.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from leftout.downstream.result import Harm
 
 # Rows of a side that are drawn as points, at most.
 _POINTS = 1_500
@@ -38,13 +53,9 @@ def people(found: Any, X: Any, ax: Axes | None = None) -> Axes:
         ax.scatter(shared[places], own[places], s=7, color=color, alpha=0.45, lw=0, label=label)
     most = max(float(shared.max()), float(own.max()))
     ax.plot([0.0, most], [0.0, most], color=QUIET, lw=1, zorder=0)
-    ax.set_xlabel(f"error under the shared {partition.representation_.name}")
-    ax.set_ylabel("error under the group's own")
-    ax.set_title("Every row's error, shared and own")
-    read(ax.xaxis)
-    read(ax.yaxis)
-    ax.legend(frameon=False, loc="upper left", markerscale=2.5)
-    return ax
+    x, y = f"error under the shared {partition.representation_.name}", "error under the group's own"
+    title, where = "Every row's error, shared and own", "upper left"
+    return finish(ax, title, x, y, ticks="xy", loc=where, markerscale=2.5)
 
 
 def _drawn(places: Any, most: int) -> Any:
@@ -66,21 +77,13 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
         100.0 * np.asarray(shares)[order] for shares in (found.retained_, found.retained_own_)
     )
     last = len(order) - 1
-    for place, (low, high) in enumerate(zip(kept, own, strict=True)):
-        ax.plot([low, high], [place, place], color=REST if place == last else LEFT_OUT, lw=1.2)
-    for chosen, color in ((slice(0, last), LEFT_OUT), (slice(last, None), REST)):
-        places, label = np.arange(len(order))[chosen], color == LEFT_OUT
-        shared = f"shared {found.representation_.name}" if label else None
-        ax.plot(kept[chosen], places, "o", color=color, label=shared)
-        ax.plot(
-            own[chosen], places, "o", color=color, mfc="none", label="its own" if label else None
-        )
+    labels = (f"shared {found.representation_.name}", "its own")
+    joined_points(ax, range(last), kept[:last], own[:last], LEFT_OUT, labels)
+    joined_points(ax, [last], kept[last:], own[last:], REST, (None, None))
     named(ax, [*names, f"rest, {found.sizes_[0]:,} rows"], lines=2)
     ax.set_xlim(right=103.0)
-    ax.set_xlabel("variance that is kept, %")
-    ax.set_title("What is kept of each group")
-    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.26), ncols=2)
-    return ax
+    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.26), "ncols": 2}
+    return finish(ax, "What is kept of each group", "variance that is kept, %", **below)
 
 
 def parts(found: LossParts, ax: Axes | None = None) -> Axes:
@@ -96,8 +99,67 @@ def parts(found: LossParts, ax: Axes | None = None) -> Axes:
         ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.set_yticks([])
     ax.set_ylim(-0.6, 0.6)
-    ax.set_xlabel("loss beyond the rest's")
-    ax.set_title(f"Why they lose {number(found.total)} more than the rest")
-    read(ax.xaxis)
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=1)
-    return ax
+    title, x = f"Why they lose {number(found.total)} more than the rest", "loss beyond the rest's"
+    return finish(ax, title, x, ticks="x", loc="upper center", bbox_to_anchor=(0.5, -0.35))
+
+
+def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Axes:
+    """Errors of the group and of the rest from all columns, and from each projection's components.
+
+    Bars are 95 % intervals. The leading model, or the one named. Of the leading model, dotted, also
+    errors of those whom a mitigation leaves worst off.
+    """
+    ax = axis(ax)
+    unit = 1.0 if found.kind == "number" else 100.0
+    sides = ((found.group, LEFT_OUT, -0.06), (found.rest, REST, 0.06))
+    for side, color, aside in sides:
+        each = unit * np.array([found.at(side, seen, model=model) for seen in found.variants])
+        value, low, high = each.T
+        far = np.nan_to_num([value - low, high - value])  # no interval, no bar
+        ax.errorbar(
+            np.arange(len(value)) + aside, value, np.maximum(far, 0.0), color=color, marker="o",
+            ms=6, lw=1.0, elinewidth=1.5, capsize=3, label=drawable(side, 30),
+        )  # fmt: skip
+    others = [line for line in found.others if line.worst_off and line.errors]
+    for line, marker in zip(others if model in (None, found.models[0]) else [], "sD", strict=False):
+        errors = [unit * line.errors[seen] for seen in found.variants]
+        ax.plot(errors, ":", color=GREY, marker=marker, ms=4, label=line.text)
+    called = {ALL: ALL, SHARED: f"shared {found.shared}, {found.n_components}"}
+    ticks = [called.get(seen, f"{seen}, {found.n_components}") for seen in found.variants]
+    ax.set_xticks(np.arange(len(ticks)), ticks)
+    ax.set_xlim(-0.5, len(ticks) - 0.5)
+    ax.set_ylim(bottom=0.0)
+    title = f"{drawable(found.target)} predicted by {drawable(model or found.models[0], 20)}"
+    return finish(ax, title, y=_errors(found), ticks="y", loc="best")
+
+
+def harm_by_dimension(found: Harm, ax: Axes | None = None) -> Axes:
+    """Errors of the group and of the rest by the number of components: shared dashed, fair solid.
+
+    Grey lines are errors from all columns.
+    """
+    if not found.by_dimension:
+        raise InputError(
+            "There are no numbers of components to draw. Ask for them with "
+            f"{parameter_label('by_dimension', True)}."
+        )
+    ax = axis(ax)
+    unit = 1.0 if found.kind == "number" else 100.0
+    numbers = [line.n_components for line in found.by_dimension]
+    for name, side, color in (("group", found.group, LEFT_OUT), ("rest", found.rest, REST)):
+        for kind, label, style in (("pca", "shared PCA", "--"), ("fair", "Fair PCA", "-")):
+            errors = [unit * getattr(line, f"{kind}_{name}") for line in found.by_dimension]
+            ax.plot(
+                numbers, errors, style, color=color if kind == "pca" or name == "rest" else FAIR,
+                marker="o", ms=3, label=f"{drawable(side, 30)}: {label}",
+            )  # fmt: skip
+        ax.axhline(unit * found.at(side, ALL).value, color=GREY, lw=0.8, ls=":")
+    ax.axvline(found.n_components, color=QUIET, lw=1, zorder=0)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_ylim(bottom=0.0)
+    title = f"{drawable(found.target)}: errors by number of components"
+    return finish(ax, title, "components", _errors(found), ticks="y", loc="best")
+
+
+def _errors(found: Harm) -> str:
+    return "average error" if found.kind == "number" else "wrong predictions, %"

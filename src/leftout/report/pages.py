@@ -14,10 +14,8 @@ from leftout.evidence.evidence_text import VERDICTS
 from leftout.evidence.loss_parts import PART_NAMES
 from leftout.fair.mitigation import describe_gap
 from leftout.linalg.monte_carlo import describe_p
-from leftout.report.alternatives import ALTERNATIVES
-from leftout.report.figures import drawn
-from leftout.report.gists import by_column, carriers, sections
-from leftout.report.groups import group_sections
+from leftout.report.figures import ALTERNATIVES, drawn
+from leftout.report.sections import by_column, carriers, group_sections, sections
 from leftout.text import ZERO_LOSS, counted, listed, number, shown
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -1,17 +1,18 @@
 """The folded sections of the page, each with a line on what it holds; and what tables need."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from leftout.evidence.loss_parts import PART_NAMES
 from leftout.linalg.monte_carlo import describe_p
+from leftout.report.figures import Data, shares_by_column
 from leftout.text import as_name, counted, listed, number
 
 _NAMED = 3
+_EVIDENCE = ("p_value", "p_cloud", "verdict", "verdict_name")
 _STATUSES = ("found", "not found", "not applicable", "not run")
 # Of smaller parts nobody needs to know who carries them.
 _SHARE = 0.1
-Data = Mapping[str, Any]
 
 
 def _findings(data: Data) -> str:
@@ -35,10 +36,6 @@ def _names(data: Data) -> str:
     return f"{counted(len(groups), 'group')}; first {first}"
 
 
-def _known(data: Data) -> str:
-    return str(data["known_search"]["told_count"])
-
-
 def _real(data: Data) -> str:
     trust, held = data["trust"], data["held_out"]
     if trust["verdict"] is None:
@@ -49,10 +46,7 @@ def _real(data: Data) -> str:
 
 
 def _drivers(data: Data) -> str:
-    lines = data["explanation"]["disparity_by_feature"]
-    parts: dict[str, float] = {}
-    for line in lines:
-        parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
+    parts = shares_by_column(data)
     most = sorted(parts, key=lambda name: -parts[name])[:_NAMED]
     each = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Of the disparity: {listed(each)}"
@@ -98,21 +92,13 @@ def _columns(data: Data) -> str:
     return f"What each means, and was taken for: {', '.join(each)}"
 
 
-def _settings(data: Data) -> str:
-    return f"The command, {counted(data['table']['rows'], 'row')}, versions"
-
-
-def _glossary(data: Data) -> str:
-    return "What the words mean"
-
-
 # The sections in their order: what they are called in the contents, their titles where these say
 # more, and what they hold.
 _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
     "findings": ("Findings", "", _findings),
     "who": ("Who they are", "", _who),
     "names": ("Groups with a name", "", _names),
-    "known": ("Known groups", "", _known),
+    "known": ("Known groups", "", lambda data: data["known_search"]["told_count"]),
     "real": ("Why, and does it come back?", "", _real),
     "drivers": ("What drives it", "", _drivers),
     "rules": ("Rules", "", _rules),
@@ -121,8 +107,12 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
     "typical": ("Typical values", "", _typical),
     "algorithms": ("Algorithms", "How the algorithms compare", _algorithms),
     "columns": ("The columns", "", _columns),
-    "settings": ("Settings", "Settings, and how to repeat this", _settings),
-    "glossary": ("Glossary", "", _glossary),
+    "settings": (
+        "Settings",
+        "Settings, and how to repeat this",
+        lambda data: f"The command, {counted(data['table']['rows'], 'row')}, versions",
+    ),
+    "glossary": ("Glossary", "", lambda data: "What the words mean"),
 }
 # Those that are there only if something else is, and those that several groups have in their own.
 _NEED = {
@@ -181,3 +171,45 @@ def by_column(parts: Data | None) -> Sequence[dict[str, Any]]:
             found.setdefault(line["column"], {"column": line["column"]})[key] = line["loss"]
     lines = [{**line, "together": sum(line[key] for key in PART_NAMES)} for line in found.values()]
     return sorted(lines, key=lambda line: -line["together"])
+
+
+def group_sections(data: Data) -> list[dict[str, Any]]:
+    """What the section of each group shows, under the names that an audit of one group has."""
+    return [_told(data, group) for group in data["groups"]]
+
+
+def _told(data: Data, group: Data) -> dict[str, Any]:
+    details = group["details"]
+    return {
+        "mark": f"-{group['label']}",
+        "title": f"Left-out group {group['label']}",
+        "gist": _gist(group),
+        "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
+        "explanation": details["explanation"],
+        "trust": {
+            **{key: group[key] for key in _EVIDENCE},
+            "rows": data["trust"]["rows"],
+            "of_rows": data["trust"]["of_rows"],
+            "notes": details["notes"] or [],
+            "chance": details["chance"] or {},
+            "evidence_size": None,
+            "evidence_range": None,
+        },
+        "parts": group["parts"],
+        "carriers": carriers(group["parts"]),
+        "by_column": by_column(group["parts"]),
+        "answers": {finding["code"]: finding for finding in details["findings"]},
+        "findings": details["findings"],
+        "partition": {
+            "disparity": group["disparity"],
+            "group_size": group["rows"],
+            "bound": group["bound"],
+        },
+        "harm": details["harm"],
+        "prediction": details["prediction"],
+    }
+
+
+def _gist(group: Data) -> str:
+    verdict = f"; {group['verdict_name']}" if group["verdict_name"] else ""
+    return f"{counted(group['rows'], 'row')}{verdict}: {group['answer']['who']}"

@@ -1,0 +1,305 @@
+"""``leftout groups``, ``leftout harm``, ``leftout fair``: one question to a table each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from leftout import __version__
+from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leftout.data.encoder import TableEncoder
+    from leftout.data.preparation import PreparedTable
+    from leftout.data.reading import Source
+    from leftout.groups.known_result import KnownGroups
+    from leftout.groups.subgroups import NamedGroups
+    from leftout.running import Report
+
+# What a spreadsheet would take for a formula begins with one of these.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What people read while they wait, and the share of the time, more or less.
+_NAMED, _KNOWN = "groups with a name", "known groups"
+_STAGES = {_NAMED: 3.0, _KNOWN: 1.0}
+
+
+class _Found(NamedTuple):
+    """What a command found: how it is printed, as data, and the files made of that."""
+
+    show: Callable[[Any], None]
+    data: dict[str, Any]
+    files: Callable[[dict[str, Any]], dict[str, str | bytes]]
+
+
+def _run(
+    given: dict[str, Any],
+    names: tuple[str, ...],
+    find: Callable[[Source, dict[str, Any], Report], _Found],
+    noted: bool = True,
+) -> None:
+    """Read the table, find, print, write files of some ``names``; ``noted``: with notes as data."""
+    out: Path | None = given["out"]
+    with interruptible(), reported(given["quiet"]) as report, refused():
+        from leftout.data.reading import Source
+        from leftout.files import check_folder
+        from leftout.running import collected_warnings
+
+        if out is not None:
+            check_folder(out, *names)
+        report("reading the table", 0, 1)
+        source = Source.of(given["table"], given["sheet"])
+        with collected_warnings() as notes:
+            found = find(source, given, report)
+        notes = [*source.notes, *notes]
+        data = found.data | ({"notes": notes} if noted else {})
+        contents = {} if out is None else found.files(data)
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+    deliver(out, contents, found.show, data if given["as_json"] else None)
+
+
+def _encoder(
+    raw: pd.DataFrame, given: dict[str, Any], aside: list[Any], drop: list[Any]
+) -> TableEncoder:
+    """An encoder as options ask for it; columns ``aside`` are not there, some more are dropped."""
+    from leftout.cli import options
+    from leftout.data.encoder import TableEncoder
+
+    chosen = {
+        name: [column for column in options.names(given[name], raw, name) if column not in aside]
+        for name in ("categorical", "numeric", "drop")
+    }
+    return TableEncoder(
+        chosen["categorical"], numeric=chosen["numeric"], drop=[*drop, *chosen["drop"]],
+        missing=given["missing"], dictionary=given["dictionary"],
+    )  # fmt: skip
+
+
+def _png(draw: Callable[[Any], Any]) -> bytes:
+    """A figure, as a PNG file."""
+    from matplotlib.figure import Figure
+
+    figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
+    draw(figure.subplots())
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def as_csv(table: pd.DataFrame, column: str | None = None) -> str:
+    """A table of groups; a name that a spreadsheet would take for a formula has an apostrophe.
+
+    Names are in the first column, or the one named.
+    """
+    name = table.columns[0] if column is None else column
+    guarded = [f"'{text}" if text.startswith(_FORMULA) else text for text in table[name]]
+    return table.assign(**{name: guarded}).to_csv(index=False, lineterminator="\n")
+
+
+@click.command()
+@takes(
+    "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "top",
+    "permutations", "categorical", "numeric", "drop", "missing", "dictionary", "sample",
+    "random_state", "n_jobs", "out", "as_json", "quiet",
+)  # fmt: skip
+def groups(**given: Any) -> None:
+    """Which groups that can be named does PCA leave out of TABLE?
+
+    Lists the groups that conditions on columns name and that lose most; with --sensitive also every
+    group of these columns, which PCA does not see, beside random groups. Takes seconds: whether
+    names stand out from those of comparison tables, leftout audit tells. With --out writes
+    groups.json, named.csv and known.csv.
+    """
+    _run(given, ("groups.json", "named.csv", "known.csv"), _groups)
+
+
+def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
+    from leftout.cli import terminal
+
+    intake = _taken_in(source, given)
+    named, known = _named_and_known(intake, given, report)
+    data = {
+        "leftout_version": __version__,
+        "command": own_words(),
+        "table": {
+            "source": intake.source,
+            "rows": len(intake.rows),
+            "rows_in_table": intake.n_rows,
+            "features": intake.X.shape[1],
+            "target": None if intake.target is None else intake.target.name,
+            "positive": intake.positive,
+            "sensitive": intake.sensitive,
+        },
+        "named": named.to_dict(),
+        "known": None if known is None else known.to_dict(),
+    }
+
+    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
+        contents: dict[str, str | bytes] = {
+            "groups.json": json.dumps(data, indent=1) + "\n", "named.csv": as_csv(named.table),
+        }  # fmt: skip
+        if known is not None:
+            lines = known.by_group.reset_index(drop=True)
+            lines.insert(0, "group", [group.text for group in known.groups])
+            lines["left_out"] = [group.left_out for group in known.groups]
+            contents["known.csv"] = as_csv(lines)
+        return contents
+
+    return _Found(lambda to: terminal.show_groups(to, named, known), data, files)
+
+
+def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
+    """The table as an audit takes it in: the same numbers, and the same rows of a sample."""
+    from leftout.checks import generator
+    from leftout.cli import options
+    from leftout.data.preparation import prepare_table
+    from leftout.settings import Reading
+
+    column, positive = options.target(given["target"], source.table)
+    chosen: dict[str, Any] = {
+        name: options.names(given[name], source.table, name)
+        for name in ("categorical", "numeric", "drop", "sensitive")
+    }
+    reading = Reading(
+        target=column, positive=positive, missing=given["missing"],
+        dictionary=given["dictionary"], **chosen,
+    )  # fmt: skip
+    rng = generator(given["random_state"]).spawn(1)[0]
+    return prepare_table(source, reading, sample=given["sample"], rng=rng)
+
+
+def _named_and_known(
+    intake: PreparedTable, given: dict[str, Any], report: Report
+) -> tuple[NamedGroups, KnownGroups | None]:
+    from leftout.groups.known import known_groups
+    from leftout.groups.subgroups import named_groups
+    from leftout.running import Stages
+
+    stages = Stages(_STAGES if intake.hidden else {_NAMED: 1.0}, report)
+    asked: dict[str, Any] = {
+        "depth": given["depth"], "min_group_size": given["fewest"],
+        "random_state": given["random_state"], "n_jobs": given["n_jobs"],
+    }  # fmt: skip
+    named = named_groups(
+        intake.X, intake.telling, n_components=given["n_components"], top=given["top"],
+        target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED), **asked,
+    )  # fmt: skip
+    if not intake.hidden:
+        return named, None
+    known = known_groups(
+        intake.X, intake.hidden, n_components=named.n_components,
+        permutations=given["permutations"], progress=stages.begin(_KNOWN), **asked,
+    )  # fmt: skip
+    return named, known
+
+
+@click.command()
+@takes(
+    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "folds", "repeats",
+    "by_dimension", "drop", "categorical", "numeric", "missing", "dictionary", "random_state",
+    "out", "n_jobs", "as_json", "quiet",
+)  # fmt: skip
+def harm(**given: Any) -> None:
+    """What does PCA cost the groups of TABLE where something is predicted from it?
+
+    Predicts a target from all columns, from a shared PCA and from Fair PCA, each row by models that
+    have not seen it, and compares groups: numbers and dates are cut into four bands. The columns
+    with target, groups and prediction are kept out of what models see. With --out writes harm.json,
+    harm.csv and harm.png.
+    """
+    _run(given, ("harm.json", "harm.csv", "harm.png"), _harm)
+
+
+def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
+    from leftout import plots
+    from leftout.cli import options, terminal
+    from leftout.downstream.costs import harm as measure
+    from leftout.downstream.prediction import compare_prediction
+    from leftout.errors import InputError
+
+    raw = source.table
+    target, positive = options.target(given["outcome"], raw)
+    by = options.names(given["groups_col"], raw, "groups_col")
+    prediction = options.column(given["prediction"], raw, "prediction")
+    aside = [target, *by, *([] if prediction is None else [prediction])]
+    if len(set(aside)) < len(aside):
+        raise InputError(
+            "One column cannot be target, group and prediction at once. Name another for "
+            "--target, --groups-col or --prediction."
+        )
+    sides, seed = options.groups(raw, by), given["random_state"]
+    paid = measure(
+        raw.drop(columns=aside), raw[target], sides, given["n_components"],
+        encoder=_encoder(raw, given, aside, []), positive=positive, folds=given["folds"],
+        repeats=given["repeats"], by_dimension=given["by_dimension"], random_state=seed,
+        n_jobs=given["n_jobs"], progress=report,
+    )  # fmt: skip
+    compared = None
+    if prediction is not None:
+        compared = compare_prediction(
+            raw[prediction], raw[target], sides, positive=positive, random_state=seed
+        )
+    data = {
+        "leftout_version": __version__,
+        "command": own_words(),
+        "groups_col": list(map(str, by)),
+        "harm": paid.to_dict(),
+        "prediction": None if prediction is None else str(prediction),
+        "compared": None if compared is None else compared.to_dict(),
+    }
+
+    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
+        return {
+            "harm.json": json.dumps(data, indent=1) + "\n",
+            "harm.csv": as_csv(paid.table, "side"),
+            "harm.png": _png(lambda ax: plots.harm(paid, ax)),
+        }
+
+    return _Found(lambda to: terminal.show_harm(to, paid, compared), data, files)
+
+
+@click.command()
+@takes(
+    "table", "sheet", "groups_col", "n_components", "across", "drop", "categorical", "numeric",
+    "missing", "dictionary", "permutations", "out", "n_jobs", "as_json", "quiet",
+)  # fmt: skip
+def fair(**given: Any) -> None:
+    """Fair PCA for known groups: losses before and after, and what it costs.
+
+    TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
+    column with the groups is not projected; numbers and dates are cut into four bands. A loss is
+    called one only beside those of random groups of the same size.
+    """
+    _run(given, ("fair.json", "fair.png"), _fair, noted=False)
+
+
+def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
+    from leftout import plots
+    from leftout.cli import options, terminal
+    from leftout.fair.mitigation import mitigate
+
+    raw = source.table
+    by = options.names(given["groups_col"], raw, "groups_col")
+    encoder, sides = _encoder(raw, given, [], by), options.groups(raw, by)
+    found = mitigate(
+        encoder.fit_transform(raw), sides, given["n_components"],
+        across=given["across"], permutations=given["permutations"], n_jobs=given["n_jobs"],
+        progress=report,
+    )  # fmt: skip
+    columns = list(map(str, by))
+
+    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
+        whole = {"leftout_version": __version__, **found.to_dict()}
+        contents: dict[str, str | bytes] = {"fair.json": json.dumps(whole, indent=2) + "\n"}
+        if found.by_dimension:
+            contents["fair.png"] = _png(lambda ax: plots.mitigation(found, ax))
+        return contents
+
+    data = {"groups_col": by, **found.to_dict()}
+    return _Found(lambda to: terminal.show_fair(to, found, encoder.encoding_, columns), data, files)
