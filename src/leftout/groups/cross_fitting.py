@@ -64,13 +64,11 @@ def cross_fitted(
     For every fold of the rows, mean and shared components ``V`` come from all rows outside it, the
     own components ``W`` from the group's rows outside it, and each of its rows inside gets
     ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``. It is too low by about what the in-sample
-    loss is too high (an interval around it covers the truth in 0 to 90 %), so ``loss.value`` is
-    the average of both, not the plain cross-fitted loss.
+    loss is too high, so ``loss.value`` is the average of both.
 
-    The groups may overlap. The intervals are for groups that were not chosen by their losses on
-    these rows; of the leading name of a search they hold the loss in 90 %, not 95 (benchmark
-    ``names_chosen``). They share the folds, so what is said of a group does not depend on the
-    others.
+    The groups may overlap, and share the folds. The intervals are for groups that were not chosen
+    by their losses on these rows; of the leading name of a search they hold the loss in 90 %, not
+    95 (benchmark ``names_chosen``).
 
     Parameters
     ----------
@@ -94,13 +92,11 @@ def cross_fitted(
     -----
     O(m n^2) for the table and O(k n^2 + folds n^3 + m n d) for a group of k rows.
 
-    The standard error comes from the influence of every row (:func:`influences`): through the
-    group's average and its size, the mean, and the shared components. A loss is a kind of square,
-    whose spread grows with it, so the interval reaches further up than down, about as it does on
-    the scale of a root. It holds zero where the group's own components are of no use to the rows
-    held out. In some 3,600 tables of 60 laws it held the loss in a million rows in 96 %, for groups
-    in samples of four real tables in 91 to 96 %: less with near ties of the shared components, few
-    rows, or columns ruled by few rows.
+    The standard error comes from the influence of every row (:func:`influences`). A loss is a kind
+    of square, whose spread grows with it, so the interval reaches further up than down. In some
+    3,600 tables of 60 laws it held the loss in a million rows in 96 %, for groups in samples of
+    four real tables in 91 to 96 %: less with near ties of the shared components, few rows, or
+    columns ruled by few rows.
 
     Examples
     --------
@@ -114,17 +110,19 @@ def cross_fitted(
     >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
     ['2.39', '2.57', '1.58', '3.65', '2.73']
     """
-    n_folds = min(folds, len(X))
-    if representation is None:
-        table = _prepared(X, n_components, n_folds, centering == "global", rng)
-    else:
-        table = _given(X, n_folds, centering, rng, representation)
+    table = _fold_table(X, n_components, min(folds, len(X)), centering, rng, representation)
     return [_fitted(table, mask, n_components) for mask in masks]
 
 
-def _prepared(
-    X: Array, d: int, n_folds: int, about_mean: bool, rng: np.random.Generator
+def _fold_table(
+    X: Array, d: int, n_folds: int, centering: str, rng: np.random.Generator, representation: Any
 ) -> _FoldTable:
+    if representation is not None:  # no fold changes it
+        problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
+        rows, origins = problem.rows(), [np.zeros(problem.X.shape[1])] * n_folds
+        folds, kept = rng.permutation(len(rows)) % n_folds, problem.norms_and_kept[1]
+        return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, False, kept)
+    about_mean = centering == "global"
     table = summarise(X, "global" if about_mean else "none")
     shared = shared_pca(_EXCESS, table.moments, d)
     rows = (table.rows - table.moments.origin) @ shared.axes.T
@@ -136,17 +134,6 @@ def _prepared(
         origins.append(outside.total[0] / outside.count[0] * about_mean)
         components.append(top_components(recentre(outside, origins[-1]).second[0], d))
     return _FoldTable(rows, shared.eigenvalues / len(rows), folds, origins, components, about_mean)
-
-
-def _given(
-    X: Array, n_folds: int, centering: str, rng: np.random.Generator, representation: Any
-) -> _FoldTable:
-    """Rows about the origin of a representation that no fold changes."""
-    problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
-    rows, n = problem.rows(), problem.X.shape[1]
-    folds = rng.permutation(len(rows)) % n_folds
-    origins, kept = [np.zeros(n)] * n_folds, problem.norms_and_kept[1]
-    return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, False, kept)
 
 
 def _one(moments: Moments, group: int) -> Moments:

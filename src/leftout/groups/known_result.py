@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_choice
 from leftout.data.conditions import Condition, Mask
-from leftout.files import Serializable, plain
+from leftout.files import Serializable
 from leftout.groups.left_out import LossDecomposition
 from leftout.linalg.effects import Interval
 from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
@@ -73,7 +72,7 @@ class KnownGroup(Serializable):
         How often a random group of its size loses as much, not corrected for the others.
     cross_fitted : Interval
         Loss on rows that neither PCA has seen, and its 95 % interval.
-    why : Why or None
+    why : LossDecomposition or None
         What comparison tables explain of its loss; None where there were none.
     all_rows : OnAllRows or None
         Of a table that was passed over in parts: the same of all rows, where the rest is of a
@@ -83,7 +82,8 @@ class KnownGroup(Serializable):
         and at least a hundredth of its variance more than random groups do.
     """
 
-    also = ("left_out",)
+    also = ("text", "size", "share", "left_out")
+    hidden = ("rows", "n_rows")
 
     conditions: tuple[Condition, ...]
     labels: dict[str, str]
@@ -146,11 +146,6 @@ class KnownGroup(Serializable):
         if self.all_rows is None:
             return f"{head})"
         return f"{head}; on all rows {number(self.all_rows.loss)})"
-
-    def to_dict(self) -> dict[str, Any]:
-        names = ("text", "labels", "conditions", *_MEASURED, "cross_fitted", "why", "too_small")
-        told = {name: getattr(self, name) for name in (*names, *self.also)}
-        return plain(told if self.all_rows is None else told | {"all_rows": self.all_rows})
 
     def __str__(self) -> str:
         head = f"{self.text} ({counted(self.size, 'row')})"

@@ -81,7 +81,7 @@ class NamedGroup(Serializable):
         first name it held the true loss in 90 % of 200 simulated tables (75 to 98 % by kind).
     outcome : Outcome or None
         How the target differs from the rest's.
-    why : Why or None
+    why : LossDecomposition or None
         What comparison tables explain of its loss; None where there were none.
     """
 
