@@ -27,8 +27,9 @@ import pytest
 from serving import PATIENCE, Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
+from leftout.data.files.fetching import suffix_of  # noqa: E402
 from leftout.page import worker  # noqa: E402
-from leftout.page.uploads import Limits, suffix_of  # noqa: E402
+from leftout.page.uploads import Limits  # noqa: E402
 
 MB = 10**6
 LIMITS = {"upload": 30 * MB, "unpacked": 60 * MB, "cells": 3 * MB, "waiting": 2}

@@ -26,7 +26,7 @@ from leftout.data.files.text import as_utf8, read_delimited, refuse_unnamed
 from leftout.data.frames import mark_repeated, told_apart
 from leftout.errors import InputError
 from leftout.running import collected_warnings, warn
-from leftout.text import listed, shortened, shown
+from leftout.text import listed, quoted, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,18 +233,18 @@ def read_excel(data: bytes, sheet: str | None, called: str) -> tuple[pd.DataFram
 
 def _sheet(sheets: list[str], wanted: str | None, called: str) -> str:
     """The sheet that is wanted, or the first."""
-    quoted = [shortened(shown(repr(name))) for name in sheets[:_SHOWN]]
-    quoted += [f"{len(sheets) - _SHOWN} more"] * (len(sheets) > _SHOWN)
+    names = list(map(quoted, sheets[:_SHOWN]))
+    names += [f"{len(sheets) - _SHOWN} more"] * (len(sheets) > _SHOWN)
     if wanted is None:
         if len(sheets) > 1:
             warn(
-                f"{called} has {len(sheets)} sheets; the first, {quoted[0]}, was read, and not "
-                f"{listed(quoted[1:])}."
+                f"{called} has {len(sheets)} sheets; the first, {names[0]}, was read, and not "
+                f"{listed(names[1:])}."
             )
         return sheets[0]
     if wanted not in sheets:
         raise InputError(
-            f"{called} has no sheet {shown(repr(wanted))}; it has {listed(quoted)}. Name one of "
+            f"{called} has no sheet {shown(repr(wanted))}; it has {listed(names)}. Name one of "
             "these."
         )
     return wanted

@@ -14,15 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message
 
+from leftout.data.files.fetching import suffix_of
 from leftout.data.files.guards import Most, describe_size
 from leftout.errors import InputError
 from leftout.page.store import Entry, Store
-from leftout.text import shortened
 
-# What a file may be, by the end of its name: the longest that fits.
-SUFFIXES = (
-    ".csv.gz", ".tsv.gz", ".txt.gz", ".csv", ".tsv", ".txt", ".parquet", ".feather", ".xlsx",
-)  # fmt: skip
 # What may be left on the disk, and how much of what is too large is still listened to, so that the
 # browser gets to hear why.
 _SPARE, _LISTEN = 64 * 10**6, 2 * 10**9
@@ -164,17 +160,6 @@ def called(given: str) -> str:
     """What to call a file that came under a name: its last part, of characters that show."""
     bare = re.split(r"[/\\]", given)[-1]
     return "".join(char for char in bare if char.isprintable()).strip().lstrip("-")[-200:]
-
-
-def suffix_of(name: str) -> str:
-    """The known suffix of a file's name; refuses one of another kind."""
-    found = next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), None)
-    if found is None:
-        raise InputError(
-            f"{shortened(repr(name))} is of a kind that is not known here. Tables may be CSV or "
-            "TSV (also with .gz), Parquet, Feather or Excel (.xlsx)."
-        )
-    return found
 
 
 def _too_large(limits: Limits) -> InputError:

@@ -17,6 +17,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from leftout.data.files.fetching import BINARY, TEXT
 from leftout.errors import InputError
 from leftout.page import form
 from leftout.page.form import Columns
@@ -24,7 +25,7 @@ from leftout.page.jobs import Jobs, Live
 from leftout.page.rendering import rendered, static
 from leftout.page.security import policy_of_report
 from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
-from leftout.page.uploads import SUFFIXES, Limits, copied, receive, sent
+from leftout.page.uploads import Limits, copied, receive, sent
 from leftout.settings import ON_PAGE
 
 _SEE_OTHER = 303
@@ -64,7 +65,7 @@ class Views:
     def _start(self, problem: str = "", status: int = 200) -> HTMLResponse:
         page = rendered(
             "start.html", entries=self.store.latest(), limits=self.limits, problem=problem,
-            suffixes=SUFFIXES, demo=_DEMO, damaged=self.store.told,
+            suffixes=(*TEXT, *BINARY), demo=_DEMO, damaged=self.store.told,
         )  # fmt: skip
         return HTMLResponse(page, status)
 

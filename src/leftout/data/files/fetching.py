@@ -14,7 +14,7 @@ from typing import Any
 
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import shortened, shown
+from leftout.text import quoted, shown
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".feather", ".xlsx")
@@ -72,20 +72,24 @@ def kind_of(path: str) -> str:
         return ".csv"
     if not is_address(path):
         _check_there(Path(path))
-    suffixes = [suffix.lower() for suffix in Path(file_name(path)).suffixes]
-    kind = "".join(suffixes[-2:])
-    kind = kind if kind in TEXT else "".join(suffixes[-1:])
-    if kind not in (*TEXT, *BINARY, *REGISTERED):
+    return suffix_of(file_name(path))
+
+
+def suffix_of(name: str) -> str:
+    """The known suffix of a file's name, the longest that fits; refuses one of another kind."""
+    known = sorted((*TEXT, *BINARY, *REGISTERED), key=len, reverse=True)
+    found = next((suffix for suffix in known if name[1:].lower().endswith(suffix)), None)
+    if found is None:
         raise InputError(
-            f"{called(path)} is of a kind that is not known here. Tables may be CSV or TSV (also "
+            f"{quoted(name)} is of a kind that is not known here. Tables may be CSV or TSV (also "
             "with .gz), Parquet, Feather or Excel (.xlsx)."
         )
-    return kind
+    return found
 
 
 def called(path: str, whole: bool = False) -> str:
     """A file's name in a sentence, or its whole path (without a query, which may be secret)."""
-    return shortened(shown(repr(bare(path) if whole else file_name(path))))
+    return quoted(bare(path) if whole else file_name(path))
 
 
 def short(error: Exception) -> str:

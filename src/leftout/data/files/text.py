@@ -59,7 +59,7 @@ class Codec(NamedTuple):
         data, and UTF-8 but for a few bytes.
         """
         start = next(iter(blocks()), b"")
-        found = cls._looks(start)
+        found = cls._by_mark(start)
         if found.name is None:
             place = _not_utf8(blocks, found.mark, called)
             if place is None:
@@ -73,7 +73,7 @@ class Codec(NamedTuple):
         return found
 
     @classmethod
-    def _looks(cls, start: bytes) -> Codec:
+    def _by_mark(cls, start: bytes) -> Codec:
         for mark, (codec, name) in _MARKS.items():
             if start.startswith(mark):
                 return cls(codec, len(mark), None if name == "UTF-8" else name)
@@ -172,10 +172,9 @@ def read_delimited(data: bytes, usual: str, called: str) -> tuple[pd.DataFrame, 
     numeric = [place for place, dtype in enumerate(table.dtypes) if dtype.kind in "iuf"]
     if numeric and _has_codes(data):  # as they were written, they may be codes
         written = pd.read_csv(io.BytesIO(data), **how, usecols=numeric, dtype=str)
-        for place, name in zip(numeric, table.columns[numeric], strict=True):
-            texts = written.iloc[:, numeric.index(place)]
-            if texts.str.match(CODE.pattern).any():
-                table[name] = texts
+        for place, name in enumerate(table.columns[numeric]):
+            if written.iloc[:, place].str.match(CODE.pattern).any():
+                table[name] = written.iloc[:, place]
     # Short rows are filled up without a word, and only then does a last cell lack its value.
     if len(header) > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
         if not _all_full(data, mark, len(header)):
@@ -249,20 +248,15 @@ def _has_codes(data: bytes) -> bool:
 
 def _has_spaces(data: bytes, mark: bytes) -> bool:
     """Whether a field of the text begins with a space."""
-    if b" " not in data:
-        return False
-    every = np.frombuffer(data, np.uint8)
-    before = every[np.flatnonzero(every[1:] == ord(" "))]
-    return data.startswith(b" ") or bool(np.isin(before, list(mark + b"\r\n")).any())
+    return data.startswith(b" ") or any(each + b" " in data for each in (mark, b"\r", b"\n"))
 
 
 def _all_full(data: bytes, mark: bytes, fields: int) -> bool:
     """Whether all lines surely have all fields; none has more, or pandas had refused it."""
-    every = np.frombuffer(data, np.uint8)
-    marks, lines, returns = (np.count_nonzero(every == ord(char)) for char in (mark, "\n", "\r"))
+    marks, lines, returns = (data.count(each) for each in (mark, b"\n", b"\r"))
     if b'"' in data or returns and returns != data.count(b"\r\n"):
         return False
-    return bool(marks == (lines + (not data.endswith(b"\n"))) * (fields - 1))
+    return marks == (lines + (not data.endswith(b"\n"))) * (fields - 1)
 
 
 def refuse_ragged(text: IO[str], separator: str, fields: int, called: str) -> None:
