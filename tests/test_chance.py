@@ -14,8 +14,9 @@ from leftout import MaxDisparityPartition, chance, datasets
 from leftout.evidence.chance import Profile, profile
 from leftout.evidence.null_test import Chance, NullDiagnostics, NullTest, SearchOutcome
 from leftout.groups.problem_setup import build_problem
+from leftout.linalg.assignment import Partition
 from leftout.linalg.monte_carlo import overall_p_value, p_value
-from leftout.solvers import Alternating, SolverContext, Sorting, alternating_ascent
+from leftout.solvers import Alternating, SolverContext, Sorting, alternating
 
 
 @pytest.fixture(scope="module")
@@ -133,11 +134,11 @@ def test_a_size_takes_what_its_neighbour_offers(planted):
     rng = np.random.default_rng(0)
     poor = np.zeros(300, dtype=np.int8)
     poor[rng.choice(300, 50, replace=False)] = 1
-    found = alternating_ascent.evaluated(problem, poor, None)
+    found = Partition.of(problem, poor)
     means = SolverContext(rng=rng)
-    better = alternating_ascent.offered(problem, found, own, means)
+    better = alternating.offered(problem, found, own, means)
     assert better.size == 50 and better.value > 2 * found.value
-    assert alternating_ascent.offered(problem, better, found.own, means).value >= better.value
+    assert alternating.offered(problem, better, found.own, means).value >= better.value
 
 
 def test_jobs_and_repeats_change_nothing(planted):

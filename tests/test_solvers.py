@@ -278,7 +278,7 @@ def test_alternating_beats_the_papers_search(students):
 def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
     """With parts forced on a small table, sizes and values still refer to all of it."""
     import leftout.linalg.problem
-    import leftout.solvers.alternating_ascent as ascending
+    import leftout.solvers.local_ascent as ascending
 
     whole = [run(Alternating(), problem(mixed, 3, 10, size=k)) for k in (10, 60)]
     monkeypatch.setattr(ascending, "ROWS", 120)
@@ -367,7 +367,7 @@ def test_sorting_refuses_what_makes_no_sense(mixed):
 
 def test_starts_that_disagree_are_followed_by_more(monkeypatch):
     """Where the best ends are one group nothing changes; elsewhere the better of two searches."""
-    import leftout.solvers.alternating_ascent as ascending
+    import leftout.solvers.alternating as ascending
 
     counts = []
     climbing = ascending.line

@@ -42,13 +42,21 @@ class Partition:
     labels: Labels
     losses: Array
     own: Array  # (sides, d, n)
+    trail: tuple[tuple[float, int], ...] = ()  # value and rows that moved, after each step so far
 
     @classmethod
     def of(
-        cls, problem: Problem, labels: Labels, n_sides: int, own: Array | None = None
+        cls,
+        problem: Problem,
+        labels: Labels,
+        n_sides: int = 2,
+        own: Array | None = None,
+        before: Partition | None = None,
     ) -> Partition:
-        """Losses and components, if these are not known already."""
-        return cls(labels, *problem.losses(labels, own, n_sides))
+        """Losses, and components if these are not known; a step from the partition ``before``."""
+        found = cls(labels, *problem.losses(labels, own, n_sides))
+        moved = int(np.sum(labels != (0 if before is None else before.labels)))
+        return replace(found, trail=(*(before.trail if before else ()), (found.value, moved)))
 
     @property
     def disparities(self) -> Array:
@@ -68,6 +76,11 @@ class Partition:
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
         return np.bincount(self.labels, minlength=len(self.losses))
+
+    @property
+    def size(self) -> int:
+        """Rows of the first group, which may be the only one."""
+        return int(self.sizes[1])
 
     def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Partition:
         """The partition with its sides in another order."""

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 
 from leftout.checks import check_count
+from leftout.linalg.assignment import Partition
+from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
-from leftout.solvers.alternating_ascent import (
-    ROWS,
-    AscentResult,
-    ascend,
-    evaluated,
-    offered,
-    search,
-)
-from leftout.solvers.base import SearchResult, SolverContext, as_history
+from leftout.running import one_thread
+from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
 from leftout.solvers.greedy import higher_side, sweep
+from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
 from leftout.solvers.sampling import Whole
 from leftout.solvers.streaming import STREAMED_ABOVE, profile_passes, search_passes
 from leftout.text import number
 
+# Independent lines of descent, one for this many climbs and no more than this many. Fixed numbers:
+# the answer may not depend on the number of jobs.
+_PER_LINE, _LINES = 40, 4
+# On a part of a table they are cheap beside passes over the whole, and which of them ends best
+# shows only there: so many at least where a size is searched for its own sake, each on a part of
+# its own.
+_LINES_ON_PARTS = 4
+# Most passes with exact components.
+_PASSES = 50
+# Ends that share so many of the rows that either has (Jaccard) are the same group.
+_SAME_ROWS = 0.9
 # Rounds of exact exchanges.
 _ROUNDS = 10
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
@@ -74,26 +82,21 @@ class Alternating:
             check_count("n_starts", self.n_starts)
         if _passed_over(problem):
             return search_passes(Whole.of(problem), means, self.n_starts)
-        best, stopped, agreed = self._maximised(problem.narrow(), means)
+        narrow, size = problem.narrow(), problem.group_size
+        best, agreed = search(narrow, size or problem.min_size, self.n_starts, means)
+        means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
+        if size is None:
+            best = self._other_sizes(narrow, best, means)
+        done = True
+        if problem.loss.compiled:  # kernels sweep and exchange
+            if size is None and not (problem.loss.own_is_best or len(problem.X) > ROWS):
+                best = _sweep_rows(narrow, best)
+            rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
+            best, done = exchange_rows(
+                narrow, best, size is None, rounds, _near_the_cut, _ascended_from
+            )
+        stopped = "local optimum" if done else "max_rounds"
         return replace(_result(_widened(problem, best), stopped), agreed=agreed)
-
-    def _maximised(
-        self, problem: Problem, means: SolverContext
-    ) -> tuple[AscentResult, str, bool | None]:
-        first = problem.group_size or problem.min_size
-        best = search(problem, first, self.n_starts, means)
-        agreed = best.agreed
-        means.tell(f"group of {first}: disparity {number(best.value, digits=6)}")
-        if problem.group_size is None:
-            best = self._other_sizes(problem, best, means)
-        if not problem.loss.compiled:  # kernels sweep and exchange
-            return best, "local optimum", agreed
-        free = problem.group_size is None
-        if free and not (problem.loss.own_is_best or len(problem.X) > ROWS):
-            best = _sweep_rows(problem, best)
-        rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
-        best, done = _exchange_rows(problem, best, rounds)
-        return best, "local optimum" if done else "max_rounds", agreed
 
     def profile(
         self, problem: Problem, sizes: Sequence[int], means: SolverContext
@@ -108,47 +111,31 @@ class Alternating:
         if _passed_over(problem):
             starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
             return profile_passes(Whole.of(problem), sizes, means, starts)
-        found: list[AscentResult] = []
+        found: list[Partition] = []
         narrow = problem.narrow()
         for size in sizes:
             start = found[-1].own if found else None
             share = _PROFILE_ENDS if size in (sizes[0], sizes[-1]) else _PROFILE_SHARE
-            found.append(search(narrow, size, self.n_starts, means, start, share))
+            found.append(search(narrow, size, self.n_starts, means, start, share)[0])
         for place in range(len(sizes) - 2, -1, -1):
             found[place] = offered(narrow, found[place], found[place + 1].own, means)
         return [_result(_widened(problem, end), "max_starts") for end in found]
 
-    def _other_sizes(
-        self, problem: Problem, best: AscentResult, means: SolverContext
-    ) -> AscentResult:
-        """Look for a better size: up from the smallest by doubling, then around the best so far."""
-        sizes, last = [problem.min_size], problem.n_rows - problem.min_size
-        while sizes[-1] < last:
-            sizes.append(min(2 * sizes[-1], last))
-        tried, untried = set(sizes[:1]), sizes[1:]
-        while untried:
-            best = self._best_size(problem, best, untried, means)
-            tried.update(untried)
-            size = best.size
-            below, above = [t for t in tried if t < size], [t for t in tried if t > size]
-            middles = {(size + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
-            untried = [t for t in middles - tried if abs(t - size) >= _FINEST * size]
-        return best
-
-    def _best_size(
-        self, problem: Problem, best: AscentResult, sizes: list[int], means: SolverContext
-    ) -> AscentResult:
+    def _other_sizes(self, problem: Problem, best: Partition, means: SolverContext) -> Partition:
         """The best of ``best`` and of what other sizes may offer."""
-        source = best
-        for size in sorted(sizes):
-            if problem.bound(size) <= best.value:
-                continue
-            # Components found at one size say the more about another the nearer it is.
-            near = min(size, source.size) / max(size, source.size)
-            if source.promise(size, means.rng) >= near**_DOUBT * best.value:
-                found = search(problem, size, self.n_starts, means, source.own, _SHARE)
-                means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
-                best = max(best, found, key=lambda end: end.value)
+        source, sizes = best, other_sizes(problem.min_size, problem.n_rows, _FINEST)
+        untried = next(sizes)
+        while untried:
+            for size in untried:
+                if problem.bound(size) <= best.value:
+                    continue
+                # Components found at one size say the more about another the nearer it is.
+                near = min(size, source.size) / max(size, source.size)
+                if _promise(problem, source.own, size, means.rng) >= near**_DOUBT * best.value:
+                    found, _ = search(problem, size, self.n_starts, means, source.own, _SHARE)
+                    means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
+                    best = max(best, found, key=_value)
+            source, untried = best, sizes.send(best.size)
         return best
 
 
@@ -157,7 +144,11 @@ def _passed_over(problem: Problem) -> bool:
     return problem.X.size > STREAMED_ABOVE and problem.kept is None
 
 
-def _result(found: AscentResult, stopped: str) -> SearchResult:
+def _value(found: Partition) -> float:
+    return found.value
+
+
+def _result(found: Partition, stopped: str) -> SearchResult:
     return SearchResult(
         labels=found.labels,
         own=found.own,
@@ -166,7 +157,135 @@ def _result(found: AscentResult, stopped: str) -> SearchResult:
     )
 
 
-def _widened(problem: Problem, found: AscentResult) -> AscentResult:
+def search(
+    problem: Problem,
+    size: int,
+    n_starts: int | None,
+    means: SolverContext,
+    start: Array | None = None,
+    share: int = 1,
+) -> tuple[Partition, bool | None]:
+    """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
+
+    And whether starts ended in it alike; None where nobody has looked. Climbs rise under
+    ``excess``. Under other losses its group is a good one already, and competes with what climbs
+    under the loss itself find, where kernels know it.
+    """
+    found = []
+    if problem.loss.compiled:
+        found = [_climb_many(problem, size, n_starts, means, start, share)]
+        if problem.loss.own_is_best:
+            return found[0]
+    guide, _ = _climb_many(problem.under_excess(), size, n_starts, means, start, share)
+    guided = Partition.of(problem, guide.labels)
+    ends = [*found, (guided, None), (ascend(problem, guided.own, size, guided), None)]
+    return max(ends, key=lambda end: end[0].value)
+
+
+def _climb_many(
+    problem: Problem,
+    size: int,
+    n_starts: int | None,
+    means: SolverContext,
+    start: Array | None,
+    share: int,
+) -> tuple[Partition, bool | None]:
+    """Climbs on a part of the table, exact passes there, then over the whole.
+
+    Where starts disagree, as many climbs again; unless few were asked for.
+    """
+    part, part_size = part_of(problem, size, means.rng)
+    slope, whole = lay_out(part), part is problem
+    n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
+    if start is None:
+        n_climbs = max(n_climbs, 1)
+    if not whole and share == 1 and n_starts is None:
+        n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
+    lines = min(max(n_climbs // _PER_LINE, 1), _LINES if whole else 2 * _LINES)
+    climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
+
+    def on_whole(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
+        """Where each line ends, and whether the starts of a single one agree."""
+        if effective_n_jobs(means.n_jobs) == 1:
+            ends = [line(part, slope, part_size, *task, start) for task in tasks]
+        else:  # kernels let go of the interpreter lock, so threads do
+            ends = Parallel(means.n_jobs, prefer="threads")(
+                delayed(line)(part, slope, part_size, *task, start) for task in tasks
+            )
+        return [ascend(part, own, part_size) for _, own, _ in ends], lines == 1 and ends[0][2]
+
+    def on_parts(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
+        """Each line on a part of its own, brought to its end on the whole."""
+        ends, here = [], (part, slope, part_size)
+        for place, (count, rng) in enumerate(tasks):
+            if place:
+                other, other_size = part_of(problem, size, rng)
+                here = other, lay_out(other), other_size
+            ends.append(ascend(problem, line(*here, count, rng, start)[1], size))
+        return ends, False
+
+    def climbed() -> tuple[list[Partition], bool]:
+        tasks = list(zip(climbs, means.rng.spawn(lines), strict=True))
+        with one_thread():
+            return on_whole(tasks) if whole else on_parts(tasks)
+
+    found, agreed = climbed()
+    if share > 1 or start is not None or (lines == 1 and n_starts is not None):
+        return max(found, key=_value), None
+    agreed = agreed or _same_best(found)
+    if not agreed:
+        found += climbed()[0]
+        agreed = _same_best(found)
+    return max(found, key=_value), agreed
+
+
+def _same_best(ends: list[Partition]) -> bool:
+    """Whether the two best ends are about the same group."""
+    if len(ends) < 2:
+        return False
+    one, other = sorted(ends, key=lambda end: -end.value)[:2]
+    both = int(np.sum(one.labels & other.labels))
+    return both >= _SAME_ROWS * (one.size + other.size - both)
+
+
+def offered(problem: Problem, found: Partition, own: Array, means: SolverContext) -> Partition:
+    """What was found at a size, or what a climb from another size's components reaches there."""
+    part, size = part_of(problem, found.size, means.rng)
+    if problem.loss.compiled:
+        value, own, _ = line(part, lay_out(part), size, 0, means.rng, own)
+        if value <= found.value:
+            return found
+    return max(found, ascend(problem, own, found.size), key=_value)
+
+
+def ascend(problem: Problem, own: Array, size: int, best: Partition | None = None) -> Partition:
+    """Alternate with exact components while the true disparity rises."""
+    for _ in range(_PASSES):
+        labels = problem.rank(own, size).labels(size, len(problem.X))
+        if best is not None and np.array_equal(labels, best.labels):
+            return best
+        found = Partition.of(problem, labels, before=best)
+        if best is not None and found.value <= best.value:
+            return best
+        best, own = found, found.own
+    assert best is not None
+    return best
+
+
+def _ascended_from(problem: Problem, found: Partition) -> Partition:
+    return ascend(problem, found.own, found.size, found)
+
+
+def _promise(problem: Problem, own: Array, size: int, rng: np.random.Generator) -> float:
+    """Disparity of the best group of another size under these components."""
+    part, size = part_of(problem, size, rng)
+    rest, group = part.row_losses(own)
+    weight = size / (part.n_rows - size)
+    chosen = np.partition(group + weight * rest, len(rest) - size)[len(rest) - size :]
+    return float(chosen.mean() - part.total_loss(own[0]) / (part.n_rows - size))
+
+
+def _widened(problem: Problem, found: Partition) -> Partition:
     """What was found in the leading axes of a problem, brought to its end in all of them."""
     if found.own.shape[2] == problem.X.shape[1]:
         return found
@@ -175,31 +294,43 @@ def _widened(problem: Problem, found: AscentResult) -> AscentResult:
     return ascend(problem, own, found.size)
 
 
-def _exchange_rows(problem: Problem, best: AscentResult, rounds: int) -> tuple[AscentResult, bool]:
-    """Exact single moves and swaps among the rows nearest to the cut, until none helps."""
+def exchange_rows(
+    problem: Problem,
+    found: Partition,
+    free: bool,
+    rounds: int,
+    near_cuts: Callable[[Problem, Partition], np.ndarray],
+    refined: Callable[[Problem, Partition], Partition],
+) -> tuple[Partition, bool]:
+    """Exact swaps (and single moves where sizes are free) near the cuts, until none helps.
+
+    Any number of groups: ``near_cuts`` says which rows are tried, and ``refined`` takes a better
+    partition to the end of the steps that come before exchanges. Also whether none was left.
+    """
+    n_sides = len(found.losses)
     for _ in range(rounds):
-        near = _near_the_cut(problem, best)
-        labels = best.labels.copy()
+        near = near_cuts(problem, found)
+        labels = found.labels.copy()
         labels[near] = exchange(
             problem.loss,
-            track(problem.loss, problem.split(best.labels), problem.V),
+            track(problem.loss, problem.split(found.labels, n_sides), problem.V),
             problem.rows(near),
             problem.norms_and_kept[1][near],
             problem.V,
-            best.labels[near],
-            problem.group_size is None,
+            found.labels[near],
+            free,
             problem.min_size,
         )
-        if np.array_equal(labels, best.labels):
-            return best, True
-        found = evaluated(problem, labels, best)
-        if found.value <= best.value:
-            return best, True
-        best = ascend(problem, found.own, found.size, found)
-    return best, False
+        if np.array_equal(labels, found.labels):
+            return found, True
+        better = Partition.of(problem, labels, n_sides, before=found)
+        if better.value <= found.value:
+            return found, True
+        found = refined(problem, better)
+    return found, False
 
 
-def _sweep_rows(problem: Problem, best: AscentResult) -> AscentResult:
+def _sweep_rows(problem: Problem, best: Partition) -> Partition:
     """Single moves of every row, for losses under which alternating need not rise.
 
     A group's own components maximise its loss only under ``excess`` about a fixed origin; under the
@@ -209,11 +340,11 @@ def _sweep_rows(problem: Problem, best: AscentResult) -> AscentResult:
     for _ in range(_ROUNDS):
         if sweep(problem, rows, labels)[1] == 0:
             break
-    found = evaluated(problem, higher_side(problem, labels), best)
+    found = Partition.of(problem, higher_side(problem, labels), before=best)
     return found if found.value > best.value else best
 
 
-def _near_the_cut(problem: Problem, found: AscentResult) -> np.ndarray:
+def _near_the_cut(problem: Problem, found: Partition) -> np.ndarray:
     """The members with the lowest scores and the others with the highest."""
     members = np.flatnonzero(found.labels)
     scores = problem.scores(found.own, found.size, members)

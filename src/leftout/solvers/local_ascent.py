@@ -15,6 +15,8 @@ from leftout.compiling import kernel
 from leftout.linalg.losses import EXCESS, Array, Loss
 from leftout.linalg.problem import Problem
 
+# Climbs run on at most this many rows; the whole table has the last word.
+ROWS = 8192
 # A climb ends when a pass gains less than this share of the disparity, or after this many passes.
 _GAIN, _PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
@@ -50,6 +52,26 @@ def lay_out(problem: Problem) -> AscentWorkspace:
     all_kept = np.nan if problem.pooled.kept is None else float(problem.pooled.kept[0])
     V, reach = problem.V, problem.reach[order]
     return AscentWorkspace(X, X @ V.T, kept, reach, V, count[0], total[0], second[0], all_kept)
+
+
+def part_of(
+    problem: Problem, size: int, rng: np.random.Generator, rows: int | None = None
+) -> tuple[Problem, int]:
+    """The part of a table that starts run on, and the group's size there.
+
+    A group is made of rows of long reach, so only the longest are candidates; where these are still
+    many, a sample of them, with everything else in proportion.
+    """
+    m, rows = len(problem.X), ROWS if rows is None else rows
+    count = min(m, max(rows // 4, 8 * size))
+    if m <= rows:
+        return problem, size
+    index = problem.by_reach[:count]
+    rate = min(1.0, rows / count)
+    if rate < 1.0:
+        index = rng.choice(index, rows, replace=False)
+    part = problem.part(np.sort(index), rate)
+    return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
 
 
 @kernel

@@ -16,8 +16,7 @@ import numpy as np
 
 from leftout.linalg.assignment import Partition, among, assign, row_values
 from leftout.linalg.problem import MARGIN, Labels, Problem
-from leftout.linalg.rank_one import exchange, track
-from leftout.solvers.alternating import Alternating
+from leftout.solvers.alternating import Alternating, exchange_rows
 from leftout.solvers.annealing import Annealing
 from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history, refuse_fixed_size
 from leftout.solvers.greedy import Greedy
@@ -81,69 +80,57 @@ def maximise(
     if isinstance(solver, Annealing | Sorting):
         found = Partition.of(problem, peel(solver, problem, n_groups, sizes, means), n_groups + 1)
         return _result([found], "peeled")
-    return _JointSearch(solver, problem, n_groups, sizes, means).run()
+    return _search_jointly(solver, problem, n_groups, sizes, means)
 
 
-class _JointSearch:
-    def __init__(
-        self,
-        solver: Solver,
-        problem: Problem,
-        n_groups: int,
-        sizes: Sequence[int] | None,
-        means: SolverContext,
-    ) -> None:
-        self.solver, self.problem, self.means = solver, problem, means
-        self.n_groups, self.sizes = n_groups, sizes
-
-    def run(self) -> SearchResult:
-        peeled = peel(self._with_part(), self.problem, self.n_groups, self.sizes, self.means)
-        trail = [self._measured(peeled)]
-        trail.append(refine(self.problem, trail[0]))
-        self.means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
-        trail.append(anew(self.solver, self.problem, trail[-1], self.sizes, self.means))
-        if self.sizes is not None:
-            trail.append(self._with_sizes_exchanged(trail[-1]))
-        best, done = exchanged(self.problem, trail[-1], self.sizes is None)
-        for start in self._random(best):
-            end, settled = exchanged(self.problem, refine(self.problem, start), self.sizes is None)
-            if end.value > best.value:
-                best, done = end, settled
+def _search_jointly(
+    solver: Solver,
+    problem: Problem,
+    n_groups: int,
+    sizes: Sequence[int] | None,
+    means: SolverContext,
+) -> SearchResult:
+    """Peel, refine, search each group anew, exchange sizes where they are given, then rows."""
+    peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
+    trail = [Partition.of(problem, peeled, n_groups + 1)]
+    trail.append(refine(problem, trail[0]))
+    means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
+    trail.append(best := anew(solver, problem, trail[-1], sizes, means))
+    if sizes is not None:
+        while (other := sizes_exchanged(problem, best)).value > best.value:
+            best = anew(solver, problem, other, sizes, means)
         trail.append(best)
-        return _result(trail, "local optimum" if done else "max_rounds")
+    best, done = exchanged(problem, best, sizes is None)
+    for start in _random(problem, best, sizes is None, means.rng):
+        end, settled = exchanged(problem, refine(problem, start), sizes is None)
+        if end.value > best.value:
+            best, done = end, settled
+    trail.append(best)
+    return _result(trail, "local optimum" if done else "max_rounds")
 
-    def _measured(self, labels: Labels) -> Partition:
-        return Partition.of(self.problem, labels, self.n_groups + 1)
 
-    def _with_part(self) -> Solver:
-        """The solver with fewer starts, where a table is not searched in parts."""
-        solver = self.solver
-        if not isinstance(solver, Alternating) or solver.n_starts is not None:
-            return solver
-        if len(self.problem.X) > _ROWS:
-            return solver
-        return replace(solver, n_starts=max(affordable(lay_out(self.problem.narrow())) // _PART, 1))
+def _with_part(solver: Solver, problem: Problem) -> Solver:
+    """The solver with fewer starts, where a table is not searched in parts."""
+    free = isinstance(solver, Alternating) and solver.n_starts is None
+    if not free or len(problem.X) > _ROWS:
+        return solver
+    return Alternating(n_starts=max(affordable(lay_out(problem.narrow())) // _PART, 1))
 
-    def _with_sizes_exchanged(self, best: Partition) -> Partition:
-        """Groups exchange sizes, and are searched anew where that helped, until it does not."""
-        while (other := sizes_exchanged(self.problem, best)).value > best.value:
-            best = anew(self.solver, self.problem, other, self.sizes, self.means)
-        return best
 
-    def _random(self, best: Partition) -> list[Partition]:
-        """Random partitions of a tiny table, of the sizes found; half of others where free."""
-        m, least = len(self.problem.X), self.problem.min_size
-        if m > _TINY:
-            return []
-        starts = []
-        for turn in range(_RANDOM):
-            labels = best.labels
-            if self.sizes is None and turn % 2:
-                labels = np.repeat(np.arange(self.n_groups + 1, dtype=np.int8), least)
-                more = self.means.rng.integers(self.n_groups + 1, size=m - len(labels))
-                labels = np.concatenate([labels, more]).astype(np.int8)
-            starts.append(self._measured(self.means.rng.permutation(labels)))
-        return starts
+def _random(
+    problem: Problem, best: Partition, free: bool, rng: np.random.Generator
+) -> list[Partition]:
+    """Random partitions of a tiny table, of the sizes found; half of others where free."""
+    m, n_sides = len(problem.X), len(best.losses)
+    starts = []
+    for turn in range(_RANDOM if m <= _TINY else 0):
+        labels = best.labels
+        if free and turn % 2:
+            least = np.repeat(np.arange(n_sides), problem.min_size)
+            more = rng.integers(n_sides, size=m - len(least))
+            labels = np.concatenate([least, more]).astype(np.int8)
+        starts.append(Partition.of(problem, rng.permutation(labels), n_sides))
+    return starts
 
 
 def anew(
@@ -254,29 +241,10 @@ def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
 
 def exchanged(problem: Problem, found: Partition, free: bool) -> tuple[Partition, bool]:
     """Exact swaps (and single moves where sizes are free) near the cuts, until none helps."""
+    rounds = _ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS
     if problem.leading is not None or problem.X.size > _LARGE:
-        return found, False
-    n_sides = len(found.losses)
-    for _ in range(_ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS):
-        near = _near_the_cuts(problem, found)
-        labels = found.labels.copy()
-        labels[near] = exchange(
-            problem.loss,
-            track(problem.loss, problem.split(found.labels, n_sides), problem.V),
-            problem.rows(near),
-            problem.norms_and_kept[1][near],
-            problem.V,
-            found.labels[near],
-            free,
-            problem.min_size,
-        )
-        if np.array_equal(labels, found.labels):
-            return found, True
-        better = Partition.of(problem, labels, n_sides)
-        if better.value <= found.value:
-            return found, True
-        found = refine(problem, better)
-    return found, False
+        rounds = 0
+    return exchange_rows(problem, found, free, rounds, _near_the_cuts, refine)
 
 
 def _near_the_cuts(problem: Problem, found: Partition) -> np.ndarray:

@@ -26,9 +26,8 @@ from leftout.linalg.passes import Places
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.top_k import RowForm, score_form
 from leftout.running import one_thread
-from leftout.solvers.alternating_ascent import part_of
-from leftout.solvers.base import SearchResult, SolverContext, as_history
-from leftout.solvers.local_ascent import lay_out, line
+from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
+from leftout.solvers.local_ascent import lay_out, line, part_of
 from leftout.solvers.sampling import SMALLEST_POOL, Samples, Short, Whole
 from leftout.text import number
 
@@ -260,20 +259,13 @@ class _StreamingSearch:
         Other sizes are looked at in the last pool, whose partitions are those of the table, and
         larger ones in the even sample; only what is better there is looked for in all rows.
         """
-        first, last = self.whole.min_size, self.whole.table.n_rows - self.whole.min_size
-        way = self.at(first)
-        sizes = [first]
-        while sizes[-1] < last:
-            sizes.append(min(2 * sizes[-1], last))
-        tried, untried = {first}, sizes[1:]
+        least = self.whole.min_size
+        way, sizes = self.at(least), other_sizes(least, self.whole.table.n_rows, _FINEST)
+        untried = next(sizes)
         while untried:
             for size in untried:
                 way = self.better(way, size)
-            tried.update(untried)
-            best = way.best.size
-            below, above = [t for t in tried if t < best], [t for t in tried if t > best]
-            middles = {(best + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
-            untried = sorted(t for t in middles - tried if abs(t - best) >= _FINEST * best)
+            untried = sizes.send(way.best.size)
         return way
 
     def better(self, way: Way, size: int) -> Way:
