@@ -181,7 +181,7 @@ def exchange(
                 continue
             moved(i, a, b)
             others = np.flatnonzero(labels == b)
-            gaps = [gap_after(j, b, a) for j in others]
+            gaps = [gap_after(j, b, a) for j in others.tolist()]
             pick = int(np.argmax(gaps)) if gaps else -1
             helps = pick >= 0 and gaps[pick] > value + least
             back = int(others[pick]) if helps else i
