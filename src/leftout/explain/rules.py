@@ -153,9 +153,7 @@ class Rules:
 
     def leading(self, limit: int) -> Rules:
         """The ``limit`` rules of highest lift of each group."""
-        first = [
-            np.flatnonzero(self.group == group)[:limit] for group in (REST_SIDE, LEFT_OUT_SIDE)
-        ]
+        first = [np.flatnonzero(self.group == group)[:limit] for group in range(len(SIDES))]
         return self.take(np.sort(np.concatenate(first)))
 
     def best(self, limit: int) -> Rules:

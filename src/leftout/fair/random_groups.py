@@ -129,9 +129,7 @@ def random_groups(
             "Random groups are compared under the definition of a loss, but centering='paper' was "
             f"asked for. Use centering='global', or {parameter_label('permutations', 0)}."
         )
-    order = np.argsort(place, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(place))[:-1])
-    groups = Groups.of(*InAxes.of(X, n_components, centering=centering), [members])
+    groups = Groups.of(*InAxes.of(X, n_components, centering=centering), place[:, None])
     found = permutation_test(groups, permutations, generator(random_state), n_jobs, steps)
     return RandomGroups(
         mean=found.random,

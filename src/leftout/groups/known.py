@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -260,12 +260,16 @@ def known_groups(
     rng, folding = generator(random_state).spawn(2)
     steps = Steps(permuting_steps(permutations) + 1, progress)
     steps.tell("known groups")
-    large = [[group for group in way if not group.too_small] for way in ways]
+    every = [group for way in ways for group in way if not group.too_small]
+    numbers, place = np.full((n_rows, len(ways)), -1), count()
+    for column, way in enumerate(ways):
+        for group in way:
+            numbers[group.rows, column] = -1 if group.too_small else next(place)
     with one_thread():
-        looked = Groups.of(*posed, [[group.rows for group in way] for way in large])
+        looked = Groups.of(*posed, numbers)
         here, rest = looked.shares(rest=True)
     chance = permutation_test(looked, permutations, rng, n_jobs, steps)
-    every, sizes = [group for way in large for group in way], looked.sizes
+    sizes = looked.sizes
     fitted = cross_fitted(
         X, [group.mask for group in every], d,
         folds=folds, rng=folding, representation=representation,

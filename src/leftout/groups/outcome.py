@@ -196,14 +196,7 @@ def _shares(
 
 def of_shares_counted(name: str, counts: Sequence[tuple[int, int]], missing: int) -> dict[str, Any]:
     """The shares of rows that are hit, from hits and rows of the group and of the rest."""
-    sides = []
-    for hits, n in counts:
-        if n:
-            around = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
-            sides.append(Interval(hits / n, float(around.low), float(around.high)))
-        else:
-            sides.append(Interval(np.nan, np.nan, np.nan))
-    a, b = sides
+    a, b = (_share(hits, n) for hits, n in counts)
     gap = a.value - b.value
     # Newcombe (1998), method 10: from the two intervals
     below = np.hypot(a.value - a.low, b.high - b.value)
@@ -216,6 +209,13 @@ def of_shares_counted(name: str, counts: Sequence[tuple[int, int]], missing: int
         "difference": of_shares(a.value, b.value),
         "missing": missing,
     }
+
+
+def _share(hits: int, n: int) -> Interval:
+    if not n:
+        return Interval(np.nan, np.nan, np.nan)
+    around = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
+    return Interval(hits / n, float(around.low), float(around.high))
 
 
 def _means(target: Column, group: Mask) -> Outcome:

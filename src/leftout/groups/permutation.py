@@ -112,17 +112,13 @@ class Groups:
     sizes: Array
 
     @classmethod
-    def of(cls, rows: Array, kept: Array, d: int, members: Sequence[Sequence[Places]]) -> Groups:
-        """Groups of several ways to part the rows: each way a list of the rows of its groups."""
-        sizes = np.array([float(len(index)) for way in members for index in way])
-        signatures = np.full((len(rows), len(members)), -1, dtype=np.intp)
-        first = 0
-        for way, groups in enumerate(members):
-            for place, index in enumerate(groups, first):
-                signatures[index, way] = place
-            first += len(groups)
-        cells = _parted(signatures, rows.shape[1])
-        return cls(rows, kept, rows.T @ rows, d, cells, sizes)
+    def of(cls, rows: Array, kept: Array, d: int, ways: Places) -> Groups:
+        """Groups of several ways to part the rows: the number of each row's group by each of them.
+
+        Groups are numbered through from 0; a row that is in none has -1. Shape (m, ways).
+        """
+        sizes = np.bincount(ways[ways >= 0]).astype(float)
+        return cls(rows, kept, rows.T @ rows, d, _parted(ways, rows.shape[1]), sizes)
 
     def leading(self) -> Groups:
         """The same in the leading axes alone, where there are many: quicker to look at."""
