@@ -62,6 +62,15 @@ _TITLES = {
     "K001": "A known group is left out",
     "P002": "Fair PCA gives it back without costing the rest",
     "P003": "The prediction that is there errs more on the group than on the rest",
+    "T001": "The group changes if numbers that look like codes are categories",
+    "T002": "A searched column gives the outcome away",
+    "T003": "Columns repeat others",
+    "T004": "Values may stand for something else",
+    "T005": "Missing cells tell who is in the group",
+    "T006": "Rows are repeated",
+    "T007": "Cells that are no numbers were taken for missing",
+    "A002": "A searched column stands for a sensitive one",
+    "R001": "The group is the same under other readings of the table",
 }
 _ALONE = (
     "Looked at where there is one left-out group only: halves would have to agree on which is "
@@ -75,7 +84,7 @@ def answer(yes: bool) -> str:
     return FOUND if yes else NOT_FOUND
 
 
-def _finding(code: str, answered: bool | str | None, detail: str) -> Finding:
+def finding(code: str, answered: bool | str | None, detail: str) -> Finding:
     """The answer to one of our questions: yes, no, None where it was not run, or a status."""
     status = NOT_RUN if answered is None else answered
     return Finding(code, status if isinstance(status, str) else answer(status), _TITLES[code],
@@ -105,7 +114,7 @@ def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "")
 def _gap(found: MaxDisparityPartition) -> Finding:
     group = found.left_out_
     share = 100 * found.explained_variance_ratio_.sum()
-    return _finding(
+    return finding(
         "D001",
         group.disparity > 0.0,
         f"A shared {group.shared} with {counted(found.n_components_, 'component')} keeps "
@@ -121,7 +130,7 @@ def _more_tables() -> str:
 def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
     """What comparison tables lose, and what that says together with halves of the table."""
     if trust is None:
-        return [_finding(code, None, skipped) for code in ("C001", "C002", "V001")]
+        return [finding(code, None, skipped) for code in ("C001", "C002", "V001")]
     beyond, letter = trust.beyond_chance, trust.verdict
     cloud, says = trust.told_against("gaussian"), trust.verdict_says
     below = None
@@ -137,28 +146,28 @@ def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
         "V001": (None if letter is None else letter == "A", says),
     }
     more = f" {_more_tables()}" if beyond is None else ""
-    return [_finding(code, yes, f"{text}{more}") for code, (yes, text) in answers.items()]
+    return [finding(code, yes, f"{text}{more}") for code, (yes, text) in answers.items()]
 
 
 def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
     """What halves and parts of the rows say."""
     if trust is None:
-        return [_finding(code, None, skipped) for code in ("H001", "H002", "B001")]
+        return [finding(code, None, skipped) for code in ("H001", "H002", "B001")]
     held, belongs = trust.held_out, trust.membership
     if held is None:
         halves = (note for note in trust.notes if note.startswith("Halves"))
         why = next(halves, "Splits were not asked for.")
-        found = [_finding(code, None, why) for code in ("H001", "H002")]
+        found = [finding(code, None, why) for code in ("H001", "H002")]
     else:
         whole = f"Found on all of them, it loses {number(trust.disparity)} more."
         back = held.gap.low >= trust.disparity / 2.0
         found = [
-            _finding("H001", bool(back), f"{held.told_gap} {whole}"),
-            _finding("H002", held.agree, held.told_overlap),
+            finding("H001", bool(back), f"{held.told_gap} {whole}"),
+            finding("H002", held.agree, held.told_overlap),
         ]
     if belongs is None:
-        return [*found, _finding("B001", None, "Parts of the rows were not searched.")]
-    return [*found, _finding("B001", belongs.n_members > belongs.n_borderline, belongs.told)]
+        return [*found, finding("B001", None, "Parts of the rows were not searched.")]
+    return [*found, finding("B001", belongs.n_members > belongs.n_borderline, belongs.told)]
 
 
 def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
@@ -167,40 +176,40 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
         again = parameter_label("n_restarts", 30)
         detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
         detail = detail if not skipped or runs else skipped
-        return [_finding(code, None, detail) for code in ("S001", "S002")]
+        return [finding(code, None, detail) for code in ("S001", "S002")]
     return [
-        _finding("S001", stability.agrees, stability.told),
-        _finding("S002", stability.n_nearly_equal > 1, stability.told_several),
+        finding("S001", stability.agrees, stability.told),
+        finding("S002", stability.n_nearly_equal > 1, stability.told_several),
     ]
 
 
 def _sentence(told: Explanation) -> Finding:
     described = NOT_APPLICABLE if told.sentence is None else told.sentence.describes
-    return _finding("E001", described, told.told_sentence)
+    return finding("E001", described, told.told_sentence)
 
 
 def _sentence_returns(group: GroupResult, why_not: str) -> Finding:
     told, returns = group.explanation, group.returns
     if returns is None:
         why = told.told_sentence if told.sentence is None else why_not
-        return _finding("E002", None, why or "Halves of the rows were not compared.")
-    return _finding("E002", returns.holds, returns.told)
+        return finding("E002", None, why or "Halves of the rows were not compared.")
+    return finding("E002", returns.holds, returns.told)
 
 
 def _aligned(told: Explanation, intake: PreparedTable) -> Finding:
     if not intake.sensitive:
-        return _finding("A001", NOT_APPLICABLE, _no_sensitive())
+        return finding("A001", NOT_APPLICABLE, _no_sensitive())
     lines = [line for line in told.alignment if not line.searched]
     if not lines:
         detail = "No sensitive column varies, so there was nothing to compare with."
-        return _finding("A001", NOT_APPLICABLE, detail)
+        return finding("A001", NOT_APPLICABLE, detail)
     alike = claims(lines)
     known = [line for line in intake.proxies if line.of in {one.column for one in alike or lines}]
     stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in known])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
     if not alike:
         seen = seen or " Columns that were searched may stand for them."
-    return _finding("A001", bool(alike), f"{describe_claims(lines)}{seen}")
+    return finding("A001", bool(alike), f"{describe_claims(lines)}{seen}")
 
 
 def _no_sensitive() -> str:
@@ -215,40 +224,40 @@ def _no_target() -> str:
 
 def _outcome(told: Explanation) -> Finding:
     if not told.outcome:
-        return _finding("O001", NOT_APPLICABLE, _no_target())
+        return finding("O001", NOT_APPLICABLE, _no_target())
     first = told.outcome[0]
     lacking = f" {told.told_no_outcome}".rstrip()
     if first.gap.low != first.gap.low:
-        return _finding("O001", None, f"Too few rows with a known target: {first}.{lacking}")
+        return finding("O001", None, f"Too few rows with a known target: {first}.{lacking}")
     small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
-    return _finding("O001", first.differs != 0, f"{first}.{small}{lacking}")
+    return finding("O001", first.differs != 0, f"{first}.{small}{lacking}")
 
 
 def _encodings(told: Explanation) -> Finding:
     free = _target_free(told)
     if free is None:
-        return _finding("O002", NOT_APPLICABLE, _NO_TARGET_INSIDE)
+        return finding("O002", NOT_APPLICABLE, _NO_TARGET_INSIDE)
     ours, other = told.outcome[0].differs, free.differs
     if not ours:
         size = "large" if told.outcome[0].gap.clear else "clear"
         detail = f"There is no {size} gap to begin with (O001). Without the target: {free}."
-        return _finding("O002", NOT_APPLICABLE, detail)
+        return finding("O002", NOT_APPLICABLE, detail)
     detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
     if (free.overlap or 0.0) < SAME_GROUP:
         detail += " That is another group: see S003."
-    return _finding("O002", other == ours, detail)
+    return finding("O002", other == ours, detail)
 
 
 def _same_group(told: Explanation) -> Finding:
     free = _target_free(told)
     if free is None:
-        return _finding("S003", NOT_APPLICABLE, _NO_TARGET_INSIDE)
+        return finding("S003", NOT_APPLICABLE, _NO_TARGET_INSIDE)
     overlap = free.overlap or 0.0
     detail = (
         f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
         f"either leaves out; from {100 * SAME_GROUP:.0f} % on they count as one group."
     )
-    return _finding("S003", overlap >= SAME_GROUP, detail)
+    return finding("S003", overlap >= SAME_GROUP, detail)
 
 
 def _target_free(told: Explanation) -> Outcome | None:
@@ -268,7 +277,7 @@ def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped
     ]
     if len(weighed) < len(groups):
         why = skipped or f"That takes 19 comparison tables. {_more_tables()}"
-        return _finding("G001", None, f"{said}{why}")
+        return finding("G001", None, f"{said}{why}")
     each = [
         f"group {label} {'does' if beyond else 'does not'} ({describe_p(p_value)})"
         for label, beyond, p_value in weighed
@@ -277,7 +286,7 @@ def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped
         f"{said}Each group is held to what the one of its size and rank loses in comparison "
         f"tables that are searched for as many: {listed(each)}."
     )
-    return _finding("G001", all(beyond for _, beyond, _ in weighed), detail)
+    return finding("G001", all(beyond for _, beyond, _ in weighed), detail)
 
 
 def mitigation_finding(mended: Mitigation) -> Finding:
@@ -289,7 +298,7 @@ def mitigation_finding(mended: Mitigation) -> Finding:
     if sides > 2:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"
-    return _finding(
+    return finding(
         "M001",
         bool(lower),
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
@@ -316,11 +325,11 @@ def subgroup_findings(
 
 def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> Finding:
     if named is None:
-        return _finding("N001", None, skipped)
+        return finding("N001", None, skipped)
     if not named.names:
-        return _finding("N001", NOT_APPLICABLE, named.told)
+        return finding("N001", NOT_APPLICABLE, named.told)
     if named.left_out is not None:
-        return _finding("N001", named.left_out, named.told_leading)
+        return finding("N001", named.left_out, named.told_leading)
     needs = f"Whether a name stands out takes {FEWEST_TABLES} comparison tables. {_more_tables()}"
     if min(shape) > WIDE:
         needs = (
@@ -328,19 +337,19 @@ def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> F
             f"are {shape[1]:,}) that takes too long. Leave columns aside: "
             f"{parameter_label('drop')}."
         )
-    return _finding("N001", None, f"{named.told_leading} {needs}")
+    return finding("N001", None, f"{named.told_leading} {needs}")
 
 
 def _known(known: KnownGroups | None, intake: PreparedTable, skipped: str) -> Finding:
     if not intake.sensitive:
-        return _finding("K001", NOT_APPLICABLE, _no_sensitive())
+        return finding("K001", NOT_APPLICABLE, _no_sensitive())
     if known is None:
         nothing = "No sensitive column has groups that could be compared."
-        return _finding("K001", None if skipped else NOT_APPLICABLE, skipped or nothing)
+        return finding("K001", None if skipped else NOT_APPLICABLE, skipped or nothing)
     if not known.measured:
-        return _finding("K001", NOT_APPLICABLE, known.told)
+        return finding("K001", NOT_APPLICABLE, known.told)
     found = bool(known.left_out)
-    return _finding("K001", found, known.told + f" {known.told_small}".rstrip() * (not found))
+    return finding("K001", found, known.told + f" {known.told_small}".rstrip() * (not found))
 
 
 def harm_findings(
@@ -352,12 +361,12 @@ def harm_findings(
         returned = harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
         return [
             Finding("P001", answer(harm.costs_more), title, harm.told_cost),
-            _finding("P002", harm.gives_back, returned),
+            finding("P002", harm.gives_back, returned),
         ]
     status, detail = NOT_RUN, why or skipped
     if intake.target is None:
         status, detail = NOT_APPLICABLE, _no_target()
-    return [Finding("P001", status, title, detail), _finding("P002", status, detail)]
+    return [Finding("P001", status, title, detail), finding("P002", status, detail)]
 
 
 def prediction_finding(
@@ -365,8 +374,8 @@ def prediction_finding(
 ) -> Finding:
     """Does the prediction that is there err more on the group than on the rest?"""
     if found is not None:
-        return _finding("P003", found.errs_more, found.told)
+        return finding("P003", found.errs_more, found.told)
     if why or skipped and asked:
-        return _finding("P003", None, why or skipped)
+        return finding("P003", None, why or skipped)
     named = parameter_label("prediction", "COLUMN")
-    return _finding("P003", NOT_APPLICABLE, f"No prediction was given. Name its column: {named}.")
+    return finding("P003", NOT_APPLICABLE, f"No prediction was given. Name its column: {named}.")

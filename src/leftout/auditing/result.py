@@ -45,6 +45,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# What a summary has of audit.json: whole entries, and parts of some.
+_BRIEF = {
+    "schema_version", "leftout_version", "created", "headline", "summary", "pca", "partition",
+    "groups", "answer", "parts", "findings", "notes",
+}  # fmt: skip
+_BRIEF_PARTS = {
+    "table": ("source", "rows", "rows_in_table", "features", "target", "positive"),
+    "trust": ("p_value", "beyond_chance", "verdict", "cross_fitted", "membership"),
+    "mitigation": ("losses_before", "losses_after", "max_loss", "gap", "price"),
+    "harm": ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back"),
+}
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
     """What an audit found: plain results, and the ways to show them.
@@ -282,34 +295,15 @@ class Audit:
     def brief(self) -> dict[str, Any]:
         """The main figures, as plain data."""
         whole = self.to_dict()
-        keys = ("schema_version", "leftout_version", "created", "headline", "summary")
-        table = ("source", "rows", "rows_in_table", "features", "target", "positive")
-        costs = ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back")
-        mended = ("losses_before", "losses_after", "max_loss", "gap", "price")
-        return {
-            **{key: whole[key] for key in keys},
-            "table": {key: whole["table"][key] for key in table},
-            "pca": whole["pca"],
-            "partition": whole["partition"],
-            "groups": [
-                {key: value for key, value in group.items() if key != "details"}
-                for group in whole["groups"]
-            ],
-            "answer": whole["answer"],
-            "p_value": whole["trust"]["p_value"],
-            "beyond_chance": whole["trust"]["beyond_chance"],
-            "verdict": whole["trust"]["verdict"],
-            "parts": whole["parts"],
-            "cross_fitted": whole["trust"]["cross_fitted"],
-            "membership": whole["trust"]["membership"],
-            "sentence": whole["explanation"]["sentence"],
-            "outcome": whole["explanation"]["outcome"],
-            "named": whole["named"][:SIX],
-            "mitigation": {key: whole["mitigation"][key] for key in mended},
-            "harm": whole["harm"] and {key: whole["harm"][key] for key in costs},
-            "findings": whole["findings"],
-            "notes": whole["notes"],
-        }
+        data = {key: value for key, value in whole.items() if key in _BRIEF}
+        for key, names in _BRIEF_PARTS.items():
+            data[key] = whole[key] and {name: whole[key][name] for name in names}
+        for group in data["groups"]:
+            del group["details"]
+        told, trust = whole["explanation"], data.pop("trust")
+        return data | trust | {
+            "named": whole["named"][:SIX], "sentence": told["sentence"], "outcome": told["outcome"],
+        }  # fmt: skip
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write :meth:`to_dict`; the file appears whole or not at all."""
