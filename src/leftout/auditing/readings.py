@@ -341,8 +341,7 @@ def _searched(
 
 
 def _left_out(search: MaxDisparityPartition, *seen: Any) -> NDArray[np.bool_]:
-    labels: NDArray[np.intp] = _searched(search, *seen).labels_
-    return labels > 0
+    return np.asarray(_searched(search, *seen).labels_ > 0)
 
 
 def _ways(
