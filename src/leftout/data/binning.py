@@ -21,6 +21,14 @@ from leftout.data.columns import LARGEST_EXACT, Column
 from leftout.data.conditions import Condition, Mask
 from leftout.text import as_name
 
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+# Rows are multiplied in blocks of this many numbers (8 MB): single precision counts exactly there.
+_ROWS = 1 << 21
+_FEWEST = 256
+# Pairs are counted in blocks of this many bins.
+BLOCK = 1024
 # Cut points per column where a sentence is looked for, or what a column tells.
 FINE = 16
 
@@ -216,16 +224,6 @@ def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]
 def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
     """Places of the ``limit`` largest values, in rising order."""
     return np.sort(np.argsort(-values, kind="stable")[:limit])
-
-
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
-
-# Rows are multiplied in blocks of this many numbers (8 MB): single precision counts exactly there.
-_ROWS = 1 << 21
-_FEWEST = 256
-# Pairs are counted in blocks of this many bins.
-BLOCK = 1024
 
 
 @dataclass(frozen=True)

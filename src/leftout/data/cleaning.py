@@ -163,8 +163,7 @@ def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
         distinct.sort(key=natural)  # as they are without spaces
     names = unique([shortened(label) for label in distinct])  # two long texts may begin alike
     place = {label: code for code, label in enumerate(distinct)}
-    codes = np.array([*(place.get(label, -1) for label in labels), -1], dtype=np.int32)
-    return replace(column, values=codes[column.values], categories=tuple(names))
+    return column.recoded([place.get(label, -1) for label in labels], names)
 
 
 def unit_of(text: str) -> str:
@@ -181,18 +180,17 @@ def fails(texts: Sequence[str], how: str) -> bool:
         return True
     if how in _DATES:
         return _all_written(texts, how) is None
-    bare = texts
-    if any(sign in "".join(texts) for sign in _UNIT):
-        bare = [_bare(text) for text in texts]
-    pattern, _ = _NUMBERS[how]
+    # without turning them into numbers: many millions are looked at
+    bare, (pattern, _) = _without_units(texts), _NUMBERS[how]
     if any(map(CODE.match, bare)) or not all(map(pattern.fullmatch, bare)):
         return True
-    long = [text for text in bare if len(text) > _DIGITS]
-    return any(_all_written([text], how) is None for text in long)
+    return any(_all_written([text], how) is None for text in bare if len(text) > _DIGITS)
 
 
-def _bare(text: str) -> str:
-    return re.sub(f"[{re.escape(_UNIT)}]", "", text).strip()
+def _without_units(texts: Sequence[str]) -> Sequence[str]:
+    if not any(sign in "".join(texts) for sign in _UNIT):
+        return texts
+    return [re.sub(f"[{re.escape(_UNIT)}]", "", text).strip() for text in texts]
 
 
 def _all_written(texts: Sequence[str], how: str) -> Floats | None:
@@ -232,17 +230,18 @@ def _as_written(texts: Sequence[str], how: str) -> Floats | None:
     if how in _DATES:
         return _as_dates(texts, how)
     pattern, digits_of = _NUMBERS[how]
-    bare = list(map(_bare, texts))
-    digits = [text.translate(digits_of) if pattern.fullmatch(text) else "" for text in bare]
-    units = [unit_of(text) for text, number in zip(texts, digits, strict=True) if number]
-    if not units:
+    bare = _without_units(texts)
+    digits = [text if pattern.fullmatch(text) else "" for text in bare]
+    if digits_of:
+        digits = [text.translate(digits_of) for text in digits]
+    if not any(digits):
         return None
-    # what is 5 of one is not 5 of another
-    unit = Counter(units).most_common(1)[0][0]
-    values = np.array([
-        float(number) if number and unit_of(text) == unit else np.nan
-        for text, number in zip(texts, digits, strict=True)
-    ])  # fmt: skip
+    values = np.array([float(number) if number else np.nan for number in digits])
+    if bare is not texts:  # what is 5 of one unit is not 5 of another
+        units = list(map(unit_of, texts))
+        found = Counter(unit for unit, number in zip(units, digits, strict=True) if number)
+        unit = found.most_common(1)[0][0]
+        values[[each != unit for each in units]] = np.nan
     if how == _ZEROS:
         return values
     # whole numbers that a float does not tell apart are codes, too

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,22 @@ _CALENDAR = frozenset(
 )
 # Digits that are still text begin with a zero, or are too many to count with.
 _TEXT_CODE = re.compile(r"[+-]?\d+|(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9.\-/_]{2,16}")
+# Points from which a code is suspected, under a name that says so and any other.
+SUSPECTED, UNNAMED = 3, 4
+# Points of what other columns say; a name's are in column_names, each oddity of shape has one.
+ROUGH, SMOOTH = 2, -1
+# Of the jumps between neighbours that values in no order would show: many, and hardly any.
+ROUGHNESS, SMOOTHNESS = 0.6, 0.3
+# Values of a code that is read as a category without being told so: each costs a feature.
+FEW = 12
+# Values are told apart by rows of their own, signals from noise by standard errors.
+_ROWS, _SIGNAL = 5, 4.0
+# Rows and other columns that are looked at.
+_SAMPLE, _OTHERS = 5_000, 50
+# Of the places between the lowest and the highest value, codes leave more than this empty.
+_FILLED = 0.6
+# Of the rows, so many must be at values that occur often, for those to be all that is looked at.
+_MOST = 0.8
 
 
 @dataclass(frozen=True)
@@ -191,16 +209,13 @@ def _of_numbers(column: Column, others: Others, place: int) -> ColumnType:
             why = f"counts the rows, {_range(distinct)}"
             return _kind(column, "identifier", why, overrule="numeric")
     elif n_values * _called_id(column.name, n_values) > n_rows:
-        why = (
-            "a different whole number in every row"
-            if different
-            else (f"{n_values:,} whole numbers in {counted(n_rows, 'row')}")
-        )
+        why = f"{n_values:,} whole numbers in {counted(n_rows, 'row')}"
+        why = "a different whole number in every row" if different else why
         why += "; a name that identifiers have"
         return _kind(column, "identifier", why, sure=different, overrule="numeric")
     why = f"{n_values:,} whole numbers, {_range(distinct)}"
-    found = evidence(column, others, place)
-    if found is None or not found.suspected:
+    found = code_evidence(column, others, place)
+    if found is None:
         return _kind(column, "number", why, overrule="categorical")
     why = "; ".join([why, *found.told])
     if found.strong:
@@ -241,74 +256,29 @@ def _kind(
     return ColumnType(column.name, kind, why, read_as or _READ_AS[kind], sure, option)
 
 
-# Points from which a code is suspected, under a name that says so and any other.
-SUSPECTED, UNNAMED = 3, 4
-# Points of what other columns say; a name's are in naming, each oddity of shape has one.
-ROUGH, SMOOTH = 2, -1
-# Of the jumps between neighbours that values in no order would show: many, and hardly any.
-ROUGHNESS, SMOOTHNESS = 0.6, 0.3
-# Values of a code that is read as a category without being told so: each costs a feature.
-FEW = 12
-# Values are told apart by rows of their own, signals from noise by standard errors.
-_ROWS, _SIGNAL = 5, 4.0
-# Rows and other columns that are looked at.
-_SAMPLE, _OTHERS = 5_000, 50
-# Of the places between the lowest and the highest value, codes leave more than this empty.
-_FILLED = 0.6
-# Of the rows, so many must be at values that occur often, for those to be all that is looked at.
-_MOST = 0.8
+class CodeEvidence(NamedTuple):
+    """What speaks for whole numbers being a code, in a few words each; and whether strongly."""
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """For whole numbers being a code, in points; and what it consists of."""
-
-    name: int
-    shape: tuple[str, ...]
-    roughness: float  # NaN where nothing could be measured
-    n_values: int
-
-    @property
-    def rough(self) -> bool:
-        return self.roughness >= ROUGHNESS
-
-    @property
-    def score(self) -> int:
-        relation = ROUGH * self.rough + SMOOTH * (self.roughness < SMOOTHNESS)
-        return self.name + len(self.shape) + relation
-
-    @property
-    def suspected(self) -> bool:
-        return self.score >= (SUSPECTED if self.name > 0 else UNNAMED)
-
-    @property
-    def strong(self) -> bool:
-        """Whether name, shape and the other columns all say so, of few values."""
-        return bool(self.name >= MAYBE_NAMED and self.shape and self.rough) and self.n_values <= FEW
-
-    @property
-    def told(self) -> list[str]:
-        """What speaks for a code, in a few words each."""
-        named = ["a name that codes have"] if self.name > 0 else []
-        jumps = ["other columns jump between neighbours"] if self.rough else []
-        return [*self.shape, *named, *jumps]
+    told: list[str]
+    strong: bool
 
 
 class Others:
     """The other columns of a table as standard scores, on some of its rows; made when needed."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
-        self._scores: Floats | None = None
-        self._owners: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self.columns = columns
+
+    @cached_property
+    def scores(self) -> tuple[NDArray[np.intp], Floats]:
+        return _scores(self.columns)
 
     def von_neumann_ratio(self, place: int, odd: Floats) -> float:
         """How much the others' means jump along a column's values, of which some are odd."""
-        if self._scores is None:
-            self._owners, self._scores = _scores(self._columns)
-        values = _seen(self._columns[place]).values
+        owners, scores = self.scores
+        values = _seen(self.columns[place]).values
         places = np.where(np.isin(values, odd), -1, value_counts(values)[2])
-        return von_neumann_ratio(places, self._scores[:, self._owners != place])
+        return von_neumann_ratio(places, scores[:, owners != place])
 
 
 def evenly(n_all: int, most: int = _SAMPLE) -> NDArray[np.intp]:
@@ -321,33 +291,32 @@ def _seen(column: Column) -> Column:
     return column.take(evenly(len(column)) if column.tally is None else column.tally.spaced)
 
 
-def evidence(column: Column, others: Others, place: int) -> Evidence | None:
-    """What speaks for whole numbers being a code; None where they cannot be one."""
+def code_evidence(column: Column, others: Others, place: int) -> CodeEvidence | None:
+    """What speaks for whole numbers being a code; None where that is not enough to suspect it."""
     (distinct, counts), n_values = column.present, column.n_values
-    if not _could_be(distinct, n_values, column.n_rows - column.n_missing):
+    if not 3 <= n_values <= (column.n_rows - column.n_missing) / 2:
         return None
     name = name_says(column.name)
     usual = ordinary(column)
-    shape = _shape(distinct, counts, usual, n_values) if usual.sum() > 2 else ()
-    # the slowest to find out, and of no use where it cannot change the answer
-    needed = name + len(shape) + ROUGH >= (SUSPECTED if name > 0 else UNNAMED)
-    rough = others.von_neumann_ratio(place, distinct[~usual]) if needed else np.nan
-    return Evidence(name, shape, rough, n_values)
-
-
-def _could_be(distinct: Floats, n_values: int, n_known: int) -> bool:
-    return bool(
-        3 <= n_values <= n_known / 2
-        and max(-distinct[0], distinct[-1]) < LARGEST_EXACT
-        and (distinct == np.floor(distinct)).all()
-    )
+    told = _shape(distinct, counts, usual, n_values) if usual.sum() > 2 else []
+    points, needed = name + len(told), SUSPECTED if name > 0 else UNNAMED
+    if points + ROUGH < needed:  # the slowest to find out cannot change the answer
+        return None
+    ratio = others.von_neumann_ratio(place, distinct[~usual])
+    rough = ratio >= ROUGHNESS
+    if points + ROUGH * rough + SMOOTH * (ratio < SMOOTHNESS) < needed:
+        return None
+    strong = bool(name >= MAYBE_NAMED and told and rough) and n_values <= FEW
+    told += ["a name that codes have"] * (name > 0)
+    told += ["other columns jump between neighbours"] * rough
+    return CodeEvidence(told, strong)
 
 
 def _shape(
     distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_], n_values: int
-) -> tuple[str, ...]:
+) -> list[str]:
     """What the values themselves have of codes, in a few words each."""
-    found = []
+    found: list[str] = []
     rest = distinct[usual]
     often = usual & (counts >= _ROWS)  # counts of things have gaps where they are rare
     each = n_values / len(distinct)  # where not all are there, one stands for several
@@ -361,7 +330,7 @@ def _shape(
     marks = distinct[~usual]
     if len(marks) and (np.abs(marks) < 100).all():
         found.append(f"{listed([str(int(mark)) for mark in marks])} after a gap")
-    return tuple(found)
+    return found
 
 
 def _has_gaps(values: Floats, each: float) -> bool:
