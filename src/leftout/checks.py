@@ -30,24 +30,37 @@ def check_choice(name: str, value: object, choices: Any) -> None:
     )
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse anything but an int from 1."""
-    if not (is_int(value) and int(value) >= 1):
-        raise InputError(f"{parameter_label(name, value)} is not a count; give an int from 1.")
+def require(holds: bool, name: str, value: Any, wrong: str) -> None:
+    """Refuse a parameter's value that does not hold: what is ``wrong`` with it, and what to do."""
+    if not holds:
+        raise InputError(f"{parameter_label(name, value)} is {wrong}.")
+
+
+def check_count(name: str, value: Any, least: int = 1, what: str = "not a count") -> None:
+    """Refuse anything but an int from 1, or from ``least``."""
+    require(is_int(value) and int(value) >= least, name, value, f"{what}; give an int from {least}")
 
 
 def check_whole(name: str, value: Any) -> None:
     """Refuse anything but an int from 0."""
-    if not (is_int(value) and int(value) >= 0):
-        raise InputError(
-            f"{parameter_label(name, value)} is not a whole number; give an int from 0."
-        )
+    check_count(name, value, 0, "not a whole number")
 
 
 def check_several(name: str, value: Any) -> None:
     """Refuse anything but an int from 2."""
-    if not (is_int(value) and int(value) >= 2):
-        raise InputError(f"{parameter_label(name, value)} is too few; give an int from 2.")
+    check_count(name, value, 2, "too few")
+
+
+def check_floor(name: str, value: Any) -> None:
+    """Refuse anything but a share from 0 to 1."""
+    holds = _is_real(value) and 0 <= float(value) <= 1
+    require(holds, name, value, "not a share; give a number from 0 to 1")
+
+
+def check_tolerance(name: str, value: Any) -> None:
+    """Refuse anything but a number above 0."""
+    holds = _is_real(value) and 0 < float(value) < np.inf
+    require(holds, name, value, "not a tolerance; give a number above 0")
 
 
 def parameters_of(model: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
@@ -113,24 +126,12 @@ def is_int(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def is_share(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < float(value) < 1.0
-
-
-def check_floor(name: str, value: Any) -> None:
-    """Refuse anything but a share from 0 to 1."""
-    if not (isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1):
-        raise InputError(
-            f"{parameter_label(name, value)} is not a share; give a number from 0 to 1."
-        )
-
-
-def check_tolerance(name: str, value: Any) -> None:
-    """Refuse anything but a number above 0."""
-    if not (isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf):
-        raise InputError(
-            f"{parameter_label(name, value)} is not a tolerance; give a number above 0."
-        )
 
 
 def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:

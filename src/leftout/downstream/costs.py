@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from leftout.checks import check_count, check_whole, generator, is_int
+from leftout.checks import check_count, check_whole, generator
 from leftout.data.columns import Column
 from leftout.data.frames import as_frame
 from leftout.data.matrix import check_matrix
@@ -257,10 +257,7 @@ def _check(
             f"{parameter_label('rest', rest)} is not available; give 0, with a search's labels as "
             f"{parameter_label('groups')}, or None."
         )
-    if not (is_int(folds) and folds >= 2):
-        raise InputError(
-            f"{parameter_label('folds', folds)} is not a number of folds; give an int from 2."
-        )
+    check_count("folds", folds, 2, "not a number of folds")
     check_count("repeats", repeats)
     check_whole("bootstrap", bootstrap)
     if max_rows is not None:

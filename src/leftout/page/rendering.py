@@ -20,8 +20,6 @@ _STATIC = {
     "page.css": (_HERE / "static" / "page.css", "text/css"),
     "page.js": (_HERE / "static" / "page.js", "text/javascript"),
 }
-# Of a histogram: the width of a bar and of the whole, and its height.
-_BAR, _HEIGHT = 6, 22
 
 
 @cache
@@ -49,7 +47,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "size": describe_size, "counted": counted, "short": shortened, "when": _when,
-        "percent": _percent, "bars": _bars,
+        "percent": _percent,
     }  # fmt: skip
     return environment
 
@@ -76,20 +74,3 @@ def _percent(share: float) -> str:
     if 0.99 < share < 1.0:
         return "> 99 %"
     return f"{100 * share:.0f} %"
-
-
-def _bars(counts: list[int]) -> Markup:
-    """A small histogram; the words beside it say what it shows."""
-    if not counts or not max(counts):
-        return Markup("")
-    top, bars = max(counts), []
-    for place, count in enumerate(counts):
-        high = max(1, round(_HEIGHT * count / top)) if count else 0
-        bars.append(
-            f'<rect x="{_BAR * place}" y="{_HEIGHT - high}" width="{_BAR - 1}" height="{high}"/>'
-        )
-    width = _BAR * len(counts)
-    return Markup(
-        f'<svg class="bars" viewBox="0 0 {width} {_HEIGHT}" width="{width}" height="{_HEIGHT}" '
-        f'aria-hidden="true" focusable="false">{"".join(bars)}</svg>'
-    )

@@ -23,6 +23,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from leftout.page.rendering import rendered
+
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; "
@@ -39,11 +41,6 @@ _ALWAYS = {
     "Cache-Control": "no-store",
 }
 _COOKIE = "leftout"
-_WELCOME = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
-    '<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={path}"></head>'
-    '<body><p><a href="{path}">Go on</a></p></body></html>'
-)
 # Scripts and styles of a page, and their texts.
 _INLINE = re.compile(r"<(script|style)\b[^>]*>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 # Pages that a link from elsewhere, such as from a report in its sandbox, may lead to.
@@ -83,7 +80,7 @@ class Gate:
             return self._welcome() if _same(given[0], self.token) else _closed(_OPEN)
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             if _is_followed(scope, headers):  # what changes nothing, from a page of our own
-                return HTMLResponse(_WELCOME.format(path=scope["path"]))
+                return HTMLResponse(rendered("gate.html", path=scope["path"]))
             return _closed("Another site asked for this page, and does not get it.")
         if not _same(self._kept(headers), self.secret):
             return _closed(_OPEN)
@@ -104,7 +101,7 @@ class Gate:
 
     def _welcome(self) -> HTMLResponse:
         """The cookie, and on to the first page: from here, so that the browser sends it along."""
-        answer = HTMLResponse(_WELCOME.format(path="/"))
+        answer = HTMLResponse(rendered("gate.html", path="/"))
         answer.set_cookie(_COOKIE, self.secret, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -127,13 +124,7 @@ def _same(given: str, wanted: str) -> bool:
 
 
 def _closed(sentence: str, status: int = 403) -> HTMLResponse:
-    text = sentence.replace("'", "&#39;")
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>leftout</title>'
-        '<link rel="icon" href="data:,"></head>'
-        f"<body><p>{text}</p></body></html>",
-        status,
-    )
+    return HTMLResponse(rendered("gate.html", path="", sentence=sentence), status)
 
 
 def policy_of_report(page: str) -> str:

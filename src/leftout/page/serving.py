@@ -171,10 +171,7 @@ def _bound(port: int) -> socket.socket:
 
 def _show(address: str, folder: Path) -> None:
     """Open a browser, through a private file: what is on its command line everybody sees."""
-    page = (
-        '<!doctype html><meta charset="utf-8"><title>leftout</title>'
-        f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Go on</a>'
-    )
+    page = rendered("gate.html", path=address)
     webbrowser.open(write_whole(folder / "open.html", page).as_uri())
 
 
