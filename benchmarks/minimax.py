@@ -15,7 +15,7 @@ from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, harm
 from leftout.datasets import make_planted
 from leftout.downstream.outcomes import VARIANTS
 from leftout.fair.game import LAST
-from leftout.fair.worst import Table
+from leftout.fair.worst import GroupSearch
 
 TABLES = ("demo", "students", "credit", "diabetes", "adult")
 SPLITS = 5
@@ -38,11 +38,10 @@ def searched(X, fair, F, d, times=4, seed=99):
     Begins at the groups that bind, too: a search that misses them would flatter.
     """
     rows = np.ascontiguousarray(X - fair.mean_) / np.sqrt(fair.variance_)
-    among = Table(rows, d, int(fair.worst_group_.sum()))
+    among = GroupSearch(rows, d, int(fair.worst_group_.sum()))
     known = [among.group(np.flatnonzero(mask)) for mask in (*fair.groups_, fair.worst_group_)]
-    lines, climbs = LAST
     rng = np.random.default_rng(seed)
-    found = among.search(F, [group.own for group in known], times * lines, climbs, rng, 1)
+    found = among.search(F, [group.own for group in known], times * LAST, rng, 1)
     return fair.variance_ * max(group.loss(F) for group in (*found, *known))
 
 

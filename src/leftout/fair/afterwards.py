@@ -25,7 +25,7 @@ from leftout.explain.sentence import Sentence, describe
 from leftout.fair.estimator import FairPCA, prefers_one_thread
 from leftout.fair.game import LAST
 from leftout.fair.minimax import MinimaxPCA
-from leftout.fair.worst import Table, WorstGroup
+from leftout.fair.worst import GroupSearch, WorstGroup
 from leftout.files import Serializable
 from leftout.linalg.distinct import distinct_rows
 from leftout.linalg.effects import CONFIDENCE, Interval
@@ -45,9 +45,8 @@ ADVICE = {
     FAIR: "Use Fair PCA if this group is the one to serve: nobody else is left as badly off.",
     "more components": "Use more components: with as many, no projection spares every group.",
 }
-# Rounds of MinimaxPCA: it is one line of a comparison here; lines of climbs, and climbs in each, of
-# searches in halves.
-_ROUNDS, _TOL, _HALF = 6, 0.05, (4, 16)
+# Rounds of MinimaxPCA: it is one line of a comparison here; climbs of searches in halves.
+_ROUNDS, _TOL, _HALF = 6, 0.05, 64
 # Losses and errors up to this share of the variance are rounding.
 _NOTHING = 1e-12
 # Groups that share more of the rows that either has are the same.
@@ -320,7 +319,7 @@ class _Trial(NamedTuple):
         labels: NDArray[np.intp],
         n_components: int | float,
         given: Representation | None,
-        effort: tuple[int, int],
+        effort: int,
         rng: np.random.Generator,
         n_jobs: int | None,
     ) -> _Trial:
@@ -362,7 +361,7 @@ def _measured(
     size: int,
     groups: list[Mask],
     known: list[NDArray[np.intp]],
-    effort: tuple[int, int],
+    effort: int,
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Measured:
@@ -372,9 +371,9 @@ def _measured(
     rows = X - shared.origin
     scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
     rows /= np.sqrt(scale) or 1.0  # searches are in single precision
-    table, F = Table(rows, len(V), size, n_jobs), V.T @ V
+    table, F = GroupSearch(rows, len(V), size, n_jobs), V.T @ V
     seen: list[WorstGroup] = [table.group(each) for each in known]
-    found = table.search(F, [one.own for one in seen], *effort, rng, 1)
+    found = table.search(F, [one.own for one in seen], effort, rng, 1)
     of_size = [one for one in seen if len(one.rows) == size]
     worst = max([*found, *of_size], key=lambda one: one.loss(F))
     own = max((table.group(np.flatnonzero(mask)).loss(F) for mask in groups), default=0.0)

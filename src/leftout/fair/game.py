@@ -25,25 +25,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair.dual import centre, look
-from leftout.fair.objective import Objective
-from leftout.fair.worst import Rows, Table, WorstGroup
+from leftout.fair.dual import Seen, centre, look, many_groups
+from leftout.fair.objective import Objective, leading
+from leftout.fair.worst import GroupSearch, Rows, WorstGroup
 from leftout.linalg.losses import Array
 
 # Groups that one round adds, and known ones that its search begins at.
-_ADDED, _WARM = 16, 12
-# Lines of climbs and climbs in each: of the first search, of a round's, of one
-# that decides whether to stop, and of the last word.
-_FIRST, _ROUND, _CHECK, LAST = (4, 25), (2, 8), (4, 16), (8, 25)
+ADDED, WARM = 16, 12
+# Further climbs: of a round's search, of one that decides whether to stop, and of the last word.
+_ROUND, _CHECK, LAST = 20, 48, 128
 # The barrier's part of the gap, and what it may shrink by in a round; Newton's steps in a round.
-_PART, _SHRINK, _STEPS, _DONE = 0.1, 0.25, 15, 0.5
+_PART, _SHRINK, _STEPS, _DONE = 0.4, 0.25, 15, 0.5
 # Groups with less than this part of an even weight leave the master; the list keeps them.
-_IDLE = 0.01
+_IDLE = 0.03
+# At the end: groups of the list that are weighed, at these parts of the gap; and how many of the
+# best representations are averaged, how often.
+_WEIGHED, _PARTS, _AVERAGED, _TIMES = 80, (0.3, 0.05), 3, 2
 # Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
 # the value) and where to give up.
 _NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
-# Fractions of dimensions below this are none; so are values, of rows of length 1.
-_WHOLE, _NOTHING = 0.05, 1e-12
+# Fractions of dimensions below this are none; so are values, of rows of length 1. Where all groups
+# are listed, the game is solved to this.
+_WHOLE, _NOTHING, _EXACT = 0.05, 1e-12, 1e-10
 
 
 class Candidate(NamedTuple):
@@ -67,17 +70,24 @@ class Game:
 
     Parameters
     ----------
-    table : Table
+    table : GroupSearch
         Rows of average squared length near 1.
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
-    named : list of Group
-        In the list from the start.
+    named : list of WorstGroup
+        In the list from the start, whatever their size.
+    found : list of WorstGroup
+        That a search under PCA found.
     rng : Generator
     """
 
     def __init__(
-        self, table: Table, trade_off: float, named: list[WorstGroup], rng: np.random.Generator
+        self,
+        table: GroupSearch,
+        trade_off: float,
+        named: list[WorstGroup],
+        found: list[WorstGroup],
+        rng: np.random.Generator,
     ) -> None:
         self.table, self.t, self.rng = table, trade_off, rng
         everyone = table.group(np.arange(len(table.X)))
@@ -87,7 +97,7 @@ class Game:
         n = table.X.shape[1]
         self.second, self.best = np.empty((0, n * n)), np.empty(0)
         self.named = len(named)
-        self.add(named)
+        self.add([*named, *found, *table.every])
         self.bound, self.weights = 0.0, np.empty(0)  # the best bound, and what proves it
         self.history: list[Round] = []
 
@@ -107,12 +117,17 @@ class Game:
         """What each group so far would make of the value that is minimised."""
         return self.t * self.losses(F) + (1.0 - self.t) * self.everyone.loss(F)
 
-    def search(self, F: Array, effort: tuple[int, int]) -> float:
-        """The largest value under ``F``, by a search that begins at known groups and adds some."""
-        known = np.argsort(-self.losses(F))[:_WARM]
-        starts = [self.groups[place].own for place in known]
-        self.add(self.table.search(F, starts, *effort, self.rng, _ADDED))
+    def worst(self, F: Array) -> float:
+        """The largest value of the groups so far."""
         return float(self.values(F).max())
+
+    def search(self, F: Array, climbs: int) -> float:
+        """The largest value under ``F``, by a search that begins at known groups and adds some."""
+        known = np.argsort(-self.losses(F))[:WARM]
+        starts = [self.groups[place].own for place in known]
+        if not self.table.every:
+            self.add(self.table.search(F, starts, climbs, self.rng, ADDED))
+        return self.worst(F)
 
     def objective(
         self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
@@ -127,51 +142,95 @@ class Game:
 
     def play(self, rounds: int, tol: float) -> tuple[Candidate, str]:
         """The best ``F`` found, and why the game stopped."""
-        d = self.table.d
-        best = Candidate(self.pca.T @ self.pca, np.inf)
-        best = best._replace(value=self.search(best.F, _FIRST))
-        if best.value <= _NOTHING:
-            return best, "gap"
-        judged, stopped = [best], "max_rounds"
-        weights = np.ones(len(self.groups))
-        mu = np.inf
+        pca = self.pca.T @ self.pca
+        tried, value = [pca], self.worst(pca)
+        if value <= _NOTHING:
+            return Candidate(pca, value), "gap"
+        if self.table.every:
+            return self._exact(), "gap"
+        weights, mu, stopped = np.ones(len(self.groups)), np.inf, "max_rounds"
         for _ in range(rounds):
-            places = np.flatnonzero(weights)
-            objective = self.objective(places, d)
-            gap = max(best.value - self.bound, 0.1 * tol * best.value)
-            wanted = _PART * gap / (d + len(places))
+            value = min(map(self.worst, tried[-WARM:]))
+            wanted = _PART * max(value - self.bound, 0.1 * tol * value)
+            wanted /= self.table.d + np.count_nonzero(weights)
             mu = wanted if mu == np.inf else max(wanted, _SHRINK * mu)
-            state = look(objective, weights[places] / weights.sum(), mu)
-            state = centre(objective, state, _STEPS, _DONE)
-            bound = objective.bound(state.weights, state.values)
-            weights = np.zeros(len(self.groups))
-            weights[places] = state.weights
-            if bound > self.bound:
-                self.bound, self.weights = bound, weights.copy()
-            F = (state.vectors * state.filled) @ state.vectors.T
+            F, weights = self._master(weights, mu)
+            places = np.flatnonzero(weights)
             master = float(self.values(F)[places].max())
-            value = self.search(F, _ROUND)
-            self.history.append(Round(0, value, self.bound, len(places)))
-            if value < best.value:
-                best = Candidate(F, value)
-            if best.value - self.bound <= tol * best.value:
-                best = best._replace(value=self.search(best.F, _CHECK))
-                judged.append(best)
-                best = min(judged, key=lambda found: found.value)
-                if best.value - self.bound <= tol * best.value:
-                    stopped = "gap"
-                    break
-            weights = self._shared(weights, F, value, master)
-        judged.append(best)
-        judged = [found._replace(value=float(self.values(found.F).max())) for found in judged]
-        return min(judged, key=lambda found: found.value), stopped
+            found = self.search(F, _ROUND)
+            tried.append(F)
+            self.history.append(Round(0, found, self.bound, len(places)))
+            if self._closed(tried, tol):
+                stopped = "gap"
+                break
+            weights = self._shared(weights, F, found, master)
+        tried += self._polished(min(tried, key=self.worst), weights)
+        averages = []
+        for _ in range(_TIMES):  # a convex function is at most its average at an average
+            averages.append(np.mean(sorted(tried, key=self.worst)[:_AVERAGED], axis=0))
+            self.search(averages[-1], _CHECK)
+            tried.append(averages[-1])
+        best = min(averages, key=self.worst)
+        return Candidate(best, self.worst(best)), stopped
+
+    def _closed(self, tried: list[Array], tol: float) -> bool:
+        """Whether the best so far is proved to the tolerance, after a search with more effort."""
+        best = min(tried[-WARM:], key=self.worst)
+        if self.worst(best) - self.bound > tol * self.worst(best):
+            return False
+        return self.search(best, _CHECK) - self.bound <= tol * self.worst(best)
+
+    def _master(self, weights: Array, mu: float) -> tuple[Array, Array]:
+        """``F`` on the central path for the groups that have weight; their weights there."""
+        places = np.flatnonzero(weights)
+        objective = self.objective(places, self.table.d)
+        state = look(objective, weights[places] / weights[places].sum(), mu)
+        state = centre(objective, state, _STEPS, _DONE)
+        weights = np.zeros(len(self.groups))
+        weights[places] = state.weights
+        bound = objective.bound(state.weights, state.values)
+        if bound > self.bound:
+            self.bound, self.weights = bound, weights.copy()
+        return (state.vectors * state.filled) @ state.vectors.T, weights
+
+    def _polished(self, F: Array, weights: Array) -> list[Array]:
+        """Weigh the worst off of the whole list: what they prove, and the best ``F`` for them."""
+        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
+        worst = np.argsort(-self.values(F))[:_WEIGHED]
+        weights[worst] = np.maximum(weights[worst], _IDLE / len(worst))
+        gap = max(self.worst(F) - self.bound, 0.02 * self.worst(F))
+        found = []
+        for part in _PARTS:
+            mu = part * gap / (self.table.d + np.count_nonzero(weights))
+            F, weights = self._master(weights, mu)
+            found.append(F)
+        return found
+
+    def _exact(self) -> Candidate:
+        """The optimum, where all groups are listed: exact masters, to which the worst are added."""
+        d, n = self.table.d, len(self.everyone.second)
+        F = self.pca.T @ self.pca
+        places, before = np.arange(self.named), -1
+        while len(places) > before:
+            before = len(places)
+            new = np.argsort(-self.values(F))[:ADDED]
+            places = np.union1d(places, new[self.values(F)[new] > self.bound + _EXACT])
+            objective = self.objective(places, d)
+            even = np.full(len(places), 1.0 / len(places))
+            seen = Seen(even, leading(objective.mix(even), n))
+            answer = many_groups(objective, [seen], _EXACT)
+            F = (answer.V.T * answer.occupation) @ answer.V
+            self.bound, self.weights = answer.bound, np.zeros(len(self.groups))
+            self.weights[places] = answer.weights
+            self.history.append(Round(0, self.worst(F), self.bound, len(places)))
+        return Candidate(F, self.worst(F))
 
     def _shared(self, weights: Array, F: Array, value: float, master: float) -> Array:
         """Weights to begin the next round with: idle groups leave, those above the master join."""
         weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
         joining = self.values(F)
         joining[weights > 0.0] = -np.inf
-        new = np.argsort(-joining)[:_ADDED]
+        new = np.argsort(-joining)[:ADDED]
         new = new[joining[new] > min(master, self.bound)]
         weights[weights < _IDLE / np.count_nonzero(weights)] = 0.0
         weights[: self.named] = np.maximum(weights[: self.named], 1e-6)
@@ -181,18 +240,17 @@ class Game:
             weights[new] = share / len(new)
         return weights
 
-    def project(self, P: Array, rounds: int, tol: float) -> tuple[Candidate, str]:
+    def project(self, P: Array, rounds: int, tol: float) -> Candidate:
         """A projection near ``P`` onto as many dimensions, made better step by step."""
         rank = round(float(np.trace(P)))
         best = Candidate(P, np.inf)
         best = best._replace(value=self.search(best.F, _ROUND))
         judged: list[Candidate] = []
-        stopped = "max_rounds"
         # with more dimensions than the groups' own PCAs have, losses may be below zero
         scale = max(best.value, self.bound, _NOTHING)
         weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * scale
         for _ in range(rounds):
-            best = best._replace(value=float(self.values(best.F).max()))
+            best = best._replace(value=self.worst(best.F))
             places = np.flatnonzero(weights)
             P, weights, fractions = self._step(best, rank, rho, weights, scale)
             model = float(self.values(P)[places].max())
@@ -204,18 +262,17 @@ class Game:
                 rho *= 0.6 if fractions < _WHOLE else 1.0
             else:
                 rho *= 2.0 if gain <= 0.0 or fractions > 4 * _WHOLE else 1.2
-            weights = self._beside(weights, P, _ADDED)
+            weights = self._beside(weights, P, ADDED)
             if rho > _STIFF * scale or (fractions < _WHOLE and gain <= 0.1 * tol * scale):
                 after = best._replace(value=self.search(best.F, _CHECK))
                 judged.append(after)
                 if after.value <= best.value + 0.5 * tol * scale:
-                    stopped = "local optimum"
                     break
                 best, rho = after, _RHO * scale
-                weights = self._beside(weights, best.F, _ADDED)
+                weights = self._beside(weights, best.F, ADDED)
         judged.append(best)
-        judged = [found._replace(value=float(self.values(found.F).max())) for found in judged]
-        return min(judged, key=lambda found: found.value), stopped
+        judged = [found._replace(value=self.worst(found.F)) for found in judged]
+        return min(judged, key=lambda found: found.value)
 
     def _step(
         self, best: Candidate, rank: int, rho: float, weights: Array, scale: float

@@ -20,9 +20,9 @@ from leftout.checks import (
 )
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
-from leftout.fair.game import LAST, Game, Round, leading_projection
+from leftout.fair.game import ADDED, LAST, WARM, Game, Round, leading_projection
 from leftout.fair.objective import leading
-from leftout.fair.worst import Table, WorstGroup
+from leftout.fair.worst import GroupSearch, WorstGroup
 from leftout.groups.sizes import check_size
 from leftout.linalg.components import check_variance, dimensions
 from leftout.linalg.losses import Array, signed, summarise
@@ -58,47 +58,52 @@ class Played(NamedTuple):
 
 
 def equalise(
-    X: Array,
+    full: GroupSearch,
     d: int,
-    size: int,
     *,
     trade_off: float,
     extra: int,
-    named: list[NDArray[np.intp]],
+    named: list[WorstGroup],
+    found: list[WorstGroup],
     max_rounds: int,
     tol: float,
     rng: np.random.Generator,
-    n_jobs: int | None,
-    last: tuple[int, int] = LAST,
+    last: int,
 ) -> Played:
-    """Play for rows in coordinates of their principal axes, then look again with more effort."""
+    """Play for rows in coordinates of their principal axes, then look again with more effort.
+
+    ``found`` are groups that a search under PCA found.
+    """
+    X = full.X
     m, n = X.shape
-    values = np.einsum("ij,ij->j", X, X)
-    left = np.cumsum(values[d:])
+    left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
     q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
-    q = n if n <= _FEW else q
-    full = Table(X, d, size, n_jobs)
-    narrow = full if q == n else Table(np.ascontiguousarray(X[:, :q]), d, size, n_jobs)
-    game = Game(narrow, trade_off, [narrow.group(rows) for rows in named], rng)
+    narrow = full
+    if n > _FEW and q < n:
+        narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
+    given = [
+        groups if narrow is full else [narrow.group(group.rows) for group in groups]
+        for groups in (named, found)
+    ]
+    game = Game(narrow, trade_off, *given, rng)
     relaxed, stopped = game.play(max_rounds, tol)
-    own = [full.group(rows) for rows in named]
     P = leading_projection(relaxed.F, d + extra)
     best: tuple[float, Array, WorstGroup] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
-        found, _ = game.project(P, -(-max_rounds // (2 + turn)), tol)
-        P = _padded(found.F, n)
-        known = np.argsort(-game.losses(found.F))[:_NAMED]
+        projected = game.project(P, -(-max_rounds // (3 + turn)), tol)
+        P = _padded(projected.F, n)
+        known = np.argsort(-game.losses(projected.F))[:WARM]
         starts = [_wide(game.groups[place].own, n) for place in known]
-        groups = full.search(P, starts, *last, rng, _NAMED)
-        worst = max([*groups, *own], key=lambda group: group.loss(P))
+        groups = full.search(P, starts, last, rng, _NAMED)
+        worst = max([*groups, *named], key=lambda group: group.loss(P))
         value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
             best = value, P, worst
-        if value <= (1.0 + tol) * found.value:
+        if value <= (1.0 + tol) * projected.value:
             break
         game.add([narrow.group(group.rows) for group in groups])
-        P = found.F
+        P = projected.F
     assert best is not None
     value, P, worst = best
     proving = [
@@ -296,17 +301,16 @@ class MinimaxPCA(Projection):
         everyone = np.diag(np.maximum(values, 0.0)) / variance
         pca = np.diag(np.arange(n) < d).astype(float)
         t = float(self.trade_off)
-        whole = Table(rows, d, size, self.n_jobs)
+        whole = GroupSearch(rows, d, size, self.n_jobs)
         own = [whole.group(index) for index in named.values()]
-
-        def worst(F: Array) -> WorstGroup:
-            found = whole.search(F, [], *self._last, rng, 1)
-            return max([*found, *own], key=lambda group: group.loss(F))
-
-        before = worst(pca)
+        found = whole.search(pca, [], self._last, rng, ADDED)
+        before = max([*found, *own], key=lambda group: group.loss(pca))
         if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             projected = np.diag(np.arange(n) < rank).astype(float)
-            after = before if rank == d else worst(projected)
+            after = before
+            if rank > d:
+                again = whole.search(projected, [], self._last, rng, 1)
+                after = max([*again, *own], key=lambda group: group.loss(projected))
             none = np.empty(0)
             played = Played(
                 projected, projected, after, after.loss(projected), 0.0, 0.0,
@@ -314,9 +318,8 @@ class MinimaxPCA(Projection):
             )  # fmt: skip
         else:
             played = equalise(
-                rows, d, size, trade_off=t, extra=rank - d, named=list(named.values()),
-                max_rounds=self.max_rounds, tol=self.tol, rng=rng, n_jobs=self.n_jobs,
-                last=self._last,
+                whole, d, trade_off=t, extra=rank - d, named=own, found=found,
+                max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=self._last,
             )  # fmt: skip
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T

@@ -10,6 +10,8 @@ exactly, on all rows. No larger group loses more: of its rows, the ``k`` with th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +31,14 @@ Small = NDArray[np.float32]
 _GAIN, _PATIENCE, _PASSES = 1e-3, 5.0, 50
 # Climbs run on this many rows, or on so many that a group has this many for each component.
 _SAMPLE, _EACH = 2048, 10
-# One in so many starts of a line is fresh; the others replace one in so many directions.
-_FRESH, _KICK = 4, 5
+# Climbs come in lines of about so many, each on its own sample. One start in so many is fresh; the
+# others take one of so many best ends, and replace one in so many of its directions. A climb is
+# given up that will hardly come to the best but so many.
+_LINE, _FRESH, _NEAR, _KICK, _WORTH = 25, 4, 8, 5, 16
 # Groups that share more than this part of their rows are one.
 _SAME = 0.9
+# So many groups, with so many numbers in their moments, are listed instead of searched.
+_LISTED, _NUMBERS = 5_000, 2_000_000
 
 
 class WorstGroup(NamedTuple):
@@ -56,8 +62,11 @@ class SingleWorkspace(NamedTuple):
     chance: Array  # cumulated reach
 
 
-class Table:
-    """Rows about their origin, among which groups of ``size`` are looked for."""
+class GroupSearch:
+    """Rows about their origin, among which groups of ``size`` are looked for.
+
+    Where all groups are few they are listed, and a search is exact.
+    """
 
     def __init__(self, X: Array, d: int, size: int, n_jobs: int | None = None) -> None:
         self.X, self.d, self.size, self.n_jobs = X, d, size, n_jobs
@@ -65,6 +74,11 @@ class Table:
         self.single = X.astype(np.float32)
         m = len(X)
         self.sample = min(m, max(_SAMPLE, -(-_EACH * d * m // size)))
+        self.every: list[WorstGroup] = []
+        most = min(_LISTED, _NUMBERS // X.shape[1] ** 2)
+        if m <= most and comb(m, size) <= most:
+            rows = combinations(range(m), size)
+            self.every = [self.group(np.array(each, dtype=np.intp)) for each in rows]
 
     def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
@@ -84,34 +98,31 @@ class Table:
         return float(np.partition(reach, len(reach) - self.size)[-self.size :].mean())
 
     def search(
-        self,
-        F: Array,
-        starts: Sequence[Array],
-        lines: int,
-        climbs: int,
-        rng: np.random.Generator,
-        most: int,
+        self, F: Array, starts: Sequence[Array], climbs: int, rng: np.random.Generator, most: int
     ) -> list[WorstGroup]:
         """Groups with large losses under ``F``, worst first: at most so many, and apart.
 
-        The first line begins at the given components, the others at random rows.
+        Climbs from the given components, and so many more from random rows and near where others
+        ended.
         """
+        if self.every:
+            return sorted(self.every, key=lambda group: -group.loss(F))[:most]
         kept = self.kept(F)
         whole = self._slope(kept, None) if self.sample == len(self.X) else None
-        begun = [starts, *[()] * (lines - 1)]
+        lines = -(-climbs // _LINE)
 
-        def run(starts: Sequence[Array], rng: np.random.Generator) -> list[tuple[float, Small]]:
-            return _line(whole or self._slope(kept, rng), self._size, self.d, starts, climbs, rng)
+        def run(line: int, rng: np.random.Generator) -> list[tuple[float, Small]]:
+            slope = whole or self._slope(kept, rng)
+            return _line(slope, self._size, self.d, starts[line::lines], climbs // lines, rng)
 
-        tasks = list(zip(begun, rng.spawn(lines), strict=True))
+        tasks = list(enumerate(rng.spawn(lines)))
         if effective_n_jobs(self.n_jobs) == 1:
             each = [run(*task) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
             each = Parallel(self.n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
-        ends = sorted((end for line in each for end in line), key=lambda end: -end[0])
-        # on samples, the order of the ends says less
+        ends = sorted((end for line in each for end in line), key=_value)
         found = self._apart(ends, kept, most)
-        found.sort(key=lambda group: -group.loss(F))
+        found.sort(key=lambda group: -group.loss(F))  # on samples, the ends' order says less
         found[0] = self._settle(found[0], F, kept)
         return found
 
@@ -129,9 +140,9 @@ class Table:
         few = kept[rows].astype(np.float32), reach.astype(np.float32)
         return SingleWorkspace(self.single[rows], *few, chance)
 
-    def _rows(self, W: Array, kept: Array) -> Rows:
-        """The best rows for a group's components."""
-        Z = self.X @ W.T
+    def _rows(self, W: Array | Small, kept: Array) -> Rows:
+        """The best rows for a group's components, in their precision."""
+        Z = (self.single if W.dtype == np.float32 else self.X) @ W.T
         scores = np.einsum("ij,ij->i", Z, Z) - kept
         place = len(scores) - self.size
         return np.sort(np.argpartition(scores, place)[place:]) if place else np.arange(self.size)
@@ -139,8 +150,8 @@ class Table:
     def _apart(self, ends: list[tuple[float, Small]], kept: Array, most: int) -> list[WorstGroup]:
         found: list[WorstGroup] = []
         taken = np.zeros((most, len(self.X)), dtype=bool)
-        for _, W in ends[: 3 * most]:
-            rows = self._rows(W.astype(float), kept)
+        for _, W in ends[: 2 * most]:
+            rows = self._rows(W, kept)
             if taken[:, rows].sum(axis=1).max() <= _SAME * self.size:
                 taken[len(found), rows] = True
                 found.append(self.group(rows))
@@ -151,10 +162,7 @@ class Table:
     def _settle(self, group: WorstGroup, F: Array, kept: Array) -> WorstGroup:
         """Alternate with exact components while the loss rises."""
         for _ in range(_PASSES):
-            rows = self._rows(group.own, kept)
-            if np.array_equal(rows, group.rows):
-                break
-            after = self.group(rows)
+            after = self.group(self._rows(group.own, kept))
             if after.loss(F) <= group.loss(F):
                 break
             group = after
@@ -169,22 +177,25 @@ def _line(
     climbs: int,
     rng: np.random.Generator,
 ) -> list[tuple[float, Small]]:
-    """Where climbs end: from the starts or from random rows, then near the best so far."""
+    """Where climbs end, best first: from the starts, from random rows, near one of the best."""
     ends = [_climb(slope, W.astype(np.float32), size, -np.inf) for W in starts]
-    value, best = max(ends, key=lambda end: end[0]) if ends else (-np.inf, np.empty((0, 0)))
     for turn in range(climbs):
-        if not starts and turn <= climbs // _FRESH:
-            W = _directions(slope, d, turn, rng)
+        ends.sort(key=_value)
+        if len(ends) < 2 or turn % _FRESH == 0:
+            W = _directions(slope, d, turn // _FRESH, rng)
         else:
-            turned = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
-            W = turned @ best
+            near = ends[int(rng.integers(min(_NEAR, len(ends))))][1]
+            W = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32) @ near
             kicked = max(1, round(d / _KICK))
             W[:kicked] = _directions(slope, kicked, turn, rng)
         orthonormalise(W)
-        ends.append(_climb(slope, W, size, value))
-        if ends[-1][0] > value:
-            value, best = ends[-1]
+        floor = ends[_WORTH - 1][0] if len(ends) >= _WORTH else -np.inf
+        ends.append(_climb(slope, W, size, floor))
     return ends
+
+
+def _value(end: tuple[float, Small]) -> float:
+    return -end[0]
 
 
 def _directions(slope: SingleWorkspace, count: int, turn: int, rng: np.random.Generator) -> Small:
