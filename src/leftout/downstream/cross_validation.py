@@ -40,7 +40,7 @@ _TREES = {"max_iter": 40, "max_leaf_nodes": 8, "early_stopping": False, "random_
 _STEPS = 10_000
 # Rounds of MinimaxPCA's game and how near it must come, and the effort of its last search: it is
 # played in every fold, and its numbers are not told.
-_ROUNDS, _TOL, _LAST = 6, 0.05, (2, 8)
+_ROUNDS, _TOL, _LAST = 6, 0.05, 16
 
 
 def models_of(models: Any, numbers: bool) -> dict[str, Any]:
