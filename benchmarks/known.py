@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leftout import known_groups
-from leftout.linalg.monte_carlo import LEVEL
+from leftout.linalg.significance import LEVEL
 
 TABLES, PERMUTATIONS = 400, 99
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, trust
 from leftout.explain import align, compare_outcome, describe, disparity_by_feature
-from leftout.linalg.monte_carlo import describe_p
+from leftout.linalg.significance import describe_p
 from leftout.running import collected_warnings
 from leftout.text import counted
 from paper.known import Known

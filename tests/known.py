@@ -53,7 +53,7 @@ from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.distinct import Distinct
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from leftout.representation.base import Representation
 from leftout.settings import Settings
 

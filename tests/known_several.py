@@ -18,7 +18,7 @@ from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure
 from leftout.evidence.n_groups import ExtractedGroup, HowMany
 from leftout.groups.fitted import one_vs_rest
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 
 SIZES = np.array([7_934, 1_267, 809])
 ERRORS = {

@@ -24,7 +24,7 @@ from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.evidence_text import doubts
 from leftout.files import plain
 from leftout.groups.left_out import describe_points
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from test_reading import page_of, same
 
 YES, NO, NOT_APPLICABLE, NOT_RUN = "found", "not found", "not applicable", "not run"

@@ -15,7 +15,7 @@ from leftout.evidence.chance import Profile, profile
 from leftout.evidence.null_test import Chance, NullDiagnostics, NullTest, SearchOutcome
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.assignment import Partition
-from leftout.linalg.monte_carlo import overall_p_value, p_value
+from leftout.linalg.significance import overall_p_value, p_value
 from leftout.solvers import Alternating, SolverContext, Sorting, alternating
 
 

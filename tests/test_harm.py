@@ -38,7 +38,7 @@ from leftout.downstream.cross_validation import assign_folds
 from leftout.downstream.metrics import bootstrap_sums, interval, means
 from leftout.downstream.outcomes import VARIANTS, prediction_target
 from leftout.downstream.result import AtDimension, Difference
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from leftout.running import collected_warnings
 
 GROUP, REST = "left-out group", "rest"

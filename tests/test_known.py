@@ -18,7 +18,7 @@ from leftout.checks import generator
 from leftout.data.columns import Column, column_of
 from leftout.data.stratify import strata
 from leftout.groups import permutation
-from leftout.linalg.monte_carlo import corrected_p_values, overall_p_value
+from leftout.linalg.significance import corrected_p_values, overall_p_value
 
 
 def people(seed=0, m=240, n=5):

@@ -25,7 +25,7 @@ from leftout.errors import InputError
 from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency, disparity_by_feature
 from leftout.files import write_into
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from paper import compare, correction, lessons, reproduce, tables
 from paper.__main__ import main
 from paper.compare import Results, compared

@@ -28,7 +28,7 @@ from leftout.auditing.answer import headline as headline_of
 from leftout.cli import terminal
 from leftout.data.conditions import Condition
 from leftout.evidence.stability import Membership
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from leftout.report.figures import ALTERNATIVES
 from leftout.report.sections import sections
 from paper.__main__ import show_reproduction

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leftout.evidence.sequential_stopping import drawing_interval, most_tables, should_stop
-from leftout.linalg.monte_carlo import LEVEL, p_value
+from leftout.linalg.significance import LEVEL, p_value
 
 
 def reached(above, n):

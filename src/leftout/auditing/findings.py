@@ -33,9 +33,8 @@ from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
-from leftout.linalg.effects import describe_small
 from leftout.linalg.losses import WIDE
-from leftout.linalg.monte_carlo import describe_p
+from leftout.linalg.significance import describe_p, describe_small
 from leftout.text import as_name, counted, leading, listed, number, points
 
 # Shares of the variance that differ by less are equal.

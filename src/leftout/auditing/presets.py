@@ -10,7 +10,7 @@ from leftout.checks import check_choice, check_whole
 from leftout.data.files.fetching import bare
 from leftout.errors import InputError, parameter_label
 from leftout.groups.sizes import check_n_groups, share_of
-from leftout.linalg.monte_carlo import can_tell
+from leftout.linalg.significance import can_tell
 from leftout.settings import AUTO, EVIDENCE, Settings
 
 # Left-out groups that an audit tells of.

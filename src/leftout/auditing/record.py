@@ -41,7 +41,7 @@ from leftout.groups.known_result import KnownGroup
 from leftout.groups.outcome import Outcome
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroup
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from leftout.settings import Settings
 
 if TYPE_CHECKING:

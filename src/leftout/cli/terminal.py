@@ -25,8 +25,7 @@ from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
-from leftout.linalg.effects import Interval
-from leftout.linalg.monte_carlo import describe_p
+from leftout.linalg.significance import Interval, describe_p
 from leftout.text import ZERO_LOSS, as_name, counted, listed, number, points, shown
 
 _LINES, _GROUPS = 8, 20

@@ -55,8 +55,8 @@ from leftout.downstream.result import (
 )
 from leftout.errors import InputError, parameter_label
 from leftout.groups.known import measure
-from leftout.linalg.effects import Interval
 from leftout.linalg.losses import WIDE, Array
+from leftout.linalg.significance import Interval
 from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, one_thread, warn
 

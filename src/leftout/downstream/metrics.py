@@ -16,8 +16,8 @@ from scipy import stats
 
 from leftout.downstream.outcomes import FEWEST_PER_SIDE, Mask, PredictionTarget, Rows
 from leftout.errors import InputError, parameter_label
-from leftout.linalg.effects import CONFIDENCE, Interval
 from leftout.linalg.losses import Array
+from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.text import counted, unambiguous
 
 # Probabilities nearer to 0 or 1 than this count as this: no single row costs more than 16.

@@ -23,8 +23,8 @@ from leftout.downstream.outcomes import (
 from leftout.downstream.result import TOO_LITTLE, GroupComparison, measures_table
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.linalg.effects import Interval
 from leftout.linalg.losses import Array
+from leftout.linalg.significance import Interval
 from leftout.text import counted, unambiguous
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from leftout.downstream.outcomes import ALL, FAIR, MITIGATIONS, SHARED, side_called
 from leftout.files import Serializable
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 from leftout.text import counted, listed, number, unambiguous
 
 if TYPE_CHECKING:

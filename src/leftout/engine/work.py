@@ -36,13 +36,12 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
 from leftout.linalg.bounds import exceeding
-from leftout.linalg.components import check_components
 from leftout.linalg.losses import Array, Loss, Shared, Summary, own_components
 from leftout.linalg.moments import FIRST, Moments, build_about_mean
 from leftout.linalg.passes import Along, moments_and_rows
 from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import RowForm, highest, score_form
-from leftout.representation.base import Representation
+from leftout.representation.base import Representation, check_components
 from leftout.running import Report, Stages, warn
 from leftout.settings import EVIDENCE, Settings
 from leftout.solvers import Alternating, SearchResult, SolverContext

@@ -29,7 +29,7 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import group_sizes, worst_tenth
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import LEVEL, describe_p
+from leftout.linalg.significance import LEVEL, describe_p
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.settings import EVIDENCE, TENTH
 from leftout.text import counted

@@ -27,8 +27,8 @@ from leftout.evidence.refit import NullTask, disparities_at
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import overall_p_value, p_value
 from leftout.linalg.problem import Problem
+from leftout.linalg.significance import overall_p_value, p_value
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.solvers import Solver
 

@@ -21,8 +21,7 @@ from leftout.evidence.sequential_stopping import drawing_interval
 from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable, plain
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.effects import Interval
-from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.settings import TENTH
 from leftout.text import counted, number
 

@@ -41,9 +41,9 @@ from leftout.evidence.refit import (
 from leftout.files import Serializable
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.sizes import group_sizes
-from leftout.linalg.effects import CONFIDENCE, Interval
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
+from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import counted, number
 

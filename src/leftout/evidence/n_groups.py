@@ -48,7 +48,8 @@ from leftout.groups.sizes import check_size, check_sizes, fewest
 from leftout.linalg.assignment import among
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import build
-from leftout.linalg.monte_carlo import (
+from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.significance import (
     LEVEL,
     can_tell,
     corrected_p_values,
@@ -56,7 +57,6 @@ from leftout.linalg.monte_carlo import (
     p_value,
     standardised,
 )
-from leftout.linalg.problem import Labels, Problem
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.solvers import Solver, SolverContext
 from leftout.text import counted

@@ -31,7 +31,7 @@ from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.files import Serializable
 from leftout.groups.problem_setup import SearchProblem
 from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
-from leftout.linalg.monte_carlo import LEVEL, p_value
+from leftout.linalg.significance import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
 KINDS = tuple(SURROGATES)

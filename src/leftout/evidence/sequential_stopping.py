@@ -25,9 +25,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import special
 
-from leftout.linalg.effects import Interval
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import LEVEL, reaching
+from leftout.linalg.significance import LEVEL, Interval, reaching
 from leftout.running import Steps, imap_ordered, one_thread
 
 Drawn = TypeVar("Drawn")

@@ -41,7 +41,7 @@ from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import Key, SubgroupQuery, SubgroupSearch
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import corrected_p_values, p_value, standardised
+from leftout.linalg.significance import corrected_p_values, p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
 
 # Comparison tables of each kind: as many as a p-value of 0.05 takes.

@@ -19,7 +19,7 @@ from leftout.explain.explanation import Explanation, example_rows, group
 from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
 from leftout.explain.sentence import Sentence, describe
 from leftout.groups.outcome import Outcome, compare_outcome
-from leftout.linalg.effects import Interval
+from leftout.linalg.significance import Interval
 
 __all__ = [
     "Alignment",

@@ -15,8 +15,14 @@ from leftout.data.binning import bin_column
 from leftout.data.columns import Column, columns_of, found
 from leftout.data.conditions import Mask
 from leftout.files import Serializable
-from leftout.linalg.effects import describe_small, matters, of_shares, over_spread
-from leftout.linalg.monte_carlo import LEVEL, describe_p
+from leftout.linalg.significance import (
+    LEVEL,
+    describe_p,
+    describe_small,
+    matters,
+    of_shares,
+    over_spread,
+)
 from leftout.text import as_name, date, lapse, leading, number
 
 # Cells with a smaller expected count are too few for the chi-square distribution.

@@ -22,7 +22,7 @@ from leftout.groups.known import known_groups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import smallest_named
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, can_tell, describe_p
 from leftout.running import collected_warnings
 from leftout.solvers import Alternating
 from leftout.text import counted, number

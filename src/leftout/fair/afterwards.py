@@ -28,8 +28,8 @@ from leftout.fair.minimax import MinimaxPCA
 from leftout.fair.worst import GroupSearch, WorstGroup
 from leftout.files import Serializable
 from leftout.linalg.distinct import distinct_rows
-from leftout.linalg.effects import CONFIDENCE, Interval
 from leftout.linalg.losses import Array
+from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
 from leftout.text import counted, listed, number

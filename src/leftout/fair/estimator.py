@@ -15,9 +15,9 @@ from leftout.data.matrix import check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
 from leftout.fair.dual import FairSolution, solve_fair
 from leftout.fair.objective import Leading, leading
-from leftout.linalg.components import check_variance, dimensions
 from leftout.linalg.losses import CENTERINGS, Array, Loss, Summary, signed, summarise
 from leftout.linalg.moments import Moments, pooled
+from leftout.representation.base import check_variance, dimensions
 from leftout.running import one_thread, warn
 from leftout.text import counted, number, points
 

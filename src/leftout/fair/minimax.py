@@ -24,8 +24,8 @@ from leftout.fair.game import ADDED, LAST, WARM, Game, Round, leading_projection
 from leftout.fair.objective import leading
 from leftout.fair.worst import GroupSearch, WorstGroup
 from leftout.groups.sizes import check_size
-from leftout.linalg.components import check_variance, dimensions
 from leftout.linalg.losses import Array, signed, summarise
+from leftout.representation.base import check_variance, dimensions
 
 if TYPE_CHECKING:
     import pandas as pd

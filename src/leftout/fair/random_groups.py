@@ -15,7 +15,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.permutation import Groups, InAxes, permutation_test
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, can_tell, describe_p
 from leftout.running import Steps
 from leftout.text import counted, number, points
 

@@ -18,9 +18,9 @@ from scipy import stats
 
 from leftout.data.conditions import Mask
 from leftout.groups.problem_setup import build_problem
-from leftout.linalg.effects import CONFIDENCE, Interval
 from leftout.linalg.losses import Array, Loss, basis_loss, shared_pca, summarise, top_components
 from leftout.linalg.moments import Moments, build, pooled, recentre, without
+from leftout.linalg.significance import CONFIDENCE, Interval
 
 FOLDS = 10
 _EXCESS = Loss.named("excess", "global")

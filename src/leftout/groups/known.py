@@ -32,10 +32,14 @@ from leftout.groups.permutation import (
 )
 from leftout.groups.problem_setup import check_given
 from leftout.groups.sizes import smallest_named
-from leftout.linalg.components import check_components
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
 from leftout.linalg.moments import Moments
-from leftout.representation.base import Representation, as_representation, features_of
+from leftout.representation.base import (
+    Representation,
+    as_representation,
+    check_components,
+    features_of,
+)
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
 from leftout.text import counted, shortened
 

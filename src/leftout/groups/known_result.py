@@ -14,8 +14,7 @@ from leftout.checks import check_choice
 from leftout.data.conditions import Condition, Mask
 from leftout.files import Serializable
 from leftout.groups.left_out import LossDecomposition
-from leftout.linalg.effects import Interval
-from leftout.linalg.monte_carlo import LEVEL, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.text import as_name, counted, leading, listed, number, points
 
 # The most groups that a sentence names.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import LEVEL, describe_p
+from leftout.linalg.significance import LEVEL, describe_p
 from leftout.text import number
 
 Number = TypeVar("Number", int, float)

@@ -15,7 +15,14 @@ from leftout.data.columns import Column, column_of
 from leftout.data.conditions import Mask
 from leftout.data.roles import levels_of, value_of
 from leftout.files import Serializable
-from leftout.linalg.effects import CONFIDENCE, Interval, exceeds, matters, of_shares, over_spread
+from leftout.linalg.significance import (
+    CONFIDENCE,
+    Interval,
+    exceeds,
+    matters,
+    of_shares,
+    over_spread,
+)
 from leftout.text import as_name, number, unambiguous
 
 

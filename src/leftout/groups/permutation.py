@@ -17,10 +17,10 @@ from scipy import sparse
 from leftout.data.binning import Places
 from leftout.groups.problem_setup import build_problem, residual_axes
 from leftout.linalg.bounds import top_sums
-from leftout.linalg.components import check_components
 from leftout.linalg.losses import WIDE, Array, Loss, summarise
 from leftout.linalg.moments import cell_moments
-from leftout.linalg.monte_carlo import corrected_p_values, p_value
+from leftout.linalg.significance import corrected_p_values, p_value
+from leftout.representation.base import check_components
 from leftout.running import Steps, imap_ordered, one_thread
 
 # Of wide tables, permutations look at the leading axes that hold this share of the variance.

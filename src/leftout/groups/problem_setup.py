@@ -12,11 +12,15 @@ from scipy import linalg
 from leftout.data.conditions import Mask
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.bounds import top_sums
-from leftout.linalg.components import check_components, check_variance
 from leftout.linalg.losses import WIDE, Array, Loss, Shared, Summary, shared_pca, summarise
 from leftout.linalg.moments import Moments, SparseRows
 from leftout.linalg.problem import Problem
-from leftout.representation.base import Representation, as_representation
+from leftout.representation.base import (
+    Representation,
+    as_representation,
+    check_components,
+    check_variance,
+)
 from leftout.text import counted
 
 # Tables up to this many values are copied once, centred, and searched with one BLAS thread.

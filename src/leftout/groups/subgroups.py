@@ -35,10 +35,9 @@ from leftout.groups.subgroup_search import (
     conditions_on,
 )
 from leftout.linalg.bounds import certified_bound
-from leftout.linalg.effects import Interval
 from leftout.linalg.losses import Array
-from leftout.linalg.monte_carlo import can_tell, describe_p
 from leftout.linalg.problem import Problem
+from leftout.linalg.significance import Interval, can_tell, describe_p
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.settings import TENTH

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from leftout.evidence.evidence_text import VERDICTS
 from leftout.evidence.loss_parts import PART_NAMES
 from leftout.fair.mitigation import describe_gap
-from leftout.linalg.monte_carlo import describe_p
+from leftout.linalg.significance import describe_p
 from leftout.report.figures import ALTERNATIVES, drawn
 from leftout.report.sections import by_column, carriers, group_sections, sections
 from leftout.text import ZERO_LOSS, counted, listed, number, shown

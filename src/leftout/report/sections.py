@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from leftout.evidence.loss_parts import PART_NAMES
-from leftout.linalg.monte_carlo import describe_p
+from leftout.linalg.significance import describe_p
 from leftout.report.figures import Data, shares_by_column
 from leftout.text import as_name, counted, listed, number
 
