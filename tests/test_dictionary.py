@@ -49,7 +49,8 @@ def test_every_shape_of_csv(content, encoding, tmp_path):
     path.write_bytes(content.encode(encoding))
     known = Dictionary.of(path)
     expected = Dictionary.of(SEX)
-    assert known == expected and known.to_dict() == SEX | {"note": {"note": "as told"}}
+    assert known == expected and known.kinds == {"sex": "code"} and known.note("note") == "as told"
+    assert known.values("sex") == {"1": "m", "2": "f"} and known.label("age") == "age, years"
     assert Dictionary.of(str(path)) == expected
 
 
@@ -72,8 +73,8 @@ def test_every_other_thing_people_keep_it_in(tmp_path):
     assert Dictionary.of(long).values("sex") == {"1": "m", "2": "f"}
     assert Dictionary.of({"age": "in years"}).label("age") == "in years"
     known = Dictionary.of(SEX)
-    assert Dictionary.of(known) is known and Dictionary.of(known.to_dict()) == known
-    assert not Dictionary.of(None) and Dictionary.of(None).to_dict() == {} and known
+    assert Dictionary.of(known) is known and known
+    assert not Dictionary.of(None) and Dictionary.of(None).entries == {}
 
 
 def test_the_demos_own():
@@ -370,7 +371,6 @@ def test_a_label_that_looks_like_a_gap_is_none():
     raw = column_of(pd.Series(["n", "s", "?", "n"]), "a")
     learned = dictionary.apply(clean(raw))
     assert words(learned) == ["None (n)", "some", None, "None (n)"]
-    assert dictionary == Dictionary.of(dictionary.to_dict())
     plan = ColumnEncoder.of(learned, judge([learned])[0])
     again = plan.becomes.read(dictionary.apply(raw))
     assert np.array_equal(again.values, plan.becomes.read(learned).values)

@@ -70,7 +70,7 @@ def test_any_text_is_read_or_refused(names, text):
         try:
             missing = Missing.of(given_, names)
             once = missing.apply(column)
-            missing.check([column])
+            missing.counts([column])
         except InputError:
             continue
         assert_same(missing.apply(once), once)
@@ -204,9 +204,10 @@ NAMES = ["review", "a=b", "a", "a,b", "date", "review=x", 7]
 )  # fmt: skip
 def test_what_people_write(given, everywhere, columns):
     missing = Missing.of(given, NAMES)
-    assert missing.to_dict() == {"everywhere": everywhere, "columns": columns}
+    assert [value.text for value in missing.everywhere] == everywhere
+    named = {name: [value.text for value in values] for name, values in missing.named.items()}
+    assert named == columns
     assert bool(missing) == bool(everywhere or columns)
-    assert Missing.of(missing, NAMES).to_dict() == missing.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_refusals(given, text):
     }
     columns = columns_of(pd.DataFrame(table))
     with pytest.raises(InputError, match=text):
-        Missing.of(given, list(table)).check(columns)
+        Missing.of(given, list(table)).counts(columns)
 
 
 def test_counts_by_value_and_column():
@@ -249,14 +250,13 @@ def test_counts_by_value_and_column():
     }
     columns = columns_of(pd.DataFrame(cells))
     missing = Missing.of("999,none,b=-1,c=x", list(cells))
-    missing.check(columns)
     assert missing.counts(columns) == {
         "999": {"a": 2, "b": 1, "c": 1},
         "-1": {"b": 1},
         "x": {"c": 1},
         "none": {"c": 2},
     }
-    assert missing.told(columns[:2]) == (
+    assert Missing.of("999,b=-1", list(cells)).told(columns[:2]) == (
         "999 was declared missing: 2 cells of a and 1 cell of b; "
         "-1 was declared missing: 1 cell of b"
     )

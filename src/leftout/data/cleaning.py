@@ -188,7 +188,8 @@ def fails(texts: Sequence[str], how: str) -> bool:
 
 
 def _without_units(texts: Sequence[str]) -> Sequence[str]:
-    if not any(sign in "".join(texts) for sign in _UNIT):
+    joined = "".join(texts)
+    if not any(sign in joined for sign in _UNIT):
         return texts
     return [re.sub(f"[{re.escape(_UNIT)}]", "", text).strip() for text in texts]
 

@@ -158,13 +158,6 @@ class Dictionary:
         pairs = zip(columns, unique(names), strict=True)
         return [replace(column, name=name) for column, name in pairs]
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Plain data, of which ``of`` makes the same dictionary."""
-        return {
-            name: {key: getattr(known, key) for key in _FACTS if getattr(known, key)}
-            for name, known in self.entries.items()
-        }
-
     def _of(self, name: str) -> ColumnEntry:
         return self.entries.get(self.names.get(name, name), ColumnEntry())
 

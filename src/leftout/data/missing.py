@@ -18,7 +18,6 @@ from leftout.checks import is_missing
 from leftout.data.cleaning import CODE, clean, unique
 from leftout.data.columns import LARGEST_EXACT, Column, find, of_numbers
 from leftout.errors import InputError
-from leftout.files import Serializable
 from leftout.text import as_name, counted, listed, shortened, shortest, unambiguous
 
 Mask = NDArray[np.bool_]
@@ -110,7 +109,7 @@ def truths(column: Column) -> bool:
     return set(column.categories or ()) <= {"False", "True"}
 
 
-def one_or_more(values: Any, what: str) -> list[Any]:
+def one_or_more(values: Any) -> list[Any]:
     """Values of a list, or just one; none of them may be missing."""
     several = isinstance(values, Iterable) and not isinstance(values, str | bytes)
     listed = (
@@ -119,7 +118,7 @@ def one_or_more(values: Any, what: str) -> list[Any]:
     for value in listed:
         if is_missing(value) or text_of(value) == "" or not np.isscalar(value) and np.ndim(value):
             raise InputError(
-                f"{what} holds {shortened(repr(value))}, which is not a value; give a number, a "
+                f"missing holds {shortened(repr(value))}, which is not a value; give a number, a "
                 "text or a date."
             )
     return listed
@@ -148,7 +147,7 @@ def _span(text: str) -> tuple[float, float] | None:
 
 
 @dataclass(frozen=True)
-class Missing(Serializable):
+class Missing:
     """Values that mean nothing: in any column, and in those that are named.
 
     Examples
@@ -165,10 +164,9 @@ class Missing(Serializable):
     everywhere: tuple[ValueLiteral, ...] = ()
     named: dict[str, tuple[ValueLiteral, ...]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict, repr=False)
-    what: str = field(default="missing", repr=False)
 
     @classmethod
-    def of(cls, given: Any, names: Iterable[Any], what: str = "missing") -> Missing:
+    def of(cls, given: Any, names: Iterable[Any]) -> Missing:
         """What somebody declares missing in a table with such columns.
 
         Parameters
@@ -179,29 +177,26 @@ class Missing(Serializable):
             column.
         names : list
             The table's columns.
-        what : str
-            What refusals call it.
         """
         known = list(names)
-        pairs: list[tuple[Any, Any]]
-        if given is None:
-            pairs = []
-        elif isinstance(given, Missing):
-            pairs = [(None, value.text) for value in given.everywhere]
-            pairs += [(name, value.text) for name, more in given.named.items() for value in more]
-        elif isinstance(given, Mapping):
-            pairs = [(k, value) for k, more in given.items() for value in one_or_more(more, what)]
+        pairs: list[tuple[Any, Any]] = []
+        if isinstance(given, Mapping):
+            pairs = [(name, value) for name, more in given.items() for value in one_or_more(more)]
         elif isinstance(given, str):
-            pairs = _parsed(given, known, what)
-        else:
-            pairs = [_pair(value, known, what) for value in one_or_more(given, what)]
-        named: dict[str | None, list[ValueLiteral]] = {}
+            pairs = _parsed(given, known)
+        elif given is not None:
+            pairs = [_pair(value, known) for value in one_or_more(given)]
+        everywhere: dict[ValueLiteral, None] = {}
+        named: dict[str, dict[ValueLiteral, None]] = {}
         for name, value in pairs:
-            place = None if name is None else str(find(known, name, what))
-            named.setdefault(place, []).append(ValueLiteral.of(value))
-        each = {place: tuple(dict.fromkeys(values)) for place, values in named.items()}
-        everywhere = each.pop(None, ())
-        return cls(everywhere, {str(k): v for k, v in each.items()}, names_by_label(known), what)
+            each = everywhere
+            if name is not None:
+                each = named.setdefault(str(find(known, name, "missing")), {})
+            each[ValueLiteral.of(value)] = None
+        return cls(
+            tuple(everywhere), {name: tuple(each) for name, each in named.items()},
+            names_by_label(known),
+        )  # fmt: skip
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self.named)
@@ -216,57 +211,49 @@ class Missing(Serializable):
         return _without_values(column, values)[0] if values else column
 
     def counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
-        """Cells that hold each value, by the columns that do; of columns before ``apply``."""
+        """Cells that hold each value, by the columns that do; of columns before ``apply``.
+
+        Refuses values that no row holds: whoever names them expects them there.
+        """
         cells: dict[str, dict[str, int]] = {}
         for column in columns:
-            values = self.of_column(column)
+            values, own = self.of_column(column), self._own(column)
             hits = _without_values(column, values)[1] if values else []
             for value, count in zip(values, hits, strict=True):
                 if count:
                     cells.setdefault(value.text, {})[column.name] = count
-        return cells
-
-    def told(self, columns: Sequence[Column]) -> str:
-        """How many cells of which columns; of columns before ``apply``."""
-        return "; ".join(
-            f"{unambiguous(value)} was declared missing: "
-            + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
-            for value, held in self.counts(columns).items()
-        )
-
-    def check(self, columns: Sequence[Column]) -> None:
-        """Refuse values that no row holds: whoever names them expects them there."""
-        cells = self.counts(columns)
-        for column in columns:
-            for value in self.named.get(self.names.get(column.name, column.name), ()):
-                if column.name not in cells.get(value.text, {}):
+                elif value in own:
                     raise InputError(
-                        f"{self.what} names the value {unambiguous(value.text)} of the column "
+                        f"missing names the value {unambiguous(value.text)} of the column "
                         f"{column.name!r}, but no row holds it; {_nearest(column, value)}. Correct "
                         "the value, or leave it out."
                     )
         for value in self.everywhere:
             if value.text not in cells:
                 raise InputError(
-                    f"{self.what} names the value {unambiguous(shortened(value.text))}, but no "
+                    f"missing names the value {unambiguous(shortened(value.text))}, but no "
                     "column holds it. Correct the value, or leave it out."
                 )
+        return cells
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: the values as text."""
-        return {
-            "everywhere": [value.text for value in self.everywhere],
-            "columns": {name: [v.text for v in values] for name, values in self.named.items()},
-        }
+    def told(self, columns: Sequence[Column]) -> str:
+        """How many cells of which columns, as :meth:`counts`."""
+        return "; ".join(
+            f"{unambiguous(value)} was declared missing: "
+            + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
+            for value, held in self.counts(columns).items()
+        )
 
     def of_column(self, column: Column) -> tuple[ValueLiteral, ...]:
-        if not self.named:
-            return self.everywhere
-        own = self.named.get(self.names.get(column.name, column.name), ())
+        """The values that mean nothing in a column, its own first."""
+        own = self._own(column)
         return (*own, *(value for value in self.everywhere if value not in own))
 
+    def _own(self, column: Column) -> tuple[ValueLiteral, ...]:
+        return self.named.get(self.names.get(column.name, column.name), ())
 
-def _parsed(text: str, names: list[Any], what: str) -> list[tuple[Any, Any]]:
+
+def _parsed(text: str, names: list[Any]) -> list[tuple[Any, Any]]:
     """Columns and values in a list with commas; a column's name may have commas itself."""
     pairs = []
     rest = text.strip()
@@ -276,22 +263,22 @@ def _parsed(text: str, names: list[Any], what: str) -> list[tuple[Any, Any]]:
         value, _, after = rest[begin:].partition(",")
         part, rest = (rest[:begin] + value).strip(), after.strip()
         if part:
-            pairs.append(_pair(part, names, what))
+            pairs.append(_pair(part, names))
     return pairs
 
 
-def _pair(value: Any, names: list[Any], what: str) -> tuple[Any, Any]:
+def _pair(value: Any, names: list[Any]) -> tuple[Any, Any]:
     """A column and its value, or None and a value of any column."""
     if not isinstance(value, str) or "=" not in value:
         return None, value
     name = _named(value, names)
     if name is None:
         name = value.partition("=")[0].strip()
-        find(names, name, what)
+        find(names, name, "missing")
     text = value[len(str(name)) :].lstrip().removeprefix("=").strip()
     if not text:
         raise InputError(
-            f"{what} names the column {shortened(str(name))!r} without a value; write it as "
+            f"missing names the column {shortened(str(name))!r} without a value; write it as "
             "COLUMN=VALUE."
         )
     return name, text
