@@ -284,6 +284,64 @@ def test_bad_files_get_one_sentence_and_leave_no_trace_in_memory(server):
     assert server.memory() - before < 50 * MB
 
 
+def part(disposition, content=b"a,b\n1,2\n", end=b"\r\n--mark--\r\n"):
+    """The body of a form with one part, as a browser would send it, or would not."""
+    return b"--mark\r\nContent-Disposition: form-data; " + disposition + b"\r\n\r\n" + content + end
+
+
+TABLE = b'name="table"; filename="t.csv"'
+MULTIPART = "multipart/form-data; boundary=mark"
+UPLOADS = [
+    ("no end", MULTIPART, part(TABLE, end=b""), "The upload was cut off"),
+    ("no part", MULTIPART, b"nothing of that kind", "cut off or garbled"),
+    ("no boundary", "multipart/form-data", part(TABLE), "cut off or garbled"),
+    ("no form", "text/csv", CSV, "A form with a file was expected"),
+    ("no name", MULTIPART, part(b'name="table"; filename=""'), "No file was chosen"),
+    ("no file", MULTIPART, part(b'name="table"'), "had no file"),
+    ("another field", MULTIPART, part(b'name="other"; filename="t.csv"'), "had no file"),
+    ("two files", MULTIPART, part(TABLE, end=b"\r\n") + part(TABLE), "cut off or garbled"),
+    ("a long field", MULTIPART, part(b'name="x"', b"x" * MB), "cut off or garbled"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"), [each[1:] for each in UPLOADS], ids=[each[0] for each in UPLOADS]
+)
+def test_forms_that_are_no_upload_are_one_sentence_and_leave_nothing(server, kind, body, words):
+    before = sorted(server.folder.iterdir())
+    answer = server.ask("POST", "/upload", body, {"Content-Type": kind})
+    assert answer.status == 422 and words in said(answer.text), answer.text
+    assert sorted(server.folder.iterdir()) == before
+
+
+def test_a_browser_that_goes_away_while_it_sends_leaves_nothing(server):
+    before, log = sorted(server.folder.iterdir()), server.folder / "server.log"
+    known = log.read_text() if log.exists() else ""
+    head = (
+        f"POST /upload HTTP/1.1\r\nHost: {server.host}\r\nCookie: {server.cookie}\r\n"
+        f"Origin: {server.origin}\r\nContent-Type: {MULTIPART}\r\nContent-Length: {9 * MB}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port)) as gone:
+        gone.sendall(head.encode() + part(TABLE, b"1,2\n" * MB, end=b""))
+        time.sleep(0.3)
+        assert sorted(server.folder.iterdir()) == before  # on its way it has no name
+    time.sleep(0.3)
+    assert server.ask("GET", "/").status == 200 and sorted(server.folder.iterdir()) == before
+    assert "Traceback" not in (log.read_text() if log.exists() else "").removeprefix(known)
+
+
+def test_more_than_is_taken_is_refused_whether_its_size_was_said_or_not(server):
+    chunk = b"1,2\n" * MB
+    body = [part(TABLE, b"", end=b""), *[chunk] * 9, b"\r\n--mark--\r\n"]
+    head = {"Host": server.host, "Cookie": server.cookie, "Origin": server.origin}
+    asking = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    asking.request("POST", "/upload", iter(body), {**head, "Content-Type": MULTIPART})
+    answer = asking.getresponse()
+    text = answer.read().decode()
+    asking.close()
+    assert answer.status == 422 and "is larger than 30 MB" in said(text)
+
+
 def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
     server = Server(tmp_path / "audits")
     try:

@@ -22,8 +22,8 @@ from leftout.page.store import Entry, Store
 # What may be left on the disk, and how much of what is too large is still listened to, so that the
 # browser gets to hear why.
 _SPARE, _LISTEN = 64 * 10**6, 2 * 10**9
-# Bytes of a form around its file.
-_AROUND = 10_000
+# Bytes of a form around its file, and of a field; how many fields there may be.
+_AROUND, _FIELDS = 10_000, 1_000
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
 
 
@@ -104,7 +104,9 @@ async def _form(
         return message
 
     try:
-        return await Request(request.scope, receive).form(max_files=files)
+        return await Request(request.scope, receive).form(
+            max_files=files, max_fields=_FIELDS, max_part_size=_AROUND
+        )
     except HTTPException as error:
         raise InputError(unread) from error
 
