@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import leftout
 from leftout import InputError
 from leftout.cli import main
-from leftout.engine.column_counts import Gone, TextCounts
+from leftout.engine.column_counts import ColumnCounts, Gone
 from leftout.engine.profile_pass import TableProfile
 from leftout.engine.state import PassState, packed, unpacked
 from leftout.linalg.moments import Moments
@@ -107,7 +107,8 @@ def test_an_archive_with_forged_results_runs_nothing(tmp_path, monkeypatch):
 
 
 def test_results_of_passes_survive_their_file():
-    texts = TextCounts(3, 1, counts={"a\udcff": 1 << 70, "": 2}, gone=Gone(frozenset({"plain"})))
+    kept = pa.table({"value": pa.array(["", "b"], pa.large_string()), "count": [2, 1 << 60]})
+    texts = ColumnCounts(kept, kept[:0], kept[:0], 3, 1, gone=Gone(frozenset({"a\udcff"})))
     words = [pa.array(each).dictionary_encode() for each in (["a", "b"], ["c", None, "a"])]
     rows = pa.table({"w": pa.chunked_array(words), "x": [0.1, None, 7.0, 2.0, 3.0]})
     moments = Moments(*(np.asfortranarray(np.random.default_rng(0).random((3, 2))),) * 4)

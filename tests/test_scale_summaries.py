@@ -18,14 +18,9 @@ from leftout.data.columns import Column
 from leftout.data.conditions import Condition
 from leftout.data.encoder_passes import MissingCounts, MissingPass, TargetMeanPass
 from leftout.engine import column_counts
+from leftout.engine.cells import values_of
 from leftout.engine.chunks import listed
-from leftout.engine.column_counts import (
-    NumberCounter,
-    TextCounter,
-    TextCounts,
-    floats_of,
-    keys_of,
-)
+from leftout.engine.column_counts import ColumnCounter, ColumnCounts
 from leftout.engine.encoding_plan import plan
 from leftout.engine.engines import Local
 from leftout.engine.exact_counts import GroupSums
@@ -60,15 +55,21 @@ def assert_equal(one, other):
             assert_equal(a, b)
     elif isinstance(one, np.ndarray):
         np.testing.assert_array_equal(one, other)
+    elif isinstance(one, pa.Table):
+        assert one.to_pydict() == other.to_pydict()
     else:
         assert one == other
 
 
-def counted(values, integer=False):
-    counter = NumberCounter(integer)
+def counted(values, kind=pa.float64()):  # noqa: B008 - it is frozen
+    counter = ColumnCounter(ColumnCounts.none(kind))
     for part in cut(values, [3, 11]):
-        counter.add(np.asarray(part))
+        counter.add(values_of("x", pa.array(part, kind), kind))
     return counter.done()
+
+
+def pairs(table):
+    return zip(*table.to_pydict().values(), strict=True)
 
 
 reals = st.one_of(
@@ -88,17 +89,15 @@ def test_numbers_merged_are_the_whole(values, places):
     assert (whole.n_rows, whole.n_missing) == (len(values), np.isnan(values).sum())
     assert whole.whole == all(np.isfinite(known) & (known == np.floor(known)))
     tally = Tally(known.tolist())
-    for part in (whole.kept, whole.lowest, whole.highest):
-        each = zip(whole.values(part.keys).tolist(), part.counts.tolist(), strict=True)
-        assert all(tally[value] == count for value, count in each)
+    for part in (whole.kept, whole.ends):
+        assert all(tally[value] == count for value, count in pairs(part))
     rising = sorted(tally)
-    assert whole.values(whole.lowest.keys).tolist() == rising[: column_counts.ENDS]
-    assert whole.values(whole.highest.keys).tolist() == rising[-column_counts.ENDS :]
+    few = rising if len(rising) <= 32 else rising[:16] + rising[-16:]
+    assert whole.outermost["value"].to_pylist() == few
     if not whole.level:
-        assert whole.values(whole.kept.keys).tolist() == rising
-    assert len(whole.kept.keys) <= (
-        column_counts.MOST_WHOLE if whole.whole else column_counts.MOST_DISTINCT
-    )
+        assert whole.kept["value"].to_pylist() == rising
+    most = column_counts.MOST_WHOLE if whole.whole else column_counts.MOST_DISTINCT
+    assert len(whole.kept) <= most
 
 
 @settings(deadline=None, max_examples=60)
@@ -108,32 +107,19 @@ def test_numbers_merged_are_the_whole(values, places):
 )
 def test_whole_numbers_merged_are_the_whole(values, places):
     values = np.array(values, dtype=np.int64)
-    whole = counted(values, True)
-    parts = [counted(part, True) for part in cut(values, places)]
+    whole = counted(values, pa.int64())
+    parts = [counted(part, pa.int64()) for part in cut(values, places)]
     assert_equal(reduce(lambda a, b: a.merge(b), parts), whole)
-    assert whole.range == (values.min(), values.max())
-
-
-@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50))
-def test_keys_are_in_the_order_of_numbers(values):
-    values = np.array(values)
-    np.testing.assert_array_equal(floats_of(keys_of(values)), values)
-    np.testing.assert_array_equal(np.sort(keys_of(values)), keys_of(np.sort(values)))
+    ends = whole.outermost["value"].to_pylist()
+    assert (ends[0], ends[-1]) == (values.min(), values.max())
 
 
 def of_texts(values, stored):
-    adding = TextCounter(TextCounts(marks=frozenset(["none"])))
+    counter = ColumnCounter(ColumnCounts.none(pa.large_string(), marks=frozenset(["none"])))
     for part in cut(values, [5, 17]):
         cells = pa.array(part, pa.large_string())
-        if stored:
-            adding.add_cells(cells)
-        else:
-            held = cells.dictionary_encode()
-            counts = np.bincount(np.array(held.indices.fill_null(-1)) + 1, minlength=1)
-            words = held.dictionary.to_pylist()
-            counts = np.append(counts, np.zeros(len(words) + 1 - len(counts), int))
-            adding.add_words(words, counts[1:], int(counts[0]))
-    return adding.done()
+        counter.add(cells if stored else cells.dictionary_encode())
+    return counter.done()
 
 
 written = st.one_of(
@@ -151,8 +137,9 @@ def test_texts_merged_are_the_whole(values, places, stored):
     assert_equal(reduce(lambda a, b: a.merge(b), parts), whole)
     tally = Tally(value for value in values if value is not None)
     assert whole.n_missing == values.count(None) and whole.n_rows == len(values)
-    assert all(tally[text] == count for text, count in whole.counts.items())
-    gone = {text.strip() for text in tally.keys() - whole.counts.keys()} - {*MISSING, "none"}
+    assert all(tally[text] == count for text, count in pairs(whole.kept))
+    left = tally.keys() - set(whole.kept["value"].to_pylist())
+    gone = {text.strip() for text in left} - {*MISSING, "none"}
     assert whole.gone.ruled_out == {
         how for how in (*WAYS, "plain", "whole", "truth")
         if any(not column_counts.follows([text], how) for text in gone)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leftout.data.cleaning import read_alike
 from leftout.data.columns import LARGEST_EXACT, Column, columns_of
@@ -21,28 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TRUTHS = ("False", "True")
-Ints = NDArray[np.int64]
-
-
-class WholeNumbers:
-    """Whole numbers by their keys, which are in the same order, and which of them are known.
-
-    Keys are the numbers as they are; of those stored without a sign, less 2^63.
-    """
-
-    def __init__(self, keys: Ints, known: NDArray[np.bool_] | None, unsigned: bool) -> None:
-        self.keys, self.known, self.unsigned = keys, known, unsigned
-
-    def numbers(self) -> NDArray[np.float64]:
-        values = exact(self.keys, self.unsigned).astype(np.float64)
-        if self.known is not None:
-            values[~self.known] = np.nan
-        return values
-
-
-def exact(keys: Ints, unsigned: bool) -> NDArray[Any]:
-    """The whole numbers that keys stand for."""
-    return keys.view(np.uint64) ^ np.uint64(1 << 63) if unsigned else keys
 
 
 def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = False) -> Column:
@@ -55,13 +32,11 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
     import pyarrow.types as is_a
 
     if is_a.is_integer(kind):
-        whole = whole_numbers(cells)
-        return as_texts(name, whole) if large(whole) else Column(name, whole.numbers())
+        return _digits(name, cells) if _has_large(cells) else Column(name, floats_of(cells))
     if is_a.is_floating(kind):
-        return Column(name, cells.to_numpy(zero_copy_only=False))
+        return Column(name, floats_of(cells))
     if is_a.is_timestamp(kind):
-        stamps = cells.cast("int64").cast("float64", safe=False)
-        return Column(name, stamps.to_numpy(zero_copy_only=False), dates=True)
+        return Column(name, floats_of(cells), dates=True)
     if is_a.is_boolean(kind):
         codes = cells.cast("int8").fill_null(-1).to_numpy(zero_copy_only=False)
         return Column(name, codes.astype(np.int32), TRUTHS, levels=np.array([0.0, 1.0]))
@@ -75,30 +50,47 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fal
         raise
 
 
-def whole_numbers(cells: pa.Array) -> WholeNumbers:
-    """Whole numbers of 64 bits, with a sign or without."""
-    known = cells.is_valid().to_numpy(zero_copy_only=False) if cells.null_count else None
-    values = cells.fill_null(0).to_numpy(zero_copy_only=False)
-    unsigned = values.dtype == np.uint64
-    keys = (values ^ np.uint64(1 << 63)).view(np.int64) if unsigned else values
-    return WholeNumbers(keys, known, unsigned)
+def floats_of(cells: pa.Array) -> Floats:
+    """Numbers, and dates in microseconds; NaN where they are missing."""
+    import pyarrow.types as is_a
+
+    if is_a.is_timestamp(cells.type):
+        cells = cells.cast("int64")
+    return cells.cast("float64", safe=False).to_numpy(zero_copy_only=False)
 
 
-def large(whole: WholeNumbers) -> bool:
-    """Whether some are so large that floats do not tell them apart."""
-    if not len(whole.keys):
-        return False
-    values = exact(whole.keys, whole.unsigned)
-    return bool(values.max() >= LARGEST_EXACT or int(values.min()) <= -LARGEST_EXACT)
+def _has_large(cells: pa.Array) -> bool:
+    """Whether some whole numbers are so large that floats do not tell them apart."""
+    import pyarrow.compute as pc
+
+    low, high = pc.min_max(cells).as_py().values()
+    return low is not None and (low <= -LARGEST_EXACT or high >= LARGEST_EXACT)
 
 
-def as_texts(name: str, whole: WholeNumbers) -> Column:
+def _digits(name: str, cells: pa.Array) -> Column:
     """Identifiers: the digits of whole numbers, as categories."""
-    distinct, codes = np.unique(whole.keys, return_inverse=True)
-    codes = codes.astype(np.int32)
-    if whole.known is not None:
-        codes[~whole.known] = -1
-    return Column(name, codes, tuple(map(str, exact(distinct, whole.unsigned).tolist())))
+    return _words(name, cells.cast("large_string"), False)
+
+
+def values_of(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = False) -> pa.Array:
+    """The cells of a batch as values to count: numbers, dates, or texts (also as a dictionary)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as is_a
+
+    if is_a.is_floating(kind):  # NaN is missing, and no zero below zero
+        return pa.array(cells.to_numpy(zero_copy_only=False) + 0.0, from_pandas=True)
+    if is_a.is_boolean(kind):
+        return pc.if_else(
+            cells, pa.scalar("True", pa.large_string()), pa.scalar("False", pa.large_string())
+        )
+    if is_a.is_integer(kind) or is_a.is_timestamp(kind) or is_text(cells.type):
+        return cells
+    column = raw_column(name, cells, kind, unread)
+    if column.categories is None:  # nothing that could be read
+        return pa.nulls(len(cells), pa.large_string())
+    words = pa.array(column.categories, pa.large_string())
+    return words.take(pa.array(column.values, mask=column.missing))
 
 
 def _words(name: str, cells: pa.Array, declared: bool) -> Column:
@@ -180,7 +172,7 @@ class Reader:
         gap = len(self.known)
         if isinstance(self.known, dict):
             if column.categories is None and is_a.is_integer(self.kind):
-                column = as_texts(self.raw, whole_numbers(cells))
+                column = _digits(self.raw, cells)
             at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
             return replace(self.made, values=self.made.values[at][column.values])
         values = column.values

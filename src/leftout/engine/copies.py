@@ -30,7 +30,7 @@ from leftout.data.files.text import (
 )
 from leftout.data.frames import told_apart
 from leftout.engine.chunks import Chunk, Layout, listed, paths_of
-from leftout.engine.column_counts import PLAIN, TRUTH, WHOLE, TextCounter, TextCounts, follows
+from leftout.engine.column_counts import PLAIN, TRUTH, WHOLE, ColumnCounter, ColumnCounts, follows
 from leftout.errors import InputError
 from leftout.running import warn
 
@@ -64,11 +64,11 @@ def stored(source: Any, folder: str | os.PathLike[str] | None = None) -> Iterato
     paths = paths_of(source, TEXT)
     with private_folder(folder) as place:
         written = [place / f"text-{number:05d}.parquet" for number in range(len(paths))]
-        known: dict[str, TextCounter] = {}
+        known: dict[str, ColumnCounter] = {}
         layouts: list[Layout] = []
         for path, copy in zip(paths, written, strict=True):
             layouts.append(_as_text(path, copy, known, layouts))
-        types = {name: _type_of(adding.done()) for name, adding in known.items()}
+        types = {name: _type_of(counter.done()) for name, counter in known.items()}
         (place / "table").mkdir()
         for number, copy in enumerate(written):
             _as_typed(copy, place / "table" / f"part-{number:05d}.parquet", types)
@@ -86,7 +86,9 @@ def private_folder(folder: str | os.PathLike[str] | None = None) -> Iterator[Pat
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _as_text(path: str, copy: Path, known: dict[str, TextCounter], before: list[Layout]) -> Layout:
+def _as_text(
+    path: str, copy: Path, known: dict[str, ColumnCounter], before: list[Layout]
+) -> Layout:
     """Store a file's cells as they are, add up what its columns hold, and say which they are."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -100,14 +102,14 @@ def _as_text(path: str, copy: Path, known: dict[str, TextCounter], before: list[
         layout = Layout(path, pa.schema([(each, pa.large_string()) for each in names]))
         if before:
             before[0].joined([layout])
-        short_rows, rows = False, 0
+        short_rows, rows, nothing = False, 0, ColumnCounts.none(pa.large_string())
         with pq.ParquetWriter(copy, layout.schema) as writer:
             for frame in _frames(text, names, separator):
                 table = pa.Table.from_pandas(frame, layout.schema, preserve_index=False)
                 for each, cells in zip(names, table.columns, strict=True):
-                    adding = known.setdefault(each, TextCounter(TextCounts()))
+                    counter = known.setdefault(each, ColumnCounter(nothing))
                     for chunk in cells.chunks:
-                        adding.add_cells(chunk)
+                        counter.add(chunk)
                 writer.write_table(table)
                 rows += len(table)
                 short_rows |= bool(len(names) > 1 and table.column(-1).null_count)
@@ -180,13 +182,13 @@ def _frames(text: _Text, names: list[str], separator: str) -> Iterator[pd.DataFr
         yield from reader
 
 
-def _type_of(texts: TextCounts) -> pa.DataType:
+def _type_of(texts: ColumnCounts) -> pa.DataType:
     """What a table in memory has a column of text for: numbers, yes and no, or text."""
     import pyarrow as pa
 
-    if not texts.counts:
+    if not len(texts.kept):
         return pa.float64()
-    words = [text.strip() for text in texts.counts]
+    words = [text.strip() for text in texts.kept["value"].to_pylist()]
     holds: Callable[[str], bool] = lambda how: (  # noqa: E731
         how not in texts.gone.ruled_out and follows(words, how)
     )

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from leftout import __version__
 from leftout.data.encoder_passes import Between, MissingCounts
 from leftout.data.encoding import TargetSums
-from leftout.engine.column_counts import Gone, NumberCounts, Tallied, TextCounts
+from leftout.engine.column_counts import ColumnCounts, Gone
 from leftout.engine.engines import Engine
 from leftout.engine.exact_counts import Counted
 from leftout.engine.profile_pass import TableProfile
@@ -46,8 +46,8 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 Arrays = dict[str, NDArray[Any]]
 _KINDS: tuple[Any, ...] = (
-    Between, Counted, Gone, Inside, MissingCounts, Moments, NumberCounts, RowExcess, Sorted, Spread,
-    TableProfile, Tallied, TargetSums, TextCounts,
+    Between, ColumnCounts, Counted, Gone, Inside, MissingCounts, Moments, RowExcess, Sorted, Spread,
+    TableProfile, TargetSums,
 )  # fmt: skip
 _MADE: dict[str, Callable[[Any], Any]] = {
     "list": list, "tuple": tuple, "frozenset": frozenset,
