@@ -26,7 +26,7 @@ from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
-from leftout.data.reports import ColumnFacts
+from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.outcomes import FAIR, MINIMAX, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.prediction import OtherGap

@@ -24,7 +24,7 @@ from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
-from leftout.data.reports import ColumnFacts
+from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Cost, Harm
 from leftout.evidence.holdout import HeldOut

@@ -23,7 +23,7 @@ from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OtherReading, Readings
 from leftout.auditing.record import AuditRecord, Chunks
 from leftout.data.preparation import PreparedTable
-from leftout.data.reports import ColumnFacts
+from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats

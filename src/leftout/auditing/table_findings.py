@@ -5,7 +5,7 @@ from leftout.auditing.group_result import NOT_APPLICABLE, Finding
 from leftout.auditing.readings import Blanks, OtherReading, Readings
 from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.preparation import PreparedTable
-from leftout.data.reports import ColumnFacts
+from leftout.data.schema_inference import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.refit import SAME_GROUP

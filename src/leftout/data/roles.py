@@ -31,6 +31,14 @@ class Roles(NamedTuple):
         """Columns that nothing is searched in."""
         return self.targets | self.predictions | {*self.sensitive, *self.dropped}
 
+    def of(self, name: str) -> str:
+        """The part of a column, in a word or two."""
+        parts = {
+            "target": self.targets, "prediction": self.predictions, "sensitive": self.sensitive,
+            "dropped": self.dropped,
+        }  # fmt: skip
+        return next((part for part, names in parts.items() if name in names), "searched")
+
     def renamed(self, now: Mapping[str, str]) -> Roles:
         """The same parts, by other names of the columns."""
         return Roles(

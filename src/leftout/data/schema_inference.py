@@ -19,15 +19,60 @@ from leftout.data.encoding import as_read
 from leftout.data.profiling.column_types import FEW, ColumnType
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
-from leftout.data.reports import ColumnFacts, column_report
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label
+from leftout.files import Serializable
 from leftout.running import warn
 from leftout.settings import Reading
 from leftout.text import as_name, counted, leading, unambiguous
 
 # More features than this make too large a matrix.
 MOST_FEATURES = 5_000
+
+
+@dataclass(frozen=True)
+class ColumnFacts(Serializable):
+    """What an audit takes a column for.
+
+    Attributes
+    ----------
+    name : str
+        In the table.
+    label : str
+        What the report calls it.
+    role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
+    kind : str
+        One of :data:`leftout.data.profiling.column_types.KINDS`.
+    why : str
+        What says that it is of this kind.
+    sure : bool
+        False where it is a suspicion.
+    overrule : str
+        The option that has it read otherwise; empty where there is none.
+    how : str
+        What became of it, in a few words; empty where that follows from its part or kind.
+    features : tuple of str
+        What it is called where it is numbers.
+    missing : int
+        Rows without a value.
+    note : str
+        What its dictionary says besides.
+    strays : tuple
+        Texts among numbers or dates, which count as missing, each with its number of cells.
+    """
+
+    name: str
+    label: str
+    role: str
+    kind: str
+    why: str
+    sure: bool
+    overrule: str
+    how: str
+    features: tuple[str, ...]
+    missing: int
+    note: str
+    strays: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +181,42 @@ def infer_schema(
         suspects=may_mean,
         encoder=encoder,
     )
+
+
+def column_report(
+    called: Mapping[str, str],
+    columns: Sequence[Column],
+    kinds: Mapping[str, ColumnType],
+    roles: Roles,
+    repeated: Sequence[Relation],
+    encoder: TableEncoder,
+) -> list[ColumnFacts]:
+    """Every column in a line: its part, what it is and why, what became of it.
+
+    ``called`` are their names in the table.
+    """
+    encoded = {line.column: line for line in encoder.encoding_}
+    copied = {line.column: line.of for line in repeated}
+    lines = []
+    for column in columns:
+        name, kind, raw = column.name, kinds[column.name], called[column.name]
+        role, how, features = roles.of(name), "", ()
+        overrule = kind.overrule if role == "searched" else ""
+        if name in copied:
+            role, how = "left out", f"a copy of {as_name(copied[name])}"
+            overrule = parameter_label("drop", [called[copied[name]]])
+        elif name in encoder.dropped_:
+            role = "left out"
+        elif name in encoded:
+            how, features = encoded[name].how, encoded[name].features
+        lines.append(
+            ColumnFacts(
+                name=raw, label=name, role=role, kind=kind.kind, why=kind.why, sure=kind.sure,
+                overrule=overrule, how=how, features=features, missing=column.n_missing,
+                note=encoder.declared_.dictionary.note(raw), strays=column.strays,
+            )
+        )  # fmt: skip
+    return lines
 
 
 def _is_labels(column: Column, kind: ColumnType) -> bool:
