@@ -210,6 +210,24 @@ def test_the_rule(value, values, other, bound, status):
     assert a_line(value, values, against, bound=bound).verdict == status
 
 
+REASONS = [
+    (0.5, [0.1, 0.4, 0.9], None, "Inside: ours run from 0.10 to 0.90, median 0.40 (7 runs)."),
+    (0.52, [0.515], None, "Equal: ours is 0.52 (7 runs)."),
+    (0.52, [0.5149], None, "Above all of ours: ours is 0.51 (7 runs)."),
+    (0.05, [0.1, 0.4, 0.9], (0.01, 0.2), "In both it is larger than the other."),
+    (0.95, [0.1, 0.4, 0.9], (0.96, 0.2), "it is smaller than the other; ours is larger."),
+    (0.95, [0.1, 0.4, 0.9], (0.2, 0.4), "it is larger than the other; ours is equal."),
+]
+
+
+@pytest.mark.parametrize(("value", "values", "than", "reason"), REASONS)
+def test_the_reason_of_a_verdict(value, values, than, reason):
+    against = None if than is None else Against("the other", *than)
+    found = judge(Line("/x", "x", value, 2), Ours(np.array(values), "7 runs", against))
+    assert found.reason.endswith(reason)
+    assert (found.low, found.high) == (min(values), max(values))
+
+
 def test_nothing_measured_is_no_verdict_and_nothing_found_is_one():
     line = Line("/x", "x", 1.0)
     assert judge(line, None).verdict == NOT_RUN

@@ -18,9 +18,9 @@ import pytest
 
 import known
 from browsing import clipped, height, opened, printed, unfold
+from golden import page_of
 from leftout import audit
 from leftout.files import write_together
-from test_reading import page_of
 
 HOSTILE = [
     "<script>document.title='run'</script>",

@@ -1,0 +1,98 @@
+"""What is printed: all of two groups as it is read; other commands by their cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import known
+import known_several
+from golden import on_terminal, same
+from leftout.cli import terminal
+from leftout.linalg.significance import Interval
+
+
+def table(lines, *words):
+    """The cells of the lines that hold all of these words."""
+    rows = [line for line in lines if "\u2502" in line and all(word in line for word in words)]
+    return [[cell.strip() for cell in row.strip("\u2502").split("\u2502")] for row in rows]
+
+
+def test_the_terminal():
+    found = known_several.audit()
+    assert len(on_terminal(terminal.show_audit, found)) <= 40
+    same("terminal", on_terminal(terminal.show_audit, found, True))
+
+
+def test_one_group_has_two_sides():
+    lines = on_terminal(terminal.show_audit, known.audit())
+    assert lines[0] == known.audit().headline()
+    assert table(lines, "rows") == [["rows", "1,267", "8,743"]]
+    assert table(lines, "average loss")[0][1:] == ["0.627", "0.043"]
+    assert table(lines, "paid = yes")[0][1:] == ["27.7 %", "73.3 %"]
+    whole = on_terminal(terminal.show_audit, known.audit(), True)
+    answers = [row for row in table(whole) if row[0] in ("P001", "M002", "K001")]
+    assert [row[2] for row in answers] == ["found"] * 3
+    assert table(whole, "everybody")[0][1] == "9,970"
+
+
+def test_nothing_weighed_is_printed_without_tables_of_it():
+    lines = on_terminal(terminal.show_audit, known.bare(), True)
+    assert not any("Groups with a name" in line or "Known groups" in line for line in lines)
+    assert table(lines, "P001")[0][2] in ("not run", "not applicable")
+
+
+def many_known():
+    """More groups than a terminal shows."""
+    groups = [
+        known.known_group(known.SEX, size=307 + i, p_value=0.01 * i, loss=0.2 - i / 100)
+        for i in range(1, 10)
+    ]
+    return known.known_groups(groups=[*groups, *known.known_groups().too_small])
+
+
+def test_groups_with_a_name_and_known_ones():
+    lines = on_terminal(terminal.show_groups, known.named(False), many_known())
+    first = table(lines, "town = Beeley")[0]
+    assert first[:5] == ["town = Beeley", "217", "0.707", "0.053", "0.111"]
+    assert table(lines, "sex = f")[0][:4] == ["sex = f", "308", "yes", "0.01"]
+    assert any("The first 8 of 9." in line for line in lines)
+    alone = on_terminal(terminal.show_groups, known.named(groups=[]), None)
+    assert not table(alone) and any("How to read this." in line for line in alone)
+
+
+def test_fair_pca_for_known_groups():
+    given = (known.columns()[:1], ["sex", "town"])
+    lines = on_terminal(terminal.show_fair, known.mitigation(), known.columns(), ["side"])
+    fair = known.mitigation().fair
+    for size, loss in zip(fair.sizes_, fair.baseline_losses_, strict=True):
+        assert table(lines, f"{size:,}")[0][1:3] == [f"{size:,}", f"{loss:.3g}"]
+    three = known.three_groups()
+    plain = on_terminal(terminal.show_fair, three, *given)
+    random = on_terminal(terminal.show_fair, replace(three, random=known.random_groups()), *given)
+    assert not any("random groups lose" in line for line in plain)
+    assert "Random groups lose: the mean" in " ".join(" ".join(random).split())
+    assert any("dimensions" in line for line in plain)  # of more than two groups
+
+
+def test_what_models_pay():
+    names = {"left-out group": "north", "rest": "all others"}
+    found = known.harm(by_dimension=known.across(), repeats=1, missing=0, new_rows=True)
+    figures = [replace(line, side=names[line.side]) for line in found.figures]
+    south = [replace(line, side="south", rows=417.0) for line in figures[:4]]
+    other = known.cost(side="south", extra=Interval(-0.03, -0.05, -0.01))
+    other = replace(other, cost=Interval(0.047, math.nan, math.nan))
+    sides = replace(
+        found, group="north", rest="all others", figures=[*figures[:4], *south, *figures[4:]],
+        costs=[replace(found.costs[0], side="north"), replace(found.costs[1], side="north"), other],
+    )  # fmt: skip
+    lines = on_terminal(terminal.show_harm, sides, known.compared())
+    costs = [row for row in table(lines) if row[0] in ("north", "south", "all others")]
+    assert [row[:4] for row in costs[:3]] == [
+        ["north", "1,247", "11.7 %", "23.7 %"],
+        ["south", "417", "11.7 %", "23.7 %"],
+        ["all others", "8,723", "9.3 %", "10.3 %"],
+    ]
+    assert costs[1][6] == "4.7"  # no interval is known
+    assert any("The prediction that is there." in line for line in lines)
+    assert not any("The prediction" in x for x in on_terminal(terminal.show_harm, found, None))
