@@ -344,20 +344,16 @@ def _p_value(counts: NDArray[Any]) -> float:
     rare; and where all are rare, the chi-square statistic's rank among random groups of the same
     size. Of very many categories that are all rare, nothing can be told.
     """
-    pooled, rare = counts, _expected(counts) < _FEW
+    expected = stats.contingency.expected_freq
+    pooled, rare = counts, expected(counts).min(axis=0) < _FEW
     if counts.shape[1] > 2 and rare.any() and not rare.all():
         pooled = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
     if pooled.shape[1] == 2:
-        if _expected(pooled).min() < _FEW:
+        if expected(pooled).min() < _FEW:
             return float(stats.fisher_exact(pooled)[1])
     elif rare.all():
         return _rank(counts) if counts.shape[1] <= _MOST else 1.0
     return float(stats.chi2_contingency(pooled, correction=False)[1])
-
-
-def _expected(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """Counts to be expected on the smaller side under independence."""
-    return counts.sum(axis=1).min() * counts.sum(axis=0) / counts.sum()
 
 
 def _rank(counts: NDArray[Any]) -> float:

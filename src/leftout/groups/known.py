@@ -202,16 +202,12 @@ def known_groups(
 
     Parameters
     ----------
-    X : table of shape (m, n)
-        Numbers, as PCA sees them.
+    X, n_components, representation
+        As for :func:`leftout.group_losses`.
     columns : table, dict of columns, or one column
         Known values of the same rows, such as sex or age. Categories are groups by value, missing
         ones are a group; numbers and dates of more than 8 values are cut into ``bands``; of a
         category of more than 50 values the rare ones are one group.
-    n_components : int or float, default=0.8
-        Number of components, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
-        What the rows share, with its own number of components; None: their PCA.
     depth : {1, 2, 3}, default=2
         How many columns a group combines at most.
     permutations : int, default=999

@@ -317,14 +317,10 @@ def named_groups(
 
     Parameters
     ----------
-    X : table of shape (m, n)
-        What PCA sees: numbers.
+    X, n_components, representation
+        As for :func:`leftout.group_losses`.
     table : raw table of m rows
         What people know: its columns name the groups.
-    n_components : int or float, default=0.8
-        Number of components, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
-        What the rows share, with its own number of components; None: their PCA.
     depth : {1, 2, 3}, default=2
         Most conditions of a name.
     min_group_size : int, float or None, default=None
