@@ -168,7 +168,9 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
     taken = in_memory(table, tmp_path)
     for column in taken.columns:
         parts = [
-            part.values for chunk in chunks for _, (part,) in planned.columns(chunk, [column.name])
+            parts[column.name].values
+            for chunk in chunks
+            for _, parts in planned.columns(chunk, [column.name])
         ]
         np.testing.assert_array_equal(np.concatenate(parts), column.values, err_msg=column.name)
 
@@ -257,5 +259,5 @@ def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
     chunks = listed(tmp_path / "in")
     planned = plan(chunks, Local().fold)
     assert planned.readers["c"].made.categories == ("a", "b", "c", "d")
-    found = [each.values for chunk in chunks for _, (each,) in planned.columns(chunk, ["c"])]
+    found = [each["c"].values for chunk in chunks for _, each in planned.columns(chunk, ["c"])]
     assert np.array(list("abcd"))[np.concatenate(found)].tolist() == np.concatenate(parts).tolist()

@@ -259,7 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         rows: ColumnRows | None = None,
     ) -> None:
         """Learn what becomes of each column, and the flags of missing cells."""
-        smooth, how = self._smooth(), {"levels": self._levels()}
+        smooth, how = self._smooth(), dict[str, Any](levels=self._levels())
         pairs = list(zip(columns, kinds, strict=True))
         means: dict[str, CategoricalEncoding] = {}
         if target is not None:

@@ -40,9 +40,13 @@ _ERRORS = 6.0
 
 
 class ColumnPass(Protocol[T]):
-    """What to do with a block of columns as they are read, by their places among those searched."""
+    """What to do with a block of columns as they are read, by their places among those searched.
 
-    of_target: bool  # whether it needs that
+    The target is only there for passes that are ``of_target``.
+    """
+
+    @property
+    def of_target(self) -> bool: ...
 
     @property
     def places(self) -> Sequence[int]: ...

@@ -159,7 +159,9 @@ class TargetSums(NamedTuple):
 
     def merge(self, other: TargetSums) -> TargetSums:
         """Of the rows of both."""
-        return TargetSums(*(one + more for one, more in zip(self, other, strict=True)))
+        return TargetSums(
+            self.rows + other.rows, self.total + other.total, self.squares + other.squares
+        )
 
     def means(self, smooth: float | str) -> Floats:
         """Means for each value, drawn to the mean of all, which is one more at last.

@@ -106,14 +106,17 @@ class EncodingPlan:
             if places is not None and last == len(places):
                 return
 
-    def columns(self, chunk: Chunk, names: Sequence[str]) -> Iterator[tuple[int, list[Column]]]:
+    def columns(
+        self, chunk: Chunk, names: Sequence[str]
+    ) -> Iterator[tuple[int, dict[str, Column]]]:
         """Columns of a chunk by their names in the audit, cleaned as on all rows.
 
         Categories and their codes are the same in every batch of every chunk.
         """
-        readers = [self.readers[name] for name in names]
-        for start, batch in chunk.batches([reader.raw for reader in readers]):
-            yield start, [r.column(c) for r, c in zip(readers, batch.columns, strict=True)]
+        readers = {name: self.readers[name] for name in names}
+        for start, batch in chunk.batches([reader.raw for reader in readers.values()]):
+            cells = zip(readers.items(), batch.columns, strict=True)
+            yield start, {name: reader.column(each) for (name, reader), each in cells}
 
     def intake(self, source: str | None = None) -> PreparedTable:
         """The sample, as if it had been taken in from memory, but decided on all rows."""
@@ -337,12 +340,7 @@ def _within(chunk: Chunk, places: Places) -> Places:
 
 def _passed(plan: EncodingPlan, one: Pass[T], chunk: Chunk) -> T:
     """What one chunk gives."""
-    whole: T | None = None
-    for start, rows in plan.blocks(chunk):
-        part = one.over(rows, start)
-        whole = part if whole is None else one.merge(whole, part)
-    assert whole is not None  # chunks without rows are not listed
-    return whole
+    return reduce(one.merge, (one.over(rows, start) for start, rows in plan.blocks(chunk)))
 
 
 def _taken(plan: EncodingPlan, wanted: tuple[Chunk, Places]) -> Array:

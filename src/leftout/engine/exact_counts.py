@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -66,16 +67,15 @@ class ExactCountPass:
 
     def __call__(self, item: tuple[Chunk, Labels]) -> Counted:
         chunk, labels = item
-        whole: Counted | None = None
-        for start, columns in self.plan.columns(chunk, self.names):
-            first = start - chunk.start
-            group = labels[first : first + len(columns[0])] == 1
-            part = self._counted(dict(zip(self.names, columns, strict=True)), group)
-            whole = part if whole is None else whole.merge(part)
-        assert whole is not None
-        return whole
+        parts = (
+            self.over(columns, labels[start - chunk.start :])
+            for start, columns in self.plan.columns(chunk, self.names)
+        )
+        return reduce(Counted.merge, parts)
 
-    def _counted(self, columns: dict[str, Column], group: NDArray[np.bool_]) -> Counted:
+    def over(self, columns: dict[str, Column], labels: Labels) -> Counted:
+        """Counts of a batch; ``labels`` of its rows, and maybe of more after it."""
+        group = labels[: len(columns[self.names[0]])] == 1
         covered = np.zeros((len(self.sentences), 2), dtype=np.int64)
         for place, sentence in enumerate(self.sentences):
             holds = [c.holds(columns[c.column]) for c in sentence.conditions]
@@ -212,14 +212,8 @@ class GroupSums:
 
     def __call__(self, chunk: Chunk) -> Moments:
         names = sorted({c.column for way in self.ways for group in way for c in group})
-        whole: Moments | None = None
         both = zip(self.plan.blocks(chunk), self.plan.columns(chunk, names), strict=True)
-        for (start, rows), (at, columns) in both:
-            assert start == at
-            part = self.over(rows, dict(zip(names, columns, strict=True)))
-            whole = part if whole is None else merge(whole, part)
-        assert whole is not None  # chunks without rows are not listed
-        return whole
+        return reduce(merge, (self.over(rows, columns) for (_, rows), (_, columns) in both))
 
     def over(self, rows: Array, columns: dict[str, Column]) -> Moments:
         """Moments of every group, those of the first way first."""
