@@ -705,6 +705,11 @@ def minimax_unseen():
 
 
 @case
+def minimax_noise(count=40):
+    yield from minimax.noise(count)
+
+
+@case
 def several_planted(count=20):
     yield from several.planted(count)
 

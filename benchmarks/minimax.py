@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import paper_data
 from benchmarks.harm import encoded
-from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, harm
+from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, afterwards, harm
 from leftout.datasets import make_planted
 from leftout.downstream.outcomes import VARIANTS
 from leftout.fair.game import LAST
@@ -127,26 +127,53 @@ def speed():
 def planted(count=5):
     """Against Fair PCA that is told the planted groups."""
     for sizes in ([100], [100, 60], [100, 90, 80, 70, 60]):
-        shares, worst = [], []
+        shares, also, worst = [], [], []
         for seed in range(count):
             X, labels = make_planted(1_000, 20, 2, sizes, random_state=seed)
             told = FairPCA(2).fit(X, groups=labels)
             fair = MinimaxPCA(2, group_size=min(sizes), random_state=seed).fit(X)
+            given = MinimaxPCA(2, group_size=min(sizes), random_state=seed).fit(X, groups=labels)
             named = [fair_loss(X, labels == g, fair) for g in range(1, len(sizes) + 1)]
             before = told.baseline_losses_[1:].max()
-            shares.append((before - max(named)) / (before - told.losses_[1:].max()))
+            fall = before - told.losses_[1:].max()
+            shares.append((before - max(named)) / fall)
+            also.append((before - max(list(given.named_losses_.values())[1:])) / fall)
             F = (told.components_.T * told.component_weights_) @ told.components_
             under = searched(X, fair, F, 2, times=1)
-            worst.append([fair.baseline_worst_loss_, under, fair.worst_loss_])
-        of_all = ", ".join(f"{value:.2f}" for value in np.mean(worst, axis=0))
+            worst.append([fair.baseline_worst_loss_, under, fair.worst_loss_, fair.lower_bound_])
+        *of_all, lower = (f"{value:.2f}" for value in np.mean(worst, axis=0))
         yield (
             f"groups of {', '.join(map(str, sizes))} planted in 1,000 rows ({count} tables): how "
-            "far the worst planted loss falls, as a share of what Fair PCA told of them does; the "
-            f"worst {min(sizes)} rows, whoever they are, under PCA, that Fair PCA and MinimaxPCA",
-            "at least 90 %",
-            f"{100 * np.mean(shares):.0f} % (least {100 * min(shares):.0f} %); {of_all}",
+            "far the worst planted loss falls, as a share of what Fair PCA told of them does, and "
+            "where MinimaxPCA is given them too; the worst "
+            f"{min(sizes)} rows, whoever they are, under PCA, that Fair PCA and MinimaxPCA; what "
+            "no projection gets below",
+            "at least 90 % (contradicts what is minimised: docs/decisions/0024)",
+            f"{100 * np.mean(shares):.0f} % (least {100 * min(shares):.0f} %), "
+            f"{100 * np.mean(also):.0f} %; {', '.join(of_all)}; {lower}",
             min(shares) >= 0.9,
         )
+
+
+def noise(count=40):
+    """Gain in the sample is none on rows not seen."""
+    gains, unseen_gains, held, advised = [], [], 0, 0
+    for seed in range(count):
+        X = np.random.default_rng([40, seed]).normal(size=(400, 8))
+        found = MaxDisparityPartition(3, group_size=0.1, random_state=0).fit(X)
+        after = afterwards(X, found.labels_, 3)
+        shared, _, every = after.lines
+        gains.append(1.0 - every.worst_loss / shared.worst_loss)
+        unseen_gains.append(after.gain.value)
+        held += bool(after.holds)
+        advised += after.advice == every.called
+    yield (
+        f"isotropic Gaussian noise ({count} tables, 400 x 8): MinimaxPCA's gain in the sample, and "
+        "on rows not seen; tables on which it is said to hold, and on which it is advised",
+        "none",
+        f"{100 * np.mean(gains):.0f} %, {100 * np.mean(unseen_gains):.1f} %; {held}, {advised}",
+        held == advised == 0,
+    )
 
 
 def fair_loss(X, mask, fair):

@@ -89,13 +89,14 @@ def test_bad_input_is_refused(given, said):
         afterwards(X, settled.pop("group"), **settled)
 
 
-def test_noise_is_not_sold_as_gain():
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_noise_is_not_sold_as_gain(seed):
     """In the sample MinimaxPCA is better on any table; on rows not seen it is not."""
-    X = np.random.default_rng(3).normal(size=(400, 8))
+    X = np.random.default_rng(seed).normal(size=(400, 8))
     found = MaxDisparityPartition(3, group_size=40, random_state=0).fit(X)
     after = afterwards(X, found.labels_, 3)
     shared, fair, every = after.lines
-    assert every.worst_loss < 0.95 * min(shared.worst_loss, fair.worst_loss)
+    assert every.worst_loss < min(shared.worst_loss, fair.worst_loss)
     assert after.splits == 5 and after.holds is False and after.advice != "MinimaxPCA"
     assert "the gain of MinimaxPCA does not hold on rows not seen" in after.summary()
     assert every.held_out.low < every.held_out.value < every.held_out.high
@@ -120,6 +121,10 @@ def test_the_same_seed_says_the_same():
         ),
         (
             (0.638, 0.717, 0.427), (0.224, -0.001, 0.449), "more components",
+            "Fair PCA lets others lose 0.717: use more components.",
+        ),
+        (
+            (0.638, 0.717, 0.427), (0.049, 0.031, 0.067), "more components",
             "Fair PCA lets others lose 0.717: use more components.",
         ),
         (
