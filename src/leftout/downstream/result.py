@@ -230,7 +230,7 @@ class Harm(GroupComparison, Serializable):
 
     also = (
         "extra_cost", "fair_return", "rest_return", "costs_more", "gives_back", "told",
-        "told_brief", "told_base",
+        "told_short", "told_brief", "told_measured", "told_base",
     )  # fmt: skip
 
     target: str
@@ -369,6 +369,27 @@ class Harm(GroupComparison, Serializable):
         )
 
     @property
+    def told_short(self) -> str:
+        """The errors of both sides from all kinds of features, in one sentence."""
+        seen = {ALL: ALL, SHARED: f"{self._components} of the shared {self.shared}"}
+        *each, last = (
+            f"{' and '.join(self._both(variant))} from {seen.get(variant, f'as many of {variant}')}"
+            for variant in self.variants
+        )
+        return (
+            f"Where {self.target} is predicted, the {self._words.error} for {self._group} and for "
+            f"{self._rest} is {', '.join(each)}, and {last}."
+        )
+
+    @property
+    def told_measured(self) -> str:
+        """What the shared PCA costs the two sides, without the errors that it comes from."""
+        return (
+            f"Where {self.target} is predicted from {self._components} instead of all columns, "
+            f"that costs {self._paid}"
+        )
+
+    @property
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
         unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
@@ -378,25 +399,33 @@ class Harm(GroupComparison, Serializable):
         }
         a, b = both.pop(SHARED)
         others = ", ".join(f"{variant} {c} ({d})" for variant, (c, d) in both.items())
-        return f"{counted(self.n_components, 'component')} {err} {a}{unit} (rest {b}), {others}."
+        return f"{self._components} {err} {a}{unit} (rest {b}), {others}."
 
     @property
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
-        words, cost = self._words, self.cost()
-        more = "more" if cost.extra_cost.value >= 0 else "less"
         text = (
-            f"The {words.error} from all columns is {a} for {self._group} and {b} for "
-            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
-            f"{self.shared} it is {c} and {d}; always guessing the {words.guess}, {e} and {f}. "
-            f"That costs {self._group} "
-            f"{self.figure(cost.cost.value, ' points')}, {self._rest} "
-            f"{self.figure(cost.rest_cost.value, ' points')}: "
-            f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
+            f"The {self._words.error} from all columns is {a} for {self._group} and {b} for "
+            f"{self._rest}; from {self._components} of a shared {self.shared} it is {c} and {d}; "
+            f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._paid}"
         )
         return f"{text} {self.told_leaks}".rstrip()
+
+    @property
+    def _paid(self) -> str:
+        cost = self.cost()
+        more = "more" if cost.extra_cost.value >= 0 else "less"
+        return (
+            f"{self._group} {self.figure(cost.cost.value, ' points')}, "
+            f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
+            f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
+        )
+
+    @property
+    def _components(self) -> str:
+        return counted(self.n_components, "component")
 
     @property
     def told_leaks(self) -> str:
