@@ -157,9 +157,6 @@ def _nested(name: str, what: str) -> str:
 Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 
-# Whole numbers up to this range are counted rather than sorted.
-_COUNTED = 1 << 16
-
 
 @dataclass(frozen=True)
 class ValueCounts:
@@ -199,22 +196,11 @@ class ValueCounts:
 def value_counts(values: Floats) -> Tabulated:
     """Sorted distinct values, how often each occurs, and each row's place among them.
 
-    NaN is not a value; its place is -1. Whole numbers of a small range are counted, others sorted.
+    NaN is not a value; its place is -1.
     """
-    known = ~np.isnan(values)
-    every = values if known.all() else values[known]
-    low, high = (every.min(), every.max()) if len(every) else (0.0, np.inf)
-    codes = np.full(len(values), -1, dtype=np.int32)
-    if high < low + _COUNTED and (every == np.floor(every)).all():
-        offsets = (every - low).astype(np.int32)
-        counts = np.bincount(offsets)
-        found = np.flatnonzero(counts)
-        place = np.empty(len(counts), dtype=np.int32)
-        place[found] = np.arange(len(found))
-        codes[known] = place[offsets]
-        return found + low, counts[found], codes
-    distinct, codes[known], counts = np.unique(every, return_inverse=True, return_counts=True)
-    return distinct, counts, codes
+    codes, distinct = pd.factorize(values, sort=True)
+    counts = np.bincount(codes + 1, minlength=len(distinct) + 1)[1:]
+    return distinct, counts, codes.astype(np.int32)
 
 
 def median(values: Floats, counts: NDArray[np.int64]) -> float:

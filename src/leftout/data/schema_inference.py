@@ -200,7 +200,8 @@ def column_report(
     lines = []
     for column in columns:
         name, kind, raw = column.name, kinds[column.name], called[column.name]
-        role, how, features = roles.of(name), "", ()
+        role, how = roles.of(name), ""
+        features: tuple[str, ...] = ()
         overrule = kind.overrule if role == "searched" else ""
         if name in copied:
             role, how = "left out", f"a copy of {as_name(copied[name])}"

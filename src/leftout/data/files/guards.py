@@ -5,6 +5,7 @@ Readers of tables make whatever a file asks for: a small one can ask for more th
 
 from __future__ import annotations
 
+import gzip
 import io
 import struct
 import zipfile
@@ -122,22 +123,18 @@ def _chunks(data: bytes) -> Iterator[bytes]:
 
 def _unpacked(data: bytes, called: str) -> Iterator[bytes]:
     """What a gzipped file holds, a little at a time."""
-    machine = zlib.decompressobj(wbits=31)
     try:
-        for chunk in _chunks(data):
-            while chunk:
-                yield machine.decompress(chunk, _CHUNK)
-                chunk = machine.unconsumed_tail
-                if machine.eof:
-                    chunk = machine.unused_data
-                    machine = zlib.decompressobj(wbits=31) if chunk.strip(b"\0") else machine
-                    chunk = chunk if chunk.strip(b"\0") else b""
-    except zlib.error as error:
+        with gzip.open(io.BytesIO(data)) as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except EOFError as error:
+        raise InputError(
+            f"{called} ends too early: it was cut off on its way. Fetch it again."
+        ) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{called} is not what its name says: it is no gzip file, or a damaged one. Check it."
         ) from error
-    if not machine.eof:
-        raise InputError(f"{called} ends too early: it was cut off on its way. Fetch it again.")
 
 
 def _arrow(data: bytes, called: str, kind: str) -> Sizes:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
@@ -133,12 +134,12 @@ class RowCells(NamedTuple):
     def of(cls, column: Column, rows: Ints) -> RowCells:
         """The cells that a column cuts some rows into."""
         values = column.values[rows]
+        codes, n_cells = value_codes(column, rows)
         if column.categories is not None:
-            return cls(*compact(values, len(column.categories)), None)
+            return cls(codes, n_cells, None)
         gaps = np.isnan(values)
         ranks = np.where(gaps, 0.0, centred_ranks(values))
-        levels, codes = np.unique(values, return_inverse=True)
-        n_cells = len(levels) - bool(gaps.any())
+        n_cells -= bool(gaps.any())
         cuts = int(np.clip(len(values) // _HELD, 2, _INTERVALS))
         if n_cells > cuts:  # to the nearest, so that a number and its negative are cut alike
             codes, n_cells = np.rint(ranks * cuts).astype(np.int64) + cuts // 2 + 1, cuts + 3
@@ -162,11 +163,13 @@ def centred_ranks(values: Floats) -> Floats:
     return (rankdata(values, nan_policy="omit") - 0.5) / max(known, 1) - 0.5
 
 
-def compact(values: NDArray[Any], count: int) -> tuple[Ints, int]:
-    """Codes of those categories that occur, and their number; missing ones have the last."""
-    held = np.where(values < 0, count, values)
-    here = np.bincount(held, minlength=count + 1) > 0
-    return (np.cumsum(here) - 1)[held], int(here.sum())
+def value_codes(column: Column, rows: NDArray[Any]) -> tuple[Ints, int]:
+    """Codes of the values that occur in some rows, missing ones last, and their number."""
+    values = column.values[rows]
+    if column.categories is not None:
+        values = np.where(values < 0, len(column.categories), values)
+    codes, distinct = pd.factorize(values, sort=True, use_na_sentinel=False)
+    return codes, len(distinct)
 
 
 def associations(

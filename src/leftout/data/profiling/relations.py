@@ -25,8 +25,8 @@ from leftout.data.profiling.associations import (
     Floats,
     Ints,
     associations,
-    compact,
     sampled,
+    value_codes,
 )
 from leftout.files import Serializable
 from leftout.text import as_name, unambiguous
@@ -289,8 +289,8 @@ def _called(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools, Bool
     widths = np.array([len(np.unique(column.values[rows])) for column in columns])
     # no number is a code of words that has far more values than they have
     most = min(max(n // _REPEATED, 2 * widths[words].max(initial=0)), n // 2)
-    for place in np.flatnonzero((widths > 2) & (widths <= most)):
-        codes, width = _codes(columns[place], rows)
+    for place in np.flatnonzero((widths > 2) & (widths <= most)).tolist():
+        codes, width = value_codes(columns[place], rows)
         counts = np.sqrt(np.bincount(codes, minlength=width))
         sums = [np.bincount(codes, weights=w, minlength=width) / counts for w in weights]
         at = codes[shown]
@@ -354,8 +354,8 @@ def _same_names(a: Column, b: Column) -> Likeness | None:
     known = ~(a.missing | b.missing)
     if not _known_together(known.sum(), (~(a.missing & b.missing)).sum()):
         return None
-    left, m = _codes(a, known)
-    right, k = _codes(b, known)
+    left, m = value_codes(a, known)
+    right, k = value_codes(b, known)
     if max(m, k) < 3 or min(m, k) < 2:
         return None
     if a.categories is None and b.categories is None:
@@ -371,15 +371,6 @@ def _same_names(a: Column, b: Column) -> Likeness | None:
 
 def _whole(values: Floats) -> bool:
     return bool((values == np.floor(values)).all())
-
-
-def _codes(column: Column, rows: Ints | Bools) -> tuple[Ints, int]:
-    """Codes of the values that occur in some rows, missing ones last, and their number."""
-    values = column.values[rows]
-    if column.categories is not None:
-        return compact(values, len(column.categories))
-    distinct, codes = np.unique(values, return_inverse=True)
-    return codes, len(distinct)
 
 
 def _agreement(one: Ints, other: Ints, counts: Ints) -> float:
