@@ -208,16 +208,15 @@ def _matched(features: Any, table: Any, n_rows: int) -> Any:
         theirs, ours = frame[name].astype(str), raw[name].astype(str)
         if not theirs.is_unique or not ours.is_unique:
             continue
-        place = dict(zip(theirs, range(len(theirs)), strict=True))
-        lacking = [key for key in ours if key not in place]
-        if lacking:
+        lacking = ours[~ours.isin(theirs)]
+        if len(lacking):
             raise InputError(
                 f"The features have no row for {len(lacking):,} of the {n_rows:,} values of "
-                f"{str(name)!r} in the table, such as {lacking[0]!r}. Pass features of all rows."
+                f"{str(name)!r} in the table, such as {lacking.iloc[0]!r}. Pass features of all "
+                "rows."
             )
         warn(f"Rows of the features were matched by {str(name)!r}, which is not a feature itself.")
-        order = [place[key] for key in ours]
-        return frame.iloc[order].drop(columns=[name]).reset_index(drop=True)
+        return frame.set_index(theirs).loc[ours].drop(columns=[name]).reset_index(drop=True)
     return frame
 
 

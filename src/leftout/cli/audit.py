@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes, write
+from leftout.cli.common import (
+    Events,
+    deliver,
+    interruptible,
+    own_words,
+    refused,
+    reported,
+    takes,
+    write,
+)
 from leftout.settings import AUDIT, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
-    from leftout.cli.common import Events
 
 
 _OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
@@ -106,7 +114,7 @@ def _run(
     ``read`` gives the table, and something with its columns; ``where`` says which machines work on
     it, and ``more`` settings stand as given.
     """
-    quiet, events = given["quiet"], _events(given["events"])
+    quiet, events = given["quiet"], Events() if given["events"] else None
     with ExitStack() as running:  # a cluster is needed until all is written
         with interruptible(), reported(quiet or events is not None) as report, refused():
             from leftout.cli import options
@@ -138,7 +146,6 @@ def _run(
             report("writing the report", 1, 1)
             contents, parts = _written(found)
             if events is not None:
-                report("writing the report", 1, 1)
                 events.done(found, write(folder, contents, parts))
         if events is None:
             from leftout.cli import terminal
@@ -162,14 +169,6 @@ def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
     if found.chunks is not None:
         return contents, found.chunks.parquet()
     return contents | {"groups.csv": found.csv()}, None
-
-
-def _events(wanted: bool) -> Events | None:
-    if not wanted:
-        return None
-    from leftout.cli.common import Events
-
-    return Events()
 
 
 def _announced(quiet: bool) -> Callable[[Audit], None] | None:

@@ -223,8 +223,6 @@ def deliver(
         except InputError as error:
             failed = error
     if brief is not None:
-        import json
-
         written = {} if folder is None else {"files": list(map(str, files))}
         click.echo(json.dumps({**brief, **written}, indent=1))
     else:
