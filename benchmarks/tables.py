@@ -69,16 +69,18 @@ def silently(found, columns):
 
 def kinds():
     """What columns are, against the documentation of six tables; and codes among numbers."""
-    import test_kinds
+    import test_column_types
 
     lines = [
-        (line, *found) for name in test_kinds.TABLES for line, found in test_kinds.labelled(name)
+        (line, *found)
+        for name in test_column_types.TABLES
+        for line, found in test_column_types.labelled(name)
     ]
     right = [line for line, *found in lines if {k.kind for k in found} == {line["kind"]}]
     wrong = [line["column"] for line, *_ in lines if line not in right]
     share = len(right) / len(lines)
     yield (
-        f"kinds of the columns of {len(test_kinds.TABLES)} tables, by tests/kinds.csv",
+        f"kinds of the columns of {len(test_column_types.TABLES)} tables, by tests/kinds.csv",
         "95 % right",
         f"{100 * share:.1f} % ({len(right)} of {len(lines)}; not: {', '.join(wrong)})",
         share >= 0.95,
@@ -172,13 +174,13 @@ def flags():
 
 def formats():
     """One table in many files."""
-    import test_formats
+    import test_reading
 
-    want, same = test_formats.labels_of(test_formats.MIXED), []
+    want, same = test_reading.labels_of(test_reading.MIXED), []
     with tempfile.TemporaryDirectory() as folder, collected_warnings():
-        for kind, content in test_formats.FILES.items():
-            path = test_formats.written(Path(folder), *content)
-            found = test_formats.labels_of(test_formats.read_table(path))
+        for kind, content in test_reading.FILES.items():
+            path = test_reading.written(Path(folder), *content)
+            found = test_reading.labels_of(test_reading.read_table(path))
             same.append((kind, np.array_equal(found, want)))
     off = [kind for kind, good in same if not good]
     yield (

@@ -185,7 +185,8 @@ def columns_of(
         return [column for column in table if column.name not in aside]
     frame = as_frame(table)
     if frame is None:
-        table = _framed(table)
+        values = _table_of(table)
+        table = pd.DataFrame(values, columns=names_of(values))
         frame = as_frame(table)
     if not all(frame.shape):
         raise InputError(
@@ -246,11 +247,6 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
     return _column("values" if name is None else str(name), series, as_category)
 
 
-def _framed(table: Any) -> pd.DataFrame:
-    values = _table_of(table)
-    return pd.DataFrame(values, columns=names_of(values))
-
-
 def _table_of(table: Any) -> NDArray[Any]:
     values = _plain(table)
     if values.ndim != 2 or not values.size:
@@ -299,9 +295,8 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     near += get_close_matches(str(name), texts, n=1)
     hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
     raise InputError(
-        f"{parameter_label(what)} names the column {shortened(str(name))!r}, but the table has "
-        "no such "
-        f"column; it has {len(names)}, from {shortened(texts[0])!r} to "
+        f"{parameter_label(what)} names the column {shortened(str(name))!r}, but the table has no "
+        f"such column; it has {len(names)}, from {shortened(texts[0])!r} to "
         f"{shortened(texts[-1])!r}.{hint}"
     )
 
@@ -317,14 +312,12 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
         return set()
-    series = nw.dependencies.is_into_series(wanted) and not set(map(str, names)) & set(
-        map(str, wanted)
-    )
-    if series or as_frame(wanted) is not None or getattr(wanted, "ndim", 1) > 1:
+    series = nw.dependencies.is_into_series(wanted)
+    strange = series and set(map(str, names)).isdisjoint(map(str, wanted))
+    if strange or as_frame(wanted) is not None or getattr(wanted, "ndim", 1) > 1:
         raise InputError(
             f"{parameter_label(what)} is given as a {type(wanted).__name__} of values; names of "
-            "the table's "
-            f"columns are needed. Put the values into the table, and name them: "
+            "the table's columns are needed. Put the values into the table, and name them: "
             f"{parameter_label(what, ['A', 'B'])}."
         )
     single = isinstance(wanted, str) or not isinstance(wanted, Iterable)

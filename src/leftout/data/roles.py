@@ -15,6 +15,9 @@ from leftout.data.columns import Column, column_of, find, found
 from leftout.errors import InputError, parameter_label
 from leftout.text import as_name, counted, unambiguous
 
+# Of a target's values, so many are named.
+_SHOWN = 5
+
 
 class Roles(NamedTuple):
     """The parts that columns play, by their names in the table."""
@@ -122,9 +125,6 @@ def _same(column: Column, other: Column) -> bool:
     return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
 
 
-_SHOWN = 5
-
-
 def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
     """The values of a target whose rates count; None if its mean does."""
     if target.dates:
@@ -148,8 +148,7 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
         names = ", ".join(value_of(target, value) for value in known[:_SHOWN])
         raise InputError(
             f"{parameter_label('positive', positive)} is not a value of the target "
-            f"{target.name!r}; it "
-            f"takes {names}{' and others' if len(known) > _SHOWN else ''}."
+            f"{target.name!r}; it takes {names}{' and others' if len(known) > _SHOWN else ''}."
         )
     if len(known) == 2:
         return known[1:]
