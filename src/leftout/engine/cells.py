@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.data.cleaning import read_alike
 from leftout.data.columns import LARGEST_EXACT, Column, columns_of
@@ -93,6 +94,18 @@ def values_of(name: str, cells: pa.Array, kind: pa.DataType, unread: bool = Fals
     return words.take(pa.array(column.values, mask=column.missing))
 
 
+def places_of(cells: pa.Array, values: pa.Array) -> NDArray[np.intp]:
+    """Of each cell, the place of its value among some; of others and gaps, the place after all."""
+    import pyarrow.compute as pc
+    import pyarrow.types as is_a
+
+    if is_a.is_dictionary(cells.type):
+        at = np.append(places_of(cells.dictionary, values), len(values))
+        return at[cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    found = pc.index_in(cells.cast(values.type), value_set=values).fill_null(len(values))
+    return found.to_numpy(zero_copy_only=False).astype(np.intp)
+
+
 def _words(name: str, cells: pa.Array, declared: bool) -> Column:
     """Texts or categories, by the dictionary of the batch."""
     import pyarrow.types as is_a
@@ -120,74 +133,47 @@ class Reader:
         As what it is stored.
     made : Column
         What it is, with what each of ``known`` has become for values, and one more for a gap.
-    known : dict, array or None
-        Raw texts with their places, or raw numbers, rising; None where not all are known, or
-        where numbers stay as they are.
-    declared : Declared
+    known : pyarrow.Array or None
+        All values that are stored; None where some are not known, or where numbers stay as they
+        are.
+    declared : ColumnDeclarations
         Where not all are known, what stands for nothing.
     """
 
     raw: str
     kind: pa.DataType
     made: Column
-    known: dict[str, int] | Floats | None
+    known: pa.Array | None
     declared: ColumnDeclarations
 
     @classmethod
     def of(
-        cls, raw: Column, made: Column, kind: pa.DataType, declared: ColumnDeclarations
+        cls,
+        raw: Column,
+        values: pa.Array,
+        made: Column,
+        kind: pa.DataType,
+        declared: ColumnDeclarations,
     ) -> Reader:
-        """A reader for a column by its tallies, as it is stored and as it is meant."""
-        import pyarrow.types as is_a
+        """A reader for a column by its tallies, as it is stored and as it is meant.
 
+        ``values`` are what is stored for each value of the raw column, but for a gap, at last.
+        """
         assert raw.tally is not None
+        numbers = raw.categories is None and made.categories is None
+        if numbers or raw.tally.n_values is not None:
+            empty = replace(made, values=made.values[:0], tally=None)
+            return cls(raw.name, kind, empty, None, declared)
         nothing = -1 if made.categories is not None else np.nan
-        n = len(raw) - bool(raw.missing.any())  # a gap stands last
-        become = np.append(made.values[:n], nothing).astype(made.values.dtype)
-        filled = replace(made, values=become, tally=None)
-        known: dict[str, int] | Floats | None = None
-        if raw.tally.n_values is None and raw.categories is not None:
-            if is_a.is_timestamp(kind):  # said to be categories
-                when = np.array(raw.categories, dtype="datetime64[us]")
-                known = when.astype(np.int64).astype(np.float64)
-            elif raw.levels is None or set(raw.categories) <= set(TRUTHS):
-                known = {text: at for at, text in enumerate(raw.categories)}
-                at = np.append(np.argsort(raw.values[:n]), n)
-                filled = replace(filled, values=become[at])
-            else:
-                known = raw.levels
-        elif raw.tally.n_values is None and made.categories is not None:
-            known = raw.values[:n]
-        if known is None:
-            filled = replace(filled, values=become[:0])
-        return cls(raw.name, kind, filled, known, declared)
+        become = np.append(made.values[: len(values)], nothing).astype(made.values.dtype)
+        return cls(raw.name, kind, replace(made, values=become, tally=None), values, declared)
 
     def column(self, cells: pa.Array) -> Column:
         """Cells of a batch; categories and their codes are the same in all batches."""
-        import pyarrow.types as is_a
-
-        column = raw_column(self.raw, cells, self.kind, unread=True)
         if self.known is None:
-            return self._alike(column)
-        gap = len(self.known)
-        if isinstance(self.known, dict):
-            if column.categories is None and is_a.is_integer(self.kind):
-                column = _digits(self.raw, cells)
-            at = np.array([*(self.known.get(t, gap) for t in column.categories or ()), gap])
-            return replace(self.made, values=self.made.values[at][column.values])
-        values = column.values
-        places = np.searchsorted(self.known, values)
-        places[np.isnan(values)] = gap
+            return self._alike(raw_column(self.raw, cells, self.kind, unread=True))
+        places = places_of(values_of(self.raw, cells, self.kind, unread=True), self.known)
         return replace(self.made, values=self.made.values[places])
-
-    def as_read(self, column: Column) -> Reader:
-        """The same where numbers are read as the categories that a tally of them has become."""
-        if self.made.categories is not None or column.categories is None:
-            return self
-        gap = bool(column.missing.any())
-        codes = np.append(column.values[: len(column) - gap], -1).astype(np.int32)
-        made = replace(column, values=codes, tally=None)
-        return replace(self, made=made, known=column.levels)
 
     def _alike(self, column: Column) -> Column:
         """Numbers as they are but for what stands for nothing; texts read one by one."""

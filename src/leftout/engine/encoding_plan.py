@@ -180,34 +180,35 @@ def plan(
     looked = Looked(surveyed.rows, np.searchsorted(every, places), np.searchsorted(every, spaced))
     said = {*declared.dictionary.categorical, *declared.categorical} - declared.numeric
 
-    def stand(name: str, found: TableProfile) -> Column:
+    def stand(name: str, found: TableProfile) -> tuple[Column, Any]:
         kind = schema.field(name).type
         return column_from_counts(
             name, found.columns[name], looked, kind, name in said, name in unread
         )
 
-    raw = [stand(name, surveyed) for name in names]
+    known = {name: stand(name, surveyed) for name in names}
+    raw = [column for column, _ in known.values()]
     again = tuple(_uncounted(raw, declared, unread))
     if again:
         few = np.empty(0, dtype=np.int64)
         counted = fold(ProfilePass(few, unread, marks, again, _ROOM), chunks, TableProfile.merge)
-        raw = [stand(c.name, counted) if c.name in again else c for c in raw]
+        known |= {name: stand(name, counted) for name in again}
+        raw = [column for column, _ in known.values()]
         for name in _uncounted(raw, declared, unread):
             raise InputError(
                 f"The column {shortened(name)!r} is to be read as categories, but it takes more "
                 f"than {_ROOM * MOST_TEXTS:,} values. Drop it ({parameter_label('drop', [name])})."
             )
     declared.check(raw)
-    by_name = {column.name: column for column in raw}
 
     def reader(name: str, made: Column) -> Reader:
-        return Reader.of(by_name[name], made, schema.field(name).type, declared)
+        return Reader.of(*known[name], made, schema.field(name).type, declared)
 
     def find_rows(
         called: list[str], columns: list[Column], kinds: list[ColumnType], y: Column | None
     ) -> ChunkedColumns:
         readers = [
-            reader(name, column).as_read(as_read(column, kind))
+            reader(name, as_read(column, kind))
             for name, column, kind in zip(called, columns, kinds, strict=True)
         ]
         outcome = None if y is None else reader(find(names, reading.target, "target"), y)
@@ -222,7 +223,7 @@ def plan(
         if fact.label in made
     }
     pairs = zip(decided.searched, decided.encoder.kinds_, strict=True)
-    searching = [readers[column.name].as_read(as_read(column, kind)) for column, kind in pairs]
+    searching = [reader(readers[c.name].raw, as_read(c, kind)) for c, kind in pairs]
     return EncodingPlan(n_rows, decided.encoder, readers, searching, decided, places)
 
 

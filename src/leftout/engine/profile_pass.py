@@ -16,7 +16,7 @@ from leftout.data.cleaning import MISSING, WAYS, unit_of
 from leftout.data.columns import Column, column_of, of_distinct
 from leftout.data.missing import ValueLiteral
 from leftout.data.reading import as_pandas
-from leftout.engine.cells import floats_of, values_of
+from leftout.engine.cells import floats_of, places_of, values_of
 from leftout.engine.chunks import Chunk
 from leftout.engine.column_counts import ColumnCounter, ColumnCounts, together
 
@@ -134,8 +134,8 @@ class Looked:
 
 def column_from_counts(
     name: str, counts: ColumnCounts, looked: Looked, kind: pa.DataType, said: bool, unread: bool
-) -> Column:
-    """A raw column in which each value is there once, with a tally of what it stands for.
+) -> tuple[Column, pa.Array]:
+    """A raw column in which each value is there once, with a tally, and what is stored for each.
 
     ``said`` to be codes are numbers and dates that somebody wants as categories.
     """
@@ -145,16 +145,16 @@ def column_from_counts(
     cells: Any = looked.rows.column(name)
     parts = [values_of(name, part, kind, unread) for part in cells.chunks if len(part)]
     schema = counts.kept.schema
-    cells = pa.chunked_array(parts).cast(schema.field("value").type)
+    cells = pa.chunked_array(parts).cast(schema.field("value").type).combine_chunks()
     here = pc.unique(cells).drop_null()
     zero = pa.table([here, np.zeros(len(here), dtype=np.int64)], schema=schema)
     entries = together("max", counts.kept, counts.ends, counts.marked, zero)
     if counts.order is not None:
         entries = entries.take(pc.index_in(pa.array(counts.order), entries["value"]).drop_null())
-    times, values = entries["count"].to_numpy(), entries["value"]
+    times, values = entries["count"].to_numpy(), pa.array(entries["value"].combine_chunks())
     if counts.n_missing:
         times = np.append(times, counts.n_missing)
-    places = pc.index_in(cells, value_set=values).fill_null(len(values)).to_numpy()
+    places = places_of(cells, values)
     ruled_out, spaces = counts.gone.ruled_out, counts.gone.spaces
     if counts.level and counts.texts:
         bare = {text.strip() for text in values.to_pylist()}.difference(MISSING, counts.marks)
@@ -168,7 +168,7 @@ def column_from_counts(
         codes = np.append(np.arange(len(values)), -1)[: len(times)]
         ordered = counts.order is not None
         column = of_distinct(name, DistinctCells(values.to_pylist(), codes, ordered))
-        return replace(column, declared=said or pa.types.is_dictionary(kind), tally=tally)
+        return replace(column, declared=said or pa.types.is_dictionary(kind), tally=tally), values
     gap = pa.nulls(int(bool(counts.n_missing)), values.type)
-    held = as_pandas(pa.table({name: pa.chunked_array([*values.chunks, gap])}))[name]
-    return replace(column_of(held, name, said), tally=tally)
+    held = as_pandas(pa.table({name: pa.chunked_array([values, gap])}))[name]
+    return replace(column_of(held, name, said), tally=tally), values
