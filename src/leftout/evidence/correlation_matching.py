@@ -115,11 +115,11 @@ def _one_value(values: Array) -> bool:
     return len(values) == 0 or bool(np.all(values == values[0]))
 
 
-def placed(blocks: list[DummyBlock], values: Array, orders: list[IntArray]) -> Array:
+def placed(blocks: list[DummyBlock], values: NDArray[Any], orders: list[IntArray]) -> NDArray[Any]:
     """Columns, as rows: their values, in the order of their blocks, given to rows in ``orders``."""
-    result = np.empty(values.shape)
+    result = np.empty_like(values)
     for block, order in zip(blocks, orders, strict=True):
-        result[np.ix_(block.columns, order)] = values[block.columns]
+        result[block.columns[:, None], order] = values[block.columns]
     return result
 
 
@@ -168,7 +168,8 @@ class Redrawing:
 
         ``scaled`` are standardised columns, as rows, in the order of their blocks.
         """
-        X, m = placed(blocks, scaled, orders).astype(np.float32), scaled.shape[1]
+        single, m = scaled.astype(np.float32), scaled.shape[1]
+        X = placed(blocks, single, orders)
         noise = [
             (root @ rng.standard_normal((len(root), m))).astype(np.float32) for root in self.noise
         ]
@@ -180,7 +181,7 @@ class Redrawing:
                 own = block.columns
                 for turn in range(_CORRECTIONS + 1):
                     now[place] = block.ordered(b[own] @ X + noise[place])
-                    X[np.ix_(own, now[place])] = scaled[own]
+                    X[own[:, None], now[place]] = single[own]
                     if turn < _CORRECTIONS:
                         gap = self.target[own] - X[own] @ X.T / m
                         b[own] += self._correction(gap, own, self.inside[place])

@@ -48,36 +48,25 @@ class Verdict:
 
 
 VERDICTS = {
-    verdict.letter: verdict
-    for verdict in (
-        Verdict(
-            "A",
-            "a group of its own",
-            f"{_RARELY}, and halves of the table agree on most of the rows.",
-            "own",
-        ),
-        Verdict(
-            "B",
-            "a pattern, no sharp group",
-            f"{_RARELY}, but halves of the table point to different rows: who belongs is "
-            "uncertain.",
-            "own",
-        ),
-        Verdict(
-            "C",
-            "unusual values",
-            "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
-            "values make the difference.",
-            "values",
-        ),
-        Verdict(
-            "D",
-            "edge of the cloud",
-            "Any cloud with these correlations has an edge that loses as much: nothing marks a "
-            "group.",
-        ),
-    )
-}
+    "A": Verdict(
+        "A", "a group of its own",
+        f"{_RARELY}, and halves of the table agree on most of the rows.", "own",
+    ),
+    "B": Verdict(
+        "B", "a pattern, no sharp group",
+        f"{_RARELY}, but halves of the table point to different rows: who belongs is uncertain.",
+        "own",
+    ),
+    "C": Verdict(
+        "C", "unusual values",
+        "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven values "
+        "make the difference.", "values",
+    ),
+    "D": Verdict(
+        "D", "edge of the cloud",
+        "Any cloud with these correlations has an edge that loses as much: nothing marks a group.",
+    ),
+}  # fmt: skip
 
 
 def verdict(p_values: float | None, p_cloud: float | None, overlap: float | None) -> Verdict | None:

@@ -186,8 +186,8 @@ class SubgroupNullTest:
         rows = np.arange(len(X)) if rows is None else rows
         measured = [] if known is None else known.measured
         # single columns' groups, that known groups are made of
-        parts = dict.fromkeys(key for group in measured for key in group.labels.items())
-        parts = {key: place for place, key in enumerate(parts)}
+        single = dict.fromkeys(key for group in measured for key in group.labels.items())
+        parts = {key: place for place, key in enumerate(single)}
         extra = np.zeros((len(rows), len(parts)))
         for group in () if known is None else known.groups:
             if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
