@@ -69,7 +69,7 @@ def test_values_stay_and_misses_come_down(seed):
     Z, misses = missed(X, target, X)
     single, before, now = Z.astype(np.float32), misses.copy(), X.copy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correlation_matching, "_FEWEST", 100)
+        patch.setattr(correlation_matching, "_FEWEST_PAIRS", 100)
         swap_values(single, misses, COLUMNS, now, np.random.default_rng(seed))
     assert np.sum(misses**2) <= np.sum(before**2)
     for own in COLUMNS:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import known_paper
 import naive
 from leftout import MaxDisparityPartition, datasets, stability
 from leftout.errors import InputError
@@ -125,7 +124,14 @@ def test_the_best_run_of_a_group_stands_for_it():
 
 def test_epochs_are_compared_with_the_next_and_with_the_last():
     """Of 13 rows, 3 are others after the first epoch, 1 after the second, none at last."""
-    found = known_paper.runs_of([(1.0, 5.0)], (13,), ([3, 1],)).stability
+    last = (np.arange(40) < 13).astype(np.int8)
+    swept = np.repeat(last[None], 4, axis=0)
+    for epoch, others in ((1, 3), (2, 1)):
+        swept[epoch, :others], swept[epoch, 40 - others :] = 0, 1
+    found = stability.Stability(
+        labels=last[None], disparities=np.array([4.0]), jaccard=np.ones((1, 1)), groups=[],
+        epoch_labels=[swept],
+    )  # fmt: skip
     assert found.adjacent.tolist() == pytest.approx([(11 / 15 + 12 / 14) / 2])
     assert found.first_to_last.tolist() == [10 / 16]
 

@@ -80,7 +80,7 @@ def test_redrawing_and_swapping_are_what_match_dummies(monkeypatch):
         return np.abs(correlations(drawn) - correlations(X)).max()
 
     assert missed() < 0.002
-    monkeypatch.setattr(correlation_matching, "_ROUNDS", 0)
+    monkeypatch.setattr(correlation_matching, "_SWAP_ROUNDS", 0)
     assert 0.002 < missed() < 0.08
     monkeypatch.setattr(surrogates, "_GOOD_ENOUGH", 1.0)
     assert missed() > 0.08

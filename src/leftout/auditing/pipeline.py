@@ -47,7 +47,7 @@ from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.reading import Source
 from leftout.downstream.outcomes import GROUP
 from leftout.errors import InputError
-from leftout.evidence.assess import SPLITS, trust, trust_each
+from leftout.evidence.assess import N_SPLITS, trust, trust_each
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.evidence_text import Trust
 from leftout.evidence.refit import NullTask
@@ -271,7 +271,7 @@ class AuditPipeline:
     @property
     def splits(self) -> int:
         """Splits into halves."""
-        return _FEW_SPLITS if self._few else SPLITS
+        return _FEW_SPLITS if self._few else N_SPLITS
 
     @property
     def _few(self) -> bool:

@@ -21,7 +21,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.evidence.chance import Profile, profile, profile_steps, size_profile
 from leftout.evidence.evidence_text import FEWEST_TABLES, Trust, doubts
 from leftout.evidence.holdout import HeldOut, cross_fit
-from leftout.evidence.null_test import KINDS, NullTest, check_kinds, split_by_feature
+from leftout.evidence.null_test import SURROGATE_KINDS, NullTest, check_kinds, split_by_feature
 from leftout.evidence.refit import NullTask, disparities_at, fewer, in_proportion
 from leftout.evidence.stability import PARTS, Stability, memberships, other_starts
 from leftout.groups.fitted import one_vs_rest
@@ -37,9 +37,9 @@ from leftout.text import counted
 # Sizes of the picture, on the table alone.
 _PICTURE = 9
 # Splits into halves, if nobody says how many.
-SPLITS = 8
+N_SPLITS = 8
 # Searches of several groups from other starts: as many as tell, since each is for all of them.
-_RUNS = 10
+_JOINT_RUNS = 10
 _NO_EVIDENCE = (
     "Size: tables with the same values lose as much at every size, so none has the most evidence; "
     "a tenth of the rows is taken."
@@ -54,9 +54,9 @@ def trust(
     group_size: int | float | str | None = None,
     sizes: int | Sequence[int] = 15,
     n_surrogates: int = 99,
-    kinds: str | Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = SURROGATE_KINDS,
     n_restarts: int = 30,
-    splits: int = SPLITS,
+    splits: int = N_SPLITS,
     parts: int = PARTS,
     progress: Report | bool | None = None,
     found: MaxDisparityPartition | None = None,
@@ -158,9 +158,9 @@ def trust_each(
     X: Any,
     *,
     n_surrogates: int = 99,
-    kinds: str | Sequence[str] = KINDS,
-    n_restarts: int = _RUNS,
-    splits: int = SPLITS,
+    kinds: str | Sequence[str] = SURROGATE_KINDS,
+    n_restarts: int = _JOINT_RUNS,
+    splits: int = N_SPLITS,
     parts: int = PARTS,
     chosen: str = "given",
     progress: Report | bool | None = None,
@@ -201,7 +201,7 @@ def trust_each(
     found = clone(estimator).fit(X) if found is None else found
     if found.n_groups_ < 1:
         return []
-    n_restarts = min(n_restarts, _RUNS) if n_restarts > 1 else 0
+    n_restarts = min(n_restarts, _JOINT_RUNS) if n_restarts > 1 else 0
     plan = _Plan.of(n_surrogates, kinds, n_restarts, splits, parts)
     alone = clone(estimator).set_params(n_groups=1, group_size=None, verbose=0)
     alone.set_params(n_components=found.n_components_)

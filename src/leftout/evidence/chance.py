@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from leftout.checks import check_whole
-from leftout.evidence.null_test import KINDS, Chance, NullTest, as_chance, check_kinds
+from leftout.evidence.null_test import SURROGATE_KINDS, Chance, NullTest, as_chance, check_kinds
 from leftout.evidence.refit import NullTask, disparities_at
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.bounds import certified_bound
@@ -35,7 +35,7 @@ from leftout.solvers import Solver
 # Sizes have nearly as much evidence as the best when they lack less than this share of it.
 _NEARLY_AS_MUCH = 0.1
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
-_REFINED = 9
+_REFINED_SIZES = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ def profile(
     *,
     sizes: int | Sequence[int] = 15,
     n_surrogates: int = 99,
-    kinds: str | Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = SURROGATE_KINDS,
     progress: Report | bool | None = None,
 ) -> Profile:
     """Best disparity over a grid of group sizes, on the table and on chance tables.
@@ -191,12 +191,12 @@ def size_profile(
     task = task.down_to(min(int(sizes[0]), len(task.X) - int(sizes[-1])))
     test = NullTest(task, sizes.tolist(), apart=True)
     # The same seeds whatever else is asked for: one for the table, one for each kind.
-    of_table, *of_kinds = task.rngs[0].spawn(1 + len(KINDS))
+    of_table, *of_kinds = task.rngs[0].spawn(1 + len(SURROGATE_KINDS))
     own, finer = of_table.spawn(2)
     table = test.search_table(own, steps)
     found = {}
     for kind in kinds if n_surrogates else ():
-        rng = of_kinds[KINDS.index(kind)]
+        rng = of_kinds[SURROGATE_KINDS.index(kind)]
         drawn = test.search_surrogates(kind, lambda _: False, n_surrogates, rng, steps)
         curves = np.array([one.disparities for one in drawn])
         p_values = [p_value(*at) for at in zip(table.disparities, curves.T, strict=True)]
@@ -236,7 +236,7 @@ def _evidence_size(
         return int(sizes[peak])
     first = int(np.argmax(beyond >= enough))
     below, above = sizes[[max(first - 1, 0), first]]
-    finer = np.unique(np.round(np.geomspace(below, above, _REFINED)).astype(np.intp))
+    finer = np.unique(np.round(np.geomspace(below, above, _REFINED_SIZES)).astype(np.intp))
     at_chance = PchipInterpolator(np.log(sizes), mean)(np.log(finer))
     refined = finer * (disparities_at(solver, problem, finer, rng) - at_chance)
     near = finer[refined >= enough]

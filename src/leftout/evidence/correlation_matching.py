@@ -37,10 +37,10 @@ _CORRECTIONS, _DAMPING = 2, 0.5
 # where a column is told from the others, and where its coefficients are corrected.
 _SMALLEST, _SMALLEST_CORRECTED = 0.05, 0.2
 # Pairs of rows that are tried in a round of swaps, for each row, and at least.
-_PAIRS, _FEWEST = 10, 100_000
+_PAIRS_PER_ROW, _FEWEST_PAIRS = 10, 100_000
 # Rounds go on while squares of misses come down to this share, up to a number of rounds, or until
 # misses are this small on average, in standard errors of a correlation.
-_SHARE, _ROUNDS, _SMALL = 0.8, 12, 0.02
+_WORTH_A_ROUND, _SWAP_ROUNDS, _SMALL_MISS = 0.8, 12, 0.02
 
 Single = NDArray[np.float32]
 Real = NDArray[np.floating[Any]]
@@ -228,15 +228,15 @@ def swap_values(
     m = len(X)
     columns = np.concatenate(blocks).astype(np.intp)
     first = np.cumsum([0, *map(len, blocks)]).astype(np.intp)
-    enough = misses.size * _SMALL**2 / m
+    enough = misses.size * _SMALL_MISS**2 / m
     before = float(np.sum(misses**2))
-    for _ in range(_ROUNDS):
+    for _ in range(_SWAP_ROUNDS):
         if before <= enough:
             break
-        pairs = _draw_pairs(X, blocks, max(_PAIRS * m, _FEWEST), rng)
+        pairs = _draw_pairs(X, blocks, max(_PAIRS_PER_ROW * m, _FEWEST_PAIRS), rng)
         _swap(X, misses, columns, first, values, pairs)
         after = float(np.sum(misses**2))
-        if after > _SHARE * before:
+        if after > _WORTH_A_ROUND * before:
             break
         before = after
 

@@ -36,7 +36,7 @@ from leftout.linalg.losses import Array
 # where all columns are categories that many people share).
 _TIED = 3.0
 # Fewer distinct rows that repeat are a default or two, such as all zeros, which many may share.
-_FEWEST = 5
+_FEWEST_REPEATED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def find_repeats(X: Array) -> Repeats:
     """
     rows = distinct_rows(X)
     copied = False
-    if np.sum(rows.counts > 1) >= _FEWEST:
+    if np.sum(rows.counts > 1) >= _FEWEST_REPEATED:
         ratios = odds_ratios(_without_dummies(X[rows.first]), rows.counts)
         copied = all(ratio >= _TIED for ratio in ratios)
     return Repeats(distinct=rows, beyond_chance=copied)

@@ -31,7 +31,7 @@ SURROGATE_NAMES = {
     "gaussian": "bell-shaped tables with the same correlations",
 }
 # A correlation, or the residual variance, that is further off makes a comparison doubtful.
-_FAR = 0.1
+_FAR_OFF = 0.1
 # With fewer tables p cannot come down to the level.
 FEWEST_TABLES = round(1 / LEVEL) - 1
 _RARELY = "Tables with the same values rarely lose as much"
@@ -362,12 +362,12 @@ def doubts(profile: Profile) -> list[str]:
             "table on average, so what stands out may be how columns go together in the middle of "
             "their values."
         )
-    if main.miss > _FAR:
+    if main.miss > _FAR_OFF:
         found.append(
             f"Comparison tables: a correlation is off by {main.miss:.2f} on average, so read the "
             "p-value with care."
         )
-    if abs(main.residual - 1.0) > _FAR:
+    if abs(main.residual - 1.0) > _FAR_OFF:
         found.append(
             f"Comparison tables: {profile.n_components} components leave {main.residual:.2f} times "
             "the variance that they leave of the table, so read the p-value with care."

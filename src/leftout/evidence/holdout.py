@@ -49,7 +49,7 @@ from leftout.text import counted, number
 
 # Errors of the two halves' gaps are correlated, by 0.1 to 0.2 on simulated tables: each has learned
 # from the rows that the other is judged on. Their mean varies by so much more.
-_TOGETHER = 1.2
+_HALVES_TOGETHER = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,7 @@ def _summed_up(task: NullTask, size: int, judged: Sequence[_Split]) -> HeldOut:
     if copies is not None:
         influence = np.bincount(copies.place, weights=influence)
     squares = influence**2
-    total = _TOGETHER * float(squares.sum())
+    total = _HALVES_TOGETHER * float(squares.sum())
     return HeldOut(
         group_size=size,
         gaps=np.array([each.gaps for each in judged]),

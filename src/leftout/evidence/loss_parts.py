@@ -30,7 +30,7 @@ PART_NAMES = {
     "own": "a structure of their own",
 }
 # Columns that carry at least this share of a part are named, so many at the most.
-_SHARE, _MOST = 0.1, 2
+_CARRIED_SHARE, _MOST_CARRIERS = 0.1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ class LossParts(Serializable):
         leading: list[Carrier] = []
         if self.by_feature is not None:
             columns = leading = self._ranked(self.by_feature[place])
-            if place == 1 and self.losses[2] <= _SHARE * self.total:
+            if place == 1 and self.losses[2] <= _CARRIED_SHARE * self.total:
                 # Other rows of comparison tables may lose by other columns: where these rows have
                 # hardly a structure of their own, all that they lose beyond any cloud is counted.
                 leading = self._ranked(self.by_feature[1] + self.by_feature[2])
@@ -159,7 +159,11 @@ class LossParts(Serializable):
             p_value=p_value,
             columns=columns,
             share=loss / self.total if self.total else 0.0,
-            carriers=[each.column for each in leading[:_MOST] if each.loss > _SHARE * gained],
+            carriers=[
+                each.column
+                for each in leading[:_MOST_CARRIERS]
+                if each.loss > _CARRIED_SHARE * gained
+            ],
         )
 
     def _ranked(self, by_feature: Array) -> list[Carrier]:
@@ -176,7 +180,7 @@ class LossParts(Serializable):
         words = []
         for key, part in self.each().items():
             text = f"{number(part.loss, self.total)} {PART_NAMES[key]}"
-            if key != "cloud" and part.loss > _SHARE * abs(self.total) and part.carriers:
+            if key != "cloud" and part.loss > _CARRIED_SHARE * abs(self.total) and part.carriers:
                 text += f" ({listed([as_name(name) for name in part.carriers])})"
             words.append(text)
         return (

@@ -39,7 +39,7 @@ from sklearn.base import clone
 
 from leftout.checks import check_choice, check_count
 from leftout.errors import InputError
-from leftout.evidence.null_test import KINDS
+from leftout.evidence.null_test import SURROGATE_KINDS
 from leftout.evidence.refit import NullTask, Sizes, disparities_at, fewer, search_sizes
 from leftout.evidence.sequential_stopping import drawn_until, most_tables, should_stop
 from leftout.files import Serializable
@@ -62,9 +62,9 @@ from leftout.solvers import Solver, SolverContext
 from leftout.text import counted
 
 MOST_COUNTED = 6
-_TABLES, _SIZES = 39, 8
+_COUNTING_TABLES, _GRID_SIZES = 39, 8
 # Rounds in which a group grows, and mixes that are taken apart.
-_ROUNDS, _SPLITS = 20, 4
+_GROWTH_ROUNDS, _MIX_ROUNDS = 20, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +143,10 @@ def how_many(
     estimator: MaxDisparityPartition,
     X: Any,
     *,
-    n_surrogates: int = _TABLES,
+    n_surrogates: int = _COUNTING_TABLES,
     kind: str = "copula",
     most: int = MOST_COUNTED,
-    sizes: int = _SIZES,
+    sizes: int = _GRID_SIZES,
     progress: Report | bool | None = None,
 ) -> HowMany:
     """Count the left-out groups of a table.
@@ -181,7 +181,7 @@ def how_many(
     """
     check_count("most", most)
     check_count("n_surrogates", n_surrogates)
-    check_choice("kind", kind, KINDS)
+    check_choice("kind", kind, SURROGATE_KINDS)
     if not can_tell(n_surrogates):
         raise InputError(
             f"n_surrogates={n_surrogates} comparison tables cannot tell anything at the level of "
@@ -351,7 +351,7 @@ class GrownGroup:
 def grown(problem: Problem, core: Labels, chance: AtChance) -> GrownGroup:
     """The group that a core is part of."""
     labels, k = core, chance.sizes
-    for _ in range(_ROUNDS):
+    for _ in range(_GROWTH_ROUNDS):
         size = int(labels.sum())
         rest, group = problem.row_losses(problem.losses(labels)[1])
         order = np.argsort(-(group + size / (problem.n_rows - size) * rest), kind="stable")
@@ -373,7 +373,7 @@ def grow(
 ) -> GrownGroup:
     """The group, of those that cores grow to, that its own components describe best."""
     best = _best_described([grown(problem, core, chance) for core in cores], chance)
-    for _ in range(_SPLITS):
+    for _ in range(_MIX_ROUNDS):
         halves = [grown(problem, half, chance) for half in _halves(solver, problem, best, rng)]
         if not _more_than_one(problem, best, halves, chance):
             break
@@ -403,7 +403,7 @@ def _halves(
         problem, X=X, V=group.own[1], kept=None, refit=False, pooled=pooled, group_size=size
     )
     found = solver.maximise(inside, SolverContext(rng=rng)).labels
-    for _ in range(_ROUNDS):  # each row to the half that its components keep more of
+    for _ in range(_GROWTH_ROUNDS):  # each row to the half that its components keep more of
         rest, left_out = inside.row_losses(inside.losses(found)[1])
         before, found = found, (left_out > rest).astype(np.int8)
         if np.array_equal(found, before) or not problem.d < found.sum() < len(rows) - problem.d:

@@ -34,14 +34,14 @@ from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
 from leftout.linalg.significance import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
-KINDS = tuple(SURROGATES)
+SURROGATE_KINDS = tuple(SURROGATES)
 # What a kind of table is called while people wait.
 PROGRESS_NAMES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
 # Sizes beside the group's, as multiples of it.
 _SMALLER, _LARGER = 0.5, 2.5
 # Values further out than these shares of a column are winsorised for a second look, where a column
 # has so many values.
-_TAIL, _VALUES = 0.02, 20
+_TAIL, _TAIL_VALUES = 0.02, 20
 # Tables whose rank correlations differ from those of comparison tables by this much, on average,
 # have heavy tails: they are compared once more with these winsorised.
 _HEAVY = 0.03
@@ -121,7 +121,7 @@ def check_kinds(kinds: str | Sequence[str]) -> list[str]:
     """The kinds of chance tables asked for, each once."""
     asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
     for kind in asked:
-        check_choice("kinds", kind, KINDS)
+        check_choice("kinds", kind, SURROGATE_KINDS)
     return asked
 
 
@@ -158,7 +158,7 @@ class NullComparison(NamedTuple):
         ``disparity`` is what a search alike finds in the table; ``split`` is that of the group that
         is told of, in whose proportions it is split.
         """
-        if set(self.chance) != set(KINDS):
+        if set(self.chance) != set(SURROGATE_KINDS):
             return None
         cloud, values = (
             (float(each.mean[np.searchsorted(each.sizes, size)]), each.by_feature)
@@ -399,6 +399,6 @@ def winsorize(X: Array) -> Array:
     """
     result = X.copy()
     for j, column in enumerate(X.T):
-        if len(np.unique(column)) > _VALUES:
+        if len(np.unique(column)) > _TAIL_VALUES:
             result[:, j] = np.clip(column, *np.quantile(column, [_TAIL, 1.0 - _TAIL]))
     return result

@@ -41,12 +41,12 @@ Sizes = Sequence[int] | IntArray
 SAME_GROUP = 0.5
 # Climbs of each of the many searches, on the table, its parts and comparison tables alike. Of a
 # profile at a single size they are a seventh of the starts.
-_CLIMBS = 40
-_STARTS = 7 * _CLIMBS
+_REPEATED_CLIMBS = 40
+_REPEATED_STARTS = 7 * _REPEATED_CLIMBS
 # Searches of larger tables climb on parts of so many rows, and which of them ends best shows only
 # on the whole. One alone varies as much as comparison tables do (adult: from 0.651 to 0.661, where
 # comparison tables have 0.643 and vary by 0.007), four hardly do (0.664 to 0.666).
-_PART, _PARTS = 8192, 4
+_CLIMBED_ROWS, _CLIMBED_PARTS = 8192, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,10 @@ class NullTask:
         """The task with the effort of a search that is repeated many times."""
         solver = self.solver
         if isinstance(solver, Alternating) and solver.n_starts is None:
-            solver = replace(solver, n_starts=_STARTS * (_PARTS if len(self.X) > _PART else 1))
+            solver = replace(
+                solver,
+                n_starts=_REPEATED_STARTS * (_CLIMBED_PARTS if len(self.X) > _CLIMBED_ROWS else 1),
+            )
         return replace(self, solver=solver)
 
     def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
@@ -166,14 +169,14 @@ def repeated(
 def fewer(solver: Solver) -> Solver:
     """A solver with a quarter of the effort of repeated searches: for pictures."""
     if isinstance(solver, Alternating):
-        return replace(solver, n_starts=max(1, (solver.n_starts or _STARTS) // 4))
+        return replace(solver, n_starts=max(1, (solver.n_starts or _REPEATED_STARTS) // 4))
     return solver
 
 
 def quick(solver: Solver) -> Solver:
     """A solver of a single size with the effort of repeated searches."""
     if isinstance(solver, Alternating) and solver.n_starts is None:
-        return replace(solver, n_starts=_CLIMBS)
+        return replace(solver, n_starts=_REPEATED_CLIMBS)
     return solver
 
 

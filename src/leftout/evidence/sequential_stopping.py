@@ -41,7 +41,7 @@ _LAST_LOOK = 99
 # Where the p-value is near the level, so many times as many tables are drawn, and one more each.
 _FURTHER = 4
 # Of the interval that ends the drawing, and of the one that people are told.
-_ENOUGH, _CONFIDENCE = 0.7, 0.9
+_STOPPING, _STATED = 0.7, 0.9
 
 
 def most_tables(asked: int) -> int:
@@ -95,13 +95,13 @@ def should_stop(value: float, others: Array, asked: int) -> bool:
     if n in _CLEAR and not above:
         values = np.append(others, value)
         return bool(value - others.max() >= _CLEAR[n] * values.std())
-    _, low, high = drawing_interval(above, n, _ENOUGH)
+    _, low, high = drawing_interval(above, n, _STOPPING)
     if above >= _TOO_MANY and low > LEVEL:
         return True
     return n >= max(asked, _LAST_LOOK) and high < LEVEL
 
 
-def drawing_interval(above: int, n: int, confidence: float = _CONFIDENCE) -> Interval:
+def drawing_interval(above: int, n: int, confidence: float = _STATED) -> Interval:
     """The p-value of ``above`` of ``n`` tables, and its interval, were ever more drawn.
 
     Examples

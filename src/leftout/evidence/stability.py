@@ -45,7 +45,7 @@ _NEARLY_EQUAL = 0.05
 PARTS, _PART_SHARE = 16, 0.8
 # Rows of the group that are left out of so large a share of the parts are members; those below the
 # lower one are hardly in it.
-_SURE, _DOUBTFUL = 0.8, 0.5
+_SURE_MEMBER, _DOUBTFUL_MEMBER = 0.8, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,7 +367,7 @@ class Membership(Serializable):
 
     @property
     def members(self) -> NDArray[np.bool_]:
-        return self.group & (self.shares >= _SURE)
+        return self.group & (self.shares >= _SURE_MEMBER)
 
     @property
     def n_members(self) -> int:
@@ -379,7 +379,7 @@ class Membership(Serializable):
 
     @property
     def n_doubtful(self) -> int:
-        return int(np.sum(self.group & (self.shares < _DOUBTFUL)))
+        return int(np.sum(self.group & (self.shares < _DOUBTFUL_MEMBER)))
 
     def named(self) -> NDArray[Any]:
         """Of each row: member, borderline, or rest."""
@@ -396,7 +396,7 @@ class Membership(Serializable):
     def told(self) -> str:
         return (
             f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
-            f"in at least {100 * _SURE:.0f} % of {self.parts} searches on "
+            f"in at least {100 * _SURE_MEMBER:.0f} % of {self.parts} searches on "
             f"{100 * _PART_SHARE:.0f} % of the rows; {self.n_borderline:,} "
             f"{'is' if self.n_borderline == 1 else 'are'} borderline."
         )

@@ -56,7 +56,7 @@ _TALL = 8
 # in each table, and so many to learn what to order them by.
 _GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 3, 8
 # Of large tables a sweep takes long, and exchanges do more of the rest.
-_LARGE, _SWEEPS_OF_LARGE = 8_192, 2
+_LARGE_TABLE, _SWEEPS_OF_LARGE = 8_192, 2
 
 
 class Surrogate(Protocol):
@@ -152,7 +152,7 @@ class Copula:
         orders = self._started(rng)
         n, m = self.values.shape
         if self.redrawing is not None:
-            sweeps = _SWEEPS if m <= _LARGE else _SWEEPS_OF_LARGE
+            sweeps = _SWEEPS if m <= _LARGE_TABLE else _SWEEPS_OF_LARGE
             orders, _ = self.redrawing.redrawn(self.blocks, self.scaled, orders, rng, sweeps)
         drawn = np.ascontiguousarray(placed(self.blocks, self.values, orders).T)
         if n < m:
