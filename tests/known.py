@@ -46,8 +46,7 @@ from leftout.explain.rules import Frequency
 from leftout.explain.sentence import Sentence
 from leftout.fair.afterwards import Afterwards, Under
 from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA, TradeOffCurve
-from leftout.fair.mitigation import Dimension, Mitigation
-from leftout.fair.random_groups import RandomGroups
+from leftout.fair.mitigation import Dimension, Mitigation, RandomGroups
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome

@@ -15,7 +15,7 @@ import paper_data
 from leftout import FairPCA, TableEncoder, known_groups, mitigate, plots
 from leftout.cli import main
 from leftout.data.reading import read_table
-from leftout.fair.random_groups import RandomGroups
+from leftout.fair.mitigation import RandomGroups
 
 
 def table(seed=0, m=150, n=6, k=2):

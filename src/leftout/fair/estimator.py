@@ -30,6 +30,9 @@ _HIDDEN = 1e-12
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer with orthonormal ``components_``, each taken to a share, and a ``mean_``."""
 
+    centering: str
+    tol: float
+
     def transform(self, X: Any) -> Array:
         """Coordinates of rows along the components.
 
@@ -76,8 +79,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         return tags
 
-    def _fitting(self, X: Any, fit: Callable[[Array], None]) -> None:
-        """Check a table and fit to it; where that fails, look first whether values are why."""
+    def _fitting(
+        self, X: Any, fit: Callable[[Array], None], centerings: tuple[str, ...] = CENTERINGS
+    ) -> None:
+        """Check options and a table, and fit; where that fails, see first if values are why."""
+        check_choice("centering", self.centering, centerings)
+        check_tolerance("tol", self.tol)
         matrix = self._check_table(X, reset=True)
         if len(matrix) < 2:
             raise InputError(
@@ -208,8 +215,6 @@ class FairPCA(Projection):
         -------
         self
         """
-        check_choice("centering", self.centering, CENTERINGS)
-        check_tolerance("tol", self.tol)
         self._fitting(X, lambda matrix: self._fit(matrix, groups))
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import (
-    check_choice,
     check_count,
     check_floor,
     check_groups,
-    check_tolerance,
     check_whole,
     generator,
 )
@@ -47,10 +45,8 @@ class Played(NamedTuple):
     P: Array  # the projection
     relaxed: Array  # the best representation with fractions of dimensions
     worst: WorstGroup
-    worst_loss: float
     value: float
     lower: float
-    bound: float
     groups: list[WorstGroup]  # that bind
     weights: Array
     history: list[Round]
@@ -81,11 +77,11 @@ def equalise(
     narrow = full
     if n > _FEW and q < n:
         narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
-    given = [
-        groups if narrow is full else [narrow.group(group.rows) for group in groups]
-        for groups in (named, found)
-    ]
-    game = Game(narrow, trade_off, *given, rng)
+
+    def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
+        return groups if narrow is full else [narrow.group(group.rows) for group in groups]
+
+    game = Game(narrow, trade_off, narrowed(named), narrowed(found), rng)
     relaxed, stopped = game.play(max_rounds, tol)
     P = leading_projection(relaxed.F, d + extra)
     best: tuple[float, Array, WorstGroup] | None = None
@@ -102,7 +98,7 @@ def equalise(
             best = value, P, worst
         if value <= (1.0 + tol) * projected.value:
             break
-        game.add([narrow.group(group.rows) for group in groups])
+        game.add(narrowed(groups))
         P = projected.F
     assert best is not None
     value, P, worst = best
@@ -117,10 +113,8 @@ def equalise(
         P,
         _padded(relaxed.F, n),
         worst,
-        worst.loss(P),
         value,
         lower,
-        full.bound(P),
         [group for group, _ in binding],
         np.array([weight for _, weight in binding]),
         game.history,
@@ -268,12 +262,10 @@ class MinimaxPCA(Projection):
         -------
         self
         """
-        check_choice("centering", self.centering, PROJECTION_CENTERINGS)
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        check_tolerance("tol", self.tol)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups))
+        self._fitting(X, lambda matrix: self._fit(matrix, groups), PROJECTION_CENTERINGS)
         return self
 
     def _fit(self, X: Array, groups: ArrayLike | None) -> None:
@@ -282,8 +274,7 @@ class MinimaxPCA(Projection):
         if size > m:
             raise InputError(
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
-                f"{m} of the "
-                "table. Choose a smaller size."
+                f"{m} of the table. Choose a smaller size."
             )
         names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         named = {name: np.flatnonzero(place == i) for i, name in enumerate(names.tolist())}
@@ -311,11 +302,7 @@ class MinimaxPCA(Projection):
             if rank > d:
                 again = whole.search(projected, [], self._last, rng, 1)
                 after = max([*again, *own], key=lambda group: group.loss(projected))
-            none = np.empty(0)
-            played = Played(
-                projected, projected, after, after.loss(projected), 0.0, 0.0,
-                whole.bound(projected), [], none, [], "gap",
-            )  # fmt: skip
+            played = Played(projected, projected, after, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
             played = equalise(
                 whole, d, trade_off=t, extra=rank - d, named=own, found=found,
@@ -329,11 +316,11 @@ class MinimaxPCA(Projection):
         self.explained_variance_ratio_ = np.einsum("in,in->i", V @ everyone, V)
         self.price_ = float(values[:d].sum() / variance - self.explained_variance_ratio_.sum())
         least = 0.0 if rank == d else -np.inf  # only rounding makes a loss negative
-        self.worst_loss_ = variance * max(played.worst_loss, least)
+        self.worst_loss_ = variance * max(played.worst.loss(P), least)
         self.baseline_worst_loss_ = variance * max(before.loss(pca), 0.0)
         self.lower_bound_ = variance * max(played.lower, 0.0)
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
-        self.bound_ = variance * max(played.bound, 0.0)
+        self.bound_ = variance * max(whole.bound(P), 0.0)
         self.worst_group_, self.baseline_worst_group_ = (
             _mask(group.rows, m) for group in (played.worst, before)
         )
