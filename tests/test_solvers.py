@@ -18,7 +18,6 @@ from leftout.linalg.rank_one import (
     LEAVES,
     loss_after,
     losses_after,
-    losses_now,
     track,
     transfer,
 )
@@ -71,11 +70,11 @@ def test_single_moves_are_evaluated_exactly(table, loss, centering):
     def gap(labels):
         return naive.signed_disparity(table, labels, d, loss, centering)
 
-    losses = losses_now(task.loss, sides, task.V)
+    losses = sides.losses
     np.testing.assert_allclose(losses[1] - losses[0], gap(labels), rtol=1e-9)
     for i in rng.permutation(40)[:12]:
         source = int(labels[i])
-        move = (task.loss, sides, losses, task.V, rows[i], kept[i], source, 1 - source)
+        move = (sides, rows[i], kept[i], source, 1 - source)
         after = losses_after(*move)
         labels[i] = 1 - source
         np.testing.assert_allclose(after[1] - after[0], gap(labels), rtol=1e-9, atol=1e-12)
@@ -92,10 +91,10 @@ def test_no_move_exceeds_its_bound(mixed, centering):
         labels = np.zeros(240, dtype=np.int8)
         labels[task.by_reach[:size]] = 1
         sides = track(task.loss, task.split(labels), task.V)
-        losses, _ = task.losses(labels)
+        losses = sides.losses
         for i in range(0, 240, 3):
             source, kept = int(labels[i]), task.norms_and_kept[1][i]
-            most = _most_after(sides, losses, source, task.reach[i], kept)
+            most = _most_after(sides, source, task.reach[i], kept)
             trial = labels.copy()
             trial[i] = 1 - source
             after = abs(naive.signed_disparity(mixed, trial, 3, "excess", centering))
@@ -112,7 +111,7 @@ def test_groups_of_no_or_one_row(table, loss, centering):
     labels[3] = 1
     sides = track(task.loss, task.split(labels), task.V)
     rows, kept = task.rows(), task.norms_and_kept[1]
-    args = (task.loss, sides, np.int64(1), task.V)
+    args = (sides, np.int64(1))
     want = naive.group_loss(
         naive.seen_by_pca(table, centering)[[3, 5]], task.V.T, d, loss, centering
     )

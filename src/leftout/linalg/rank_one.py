@@ -24,13 +24,16 @@ JOINS, STAYS, LEAVES = 1.0, 0.0, -1.0
 
 
 class TrackedSides(NamedTuple):
-    """Moments of some groups as their eigenpairs, changed in place by :func:`move`."""
+    """Moments of some groups as their eigenpairs, and their losses; changed in place by moves."""
 
+    loss: Loss
+    V: Array  # (d, n), the shared components
     count: Array  # type: ignore[assignment]  # not tuple.count  (g,)
     total: Array  # (g, n)
     values: Array  # (g, n), eigenvalues of the scatter, ascending
     vectors: Array  # (g, n, n), eigenvectors as rows
     kept: Array  # (g,), <P, second moments>
+    losses: Array  # (g,), average losses
 
 
 def track(loss: Loss, moments: Moments, V: Array) -> TrackedSides:
@@ -45,16 +48,20 @@ def track(loss: Loss, moments: Moments, V: Array) -> TrackedSides:
     kept = moments.kept
     if kept is None:
         kept = np.array([np.sum((V @ S) * V) for S in moments.second])
+    count, total, losses = moments.count.copy(), moments.total.copy(), np.empty(len(kept))
     vectors = np.ascontiguousarray(vectors.transpose(0, 2, 1))
-    return TrackedSides(moments.count.copy(), moments.total.copy(), values, vectors, kept.copy())
+    sides = TrackedSides(loss, V.copy(), count, total, values, vectors, kept.copy(), losses)
+    for group in range(len(losses)):
+        losses[group] = loss_after(sides, group, total[group], 0.0, STAYS)
+    return sides
 
 
 @kernel(inline="always")
-def _in_eigenbasis(loss: Loss, sides: TrackedSides, group: int, x: Array, sign: float) -> Array:
+def _in_eigenbasis(sides: TrackedSides, group: int, x: Array, sign: float) -> Array:
     """The ``z`` for which the scatter changes by ``sign z z'`` when ``x`` joins or leaves."""
     count = sides.count[group]
     u = x.copy()
-    if loss.own_mean:
+    if sides.loss.own_mean:
         # An empty group's mean is wherever its first row is; one row alone leaves no scatter.
         alone = count == 0.0 or count + sign == 0.0
         scale = 0.0 if alone else np.sqrt(count / (count + sign))
@@ -64,15 +71,14 @@ def _in_eigenbasis(loss: Loss, sides: TrackedSides, group: int, x: Array, sign: 
 
 
 @kernel
-def loss_after(
-    loss: Loss, sides: TrackedSides, group: int, V: Array, x: Array, kept: float, sign: float
-) -> float:
+def loss_after(sides: TrackedSides, group: int, x: Array, kept: float, sign: float) -> float:
     """Average loss of a group once ``x`` has joined or left (sign); ``kept`` is ``|Vx|^2``.
 
     :func:`leftout.linalg.losses.evaluate` from eigenpairs. ``excess`` needs only the eigenvalues,
     O(n^2). ``projection_gap`` needs the vectors, too, and the second moments, which are the scatter
     and ``total total' / count`` where that is about the group's own mean.
     """
+    loss, V = sides.loss, sides.V
     d, n = V.shape
     count = sides.count[group] + sign
     if count == 0.0:
@@ -82,13 +88,12 @@ def loss_after(
     own = cross = 0.0
     if loss.kind == EXCESS:
         if sign != STAYS:
-            own = top_change(values, _in_eigenbasis(loss, sides, group, x, sign), sign, d)
+            own = top_change(values, _in_eigenbasis(sides, group, x, sign), sign, d)
         for j in range(n - d, n):
             own += values[j]
         return (own - kept) / count
     if sign != STAYS:
-        z = _in_eigenbasis(loss, sides, group, x, sign)
-        values, vectors = rank_one(values, vectors, z, sign)
+        values, vectors = rank_one(values, vectors, _in_eigenbasis(sides, group, x, sign), sign)
         total = total + sign * x
     mean_v = V @ total
     for i in range(n - d, n):
@@ -99,16 +104,10 @@ def loss_after(
     return (kept + own - 2.0 * cross) / count
 
 
-def losses_now(loss: Loss, sides: TrackedSides, V: Array) -> Array:
-    """Average loss of every group as it stands."""
-    groups = range(len(sides.count))
-    return np.array([loss_after(loss, sides, g, V, sides.total[g], 0.0, STAYS) for g in groups])
-
-
 @kernel(inline="always")
-def move(loss: Loss, sides: TrackedSides, group: int, x: Array, kept: float, sign: float) -> None:
-    """Let ``x`` join or leave (sign) a group, in place."""
-    z = _in_eigenbasis(loss, sides, group, x, sign)
+def move(sides: TrackedSides, group: int, x: Array, kept: float, sign: float) -> None:
+    """Let ``x`` join or leave (sign) a group, in place; its loss stays as it was."""
+    z = _in_eigenbasis(sides, group, x, sign)
     values, vectors = rank_one(sides.values[group], sides.vectors[group], z, sign)
     sides.count[group] += sign
     sides.kept[group] += sign * kept
@@ -120,72 +119,56 @@ def move(loss: Loss, sides: TrackedSides, group: int, x: Array, kept: float, sig
 
 
 @kernel
-def losses_after(
-    loss: Loss, sides: TrackedSides, losses: Array, V: Array, x: Array, kept: float, a: int, b: int
-) -> Array:
-    """Average losses once ``x`` has moved from group ``a`` to group ``b``; now they are given."""
-    after = losses.copy()
+def losses_after(sides: TrackedSides, x: Array, kept: float, a: int, b: int) -> Array:
+    """Average losses once ``x`` has moved from group ``a`` to group ``b``."""
+    after = sides.losses.copy()
     for group in (a, b):  # one call, since Numba compiles what is called for each
-        after[group] = loss_after(loss, sides, group, V, x, kept, LEAVES if group == a else JOINS)
+        after[group] = loss_after(sides, group, x, kept, LEAVES if group == a else JOINS)
     return after
 
 
 @kernel
-def transfer(
-    loss: Loss, sides: TrackedSides, losses: Array, V: Array, x: Array, kept: float, a: int, b: int
-) -> None:
+def transfer(sides: TrackedSides, x: Array, kept: float, a: int, b: int) -> None:
     """Move ``x`` from group ``a`` to group ``b``; groups and their losses change in place."""
     for group in (a, b):
-        move(loss, sides, group, x, kept, LEAVES if group == a else JOINS)
-        losses[group] = loss_after(loss, sides, group, V, x, 0.0, STAYS)
+        move(sides, group, x, kept, LEAVES if group == a else JOINS)
+        sides.losses[group] = loss_after(sides, group, x, 0.0, STAYS)
 
 
 def exchange(
-    loss: Loss,
-    sides: TrackedSides,
-    X: Array,
-    kept: Array,
-    V: Array,
-    labels: Labels,
-    free: bool,
-    min_size: int,
+    sides: TrackedSides, X: Array, kept: Array, labels: Labels, free: bool, min_size: int
 ) -> Labels:
     """Moves (where sizes are free) and swaps of rows that raise the mean gap; returns the labels.
 
     The mean gap is that of the groups' losses minus the rest's, which comes first. A swap is looked
     for from either side of it, but from the group's alone where there is one.
     """
-    labels = labels.copy()
-    losses = losses_now(loss, sides, V)
-    n_sides, value = len(losses), _mean_gap(losses)
+    labels, n_sides, value = labels.copy(), len(sides.losses), _mean_gap(sides.losses)
     # Undone moves leave roundings behind: a gain must stand clear of them.
     least = 1e-11 * abs(value)
 
     def gap_after(row: int, a: int, b: int) -> float:
-        return _mean_gap(losses_after(loss, sides, losses, V, X[row], kept[row], a, b))
-
-    def moved(row: int, a: int, b: int) -> None:
-        transfer(loss, sides, losses, V, X[row], kept[row], a, b)
+        return _mean_gap(losses_after(sides, X[row], kept[row], a, b))
 
     for i, a in enumerate(labels.tolist() if free else ()):
         if sides.count[a] > min_size:
             gaps = [-np.inf if b == a else gap_after(i, a, b) for b in range(n_sides)]
             pick = int(np.argmax(gaps))
             if gaps[pick] > value + least:
-                moved(i, a, pick)
+                transfer(sides, X[i], kept[i], a, pick)
                 labels[i], value = pick, gaps[pick]
     for i in range(len(labels)):
         a = int(labels[i])
         for b in range(n_sides):
             if b == a or (n_sides == 2 and a == 0):
                 continue
-            moved(i, a, b)
+            transfer(sides, X[i], kept[i], a, b)
             others = np.flatnonzero(labels == b)
             gaps = [gap_after(j, b, a) for j in others.tolist()]
             pick = int(np.argmax(gaps)) if gaps else -1
             helps = pick >= 0 and gaps[pick] > value + least
             back = int(others[pick]) if helps else i
-            moved(back, b, a)
+            transfer(sides, X[back], kept[back], b, a)
             if helps:
                 labels[i], labels[back], value = b, a, gaps[pick]
                 break

@@ -311,16 +311,9 @@ def exchange_rows(
     for _ in range(rounds):
         near = near_cuts(problem, found)
         labels = found.labels.copy()
-        labels[near] = exchange(
-            problem.loss,
-            track(problem.loss, problem.split(found.labels, n_sides), problem.V),
-            problem.rows(near),
-            problem.norms_and_kept[1][near],
-            problem.V,
-            found.labels[near],
-            free,
-            problem.min_size,
-        )
+        sides = track(problem.loss, problem.split(found.labels, n_sides), problem.V)
+        rows, kept = problem.rows(near), problem.norms_and_kept[1][near]
+        labels[near] = exchange(sides, rows, kept, found.labels[near], free, problem.min_size)
         if np.array_equal(labels, found.labels):
             return found, True
         better = Partition.of(problem, labels, n_sides, before=found)

@@ -7,7 +7,7 @@ import numpy as np
 from leftout.checks import check_count
 from leftout.errors import InputError
 from leftout.linalg.problem import Problem
-from leftout.linalg.rank_one import REFRESH, losses_after, losses_now, track, transfer
+from leftout.linalg.rank_one import REFRESH, losses_after, track, transfer
 from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
 from leftout.solvers.greedy import allocate, higher_side, spread
 from leftout.text import number
@@ -55,13 +55,12 @@ class Annealing:
         # With both sides at their minimum there is no move to propose.
         stopped = "no move allowed" if problem.n_rows == 2 * problem.min_size else ""
         sides = track(loss, problem.split(labels), V)
-        losses = losses_now(loss, sides, V)
         while not stopped:
             row = int(rng.integers(0, problem.n_rows))
             source = int(labels[row])
             if sides.count[source] <= problem.min_size:
                 continue
-            move = (loss, sides, losses, V, rows[row], kept[row], source, 1 - source)
+            move = (sides, rows[row], kept[row], source, 1 - source)
             new = spread(losses_after(*move))
             if new > value or rng.random() < np.exp((new - value) / temperature):
                 transfer(*move)
@@ -83,7 +82,7 @@ class Annealing:
                 accepted = 0
             if since == REFRESH or step % _STRIDE == 0:
                 sides = track(loss, problem.split(labels), V)
-                losses, since = losses_now(loss, sides, V), 0
+                since = 0
         return SearchResult(
             labels=higher_side(problem, best_labels),
             history=as_history(values, moves),

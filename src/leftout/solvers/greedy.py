@@ -12,7 +12,7 @@ import numpy as np
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
-from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.losses import EXCESS, Array
 from leftout.linalg.moments import Moments, build, pooled, stack
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import (
@@ -21,7 +21,6 @@ from leftout.linalg.rank_one import (
     TrackedSides,
     loss_after,
     losses_after,
-    losses_now,
     move,
     track,
     transfer,
@@ -97,7 +96,7 @@ def allocate(problem: Problem, rows: Array, n_sides: int, rng: np.random.Generat
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
         sides = track(problem.loss, _seen_moments(problem, rows, seen, labels, n_sides), problem.V)
-        _allocate(problem.loss, sides, rows, kept, problem.V, problem.refit, batch, labels)
+        _allocate(sides, rows, kept, problem.refit, batch, labels)
         done += REFRESH
     return labels
 
@@ -119,10 +118,7 @@ def sweep(problem: Problem, rows: Array, labels: Labels, n_sides: int = 2) -> tu
     row, moved = 0, 0
     while row < problem.n_rows:
         sides = track(problem.loss, problem.split(labels, n_sides), problem.V)
-        losses = losses_now(problem.loss, sides, problem.V)
-        value, row, more = _sweep(
-            problem.loss, sides, rows, reach, kept, problem.V, losses, labels, problem.min_size, row
-        )
+        value, row, more = _sweep(sides, rows, reach, kept, labels, problem.min_size, row)
         moved += more
     return value, moved
 
@@ -145,58 +141,52 @@ def spread(losses: Array) -> float:
 
 @kernel
 def _allocate(
-    loss: Loss,
-    sides: TrackedSides,
-    X: Array,
-    given: Array,
-    V: Array,
-    refit: bool,
-    order: IntArray,
-    labels: Labels,
+    sides: TrackedSides, X: Array, given: Array, refit: bool, order: IntArray, labels: Labels
 ) -> None:
     """Let each row join the side whose loss with it is the largest, of equal ones the last.
 
     Under the PCA of all rows so far, which come after the sides (``refit``), or under a
     representation that keeps ``given`` of each row.
     """
-    d, n = V.shape
+    d, n = sides.V.shape
     union = np.int64(sides.count.size - 1)
     for i in order:
         x, kept = X[i], given[i]
         if refit:
-            move(loss, sides, union, x, 0.0, JOINS)
-            V = sides.vectors[union, n - d :]
-            y = V @ x
+            move(sides, union, x, 0.0, JOINS)
+            for j in range(d):
+                for column in range(n):
+                    sides.V[j, column] = sides.vectors[union, n - d + j, column]
+            y = sides.V @ x
             kept = y @ y
         best, pick = -np.inf, np.int64(0)
         for side in range(union):
             if refit:
-                sides.kept[side] = _kept_by(loss, sides, side, V)
-            value = loss_after(loss, sides, side, V, x, kept, JOINS)
+                sides.kept[side] = _kept_by(sides, side)
+            value = loss_after(sides, side, x, kept, JOINS)
             if value >= best:
                 best, pick = value, np.int64(side)
         labels[i] = pick
-        move(loss, sides, pick, x, kept, JOINS)
+        move(sides, pick, x, kept, JOINS)
 
 
 @kernel(inline="always")
-def _kept_by(loss: Loss, sides: TrackedSides, group: int, V: Array) -> float:
+def _kept_by(sides: TrackedSides, group: int) -> float:
     """``<P, second moments>`` of a group from its eigenpairs."""
+    V = sides.V
     overlap = V @ sides.vectors[group].T
     kept = 0.0
     for i in range(V.shape[0]):
         for j in range(V.shape[1]):
             kept += sides.values[group, j] * overlap[i, j] ** 2
-    if loss.own_mean:
+    if sides.loss.own_mean:
         y = V @ sides.total[group]
         kept += (y @ y) / max(sides.count[group], 1.0)
     return kept
 
 
 @kernel(inline="always")
-def _most_after(
-    sides: TrackedSides, losses: Array, source: int, reach: float, kept: float
-) -> float:
+def _most_after(sides: TrackedSides, source: int, reach: float, kept: float) -> float:
     """An upper bound on the disparity once a row has left ``source``, of two, under ``excess``.
 
     A row changes the sum of the top eigenvalues by 0 to ``|x|^2`` and what is kept by ``|Vx|^2``.
@@ -204,8 +194,8 @@ def _most_after(
     leaves; when it joins, it is the other way round.
     """
     n_left, n_joined = sides.count[source] - 1.0, sides.count[1 - source] + 1.0
-    left = losses[source] * (n_left + 1.0)
-    joined = losses[1 - source] * (n_joined - 1.0)
+    left = sides.losses[source] * (n_left + 1.0)
+    joined = sides.losses[1 - source] * (n_joined - 1.0)
     return max(
         (joined + reach) / n_joined - (left - reach) / n_left,
         (left + kept) / n_left - (joined - kept) / n_joined,
@@ -214,13 +204,10 @@ def _most_after(
 
 @kernel
 def _sweep(
-    loss: Loss,
     sides: TrackedSides,
     X: Array,
     reach: Array,
     kept: Array,
-    V: Array,
-    losses: Array,
     labels: Labels,
     min_size: int,
     row: int,
@@ -230,22 +217,21 @@ def _sweep(
     Returns the spread, the row to go on from and the number of moves, at most REFRESH; labels
     change in place. Of two sides most rows are ruled out by a bound, without an eigenvalue.
     """
-    value, moved = spread(losses), 0
+    n_sides, value, moved = sides.losses.size, spread(sides.losses), 0
     while row < X.shape[0] and moved < REFRESH:
         x, a = X[row], np.int64(labels[row])
         hopeless = sides.count[a] <= min_size
-        if loss.kind == EXCESS and losses.size == 2 and not hopeless:
-            most = _most_after(sides, losses, a, reach[row], kept[row])
-            hopeless = most < (1.0 - 1e-12) * value
+        if sides.loss.kind == EXCESS and n_sides == 2 and not hopeless:
+            hopeless = _most_after(sides, a, reach[row], kept[row]) < (1.0 - 1e-12) * value
         if not hopeless:
             best, pick = value, np.int64(-1)
-            for b in range(losses.size):
+            for b in range(n_sides):
                 if b != a:
-                    after = spread(losses_after(loss, sides, losses, V, x, kept[row], a, b))
+                    after = spread(losses_after(sides, x, kept[row], a, b))
                     if after > best:
                         best, pick = after, np.int64(b)
             if pick >= 0:
-                transfer(loss, sides, losses, V, x, kept[row], a, pick)
+                transfer(sides, x, kept[row], a, pick)
                 labels[row] = pick
                 value = best
                 moved += 1

@@ -8,7 +8,7 @@ from leftout.checks import check_choice
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
-from leftout.linalg.rank_one import REFRESH, losses_now, track, transfer
+from leftout.linalg.rank_one import REFRESH, track, transfer
 from leftout.solvers.base import SearchResult, SolverContext, as_history
 from leftout.solvers.greedy import higher_side, spread
 
@@ -76,12 +76,11 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
     while cut <= last and ceiling[cut] > value:
         stop = min(cut + REFRESH, last + 1)
         sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
-        losses = losses_now(problem.loss, sides, problem.V)
         for row in order[cut:stop]:
-            if spread(losses) > value:
-                best, value = cut, spread(losses)
+            if spread(sides.losses) > value:
+                best, value = cut, spread(sides.losses)
             x, kept = problem.rows(row), problem.norms_and_kept[1][row]
-            transfer(problem.loss, sides, losses, problem.V, x, kept, 0, 1)
+            transfer(sides, x, kept, 0, 1)
             cut += 1
     return best
 
