@@ -35,7 +35,7 @@ test: .venv/test browser
 # After a change of what people read, look at what changed: make golden, then git diff tests/read.
 golden: .venv/test
 	LEFTOUT_GOLDEN=write OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
-	    tests/test_record.py tests/test_pages.py tests/test_terminal.py tests/test_drawing.py \
+	    tests/test_record.py tests/test_pages.py tests/test_terminal.py tests/test_figures.py \
 	    tests/test_settings.py
 
 # The kernels' tests as plain Python, with fewer random examples: they are slow there.

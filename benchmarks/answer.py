@@ -21,8 +21,8 @@ from benchmarks import kinds
 from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
-from leftout.auditing.pipeline import AuditPipeline, stages
 from leftout.auditing.presets import settled
+from leftout.auditing.stages import AuditPipeline, stages
 from leftout.data.reading import Source
 from leftout.engine.run import run
 from leftout.evidence import holdout

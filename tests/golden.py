@@ -15,7 +15,7 @@ from rich.console import Console
 
 import cells
 from leftout import __version__, report
-from leftout.auditing.figures import figures_of
+from leftout.report.figures import figures_of
 
 READ = Path(__file__).parent / "read"
 

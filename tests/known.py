@@ -15,9 +15,9 @@ import pandas as pd
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import ComparedSolver
-from leftout.auditing.pipeline import with_findings
 from leftout.auditing.readings import OneReading, OtherReading, Readings
 from leftout.auditing.result import Audit
+from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
 from leftout.data.encoder_passes import Flag
 from leftout.data.encoding import ColumnEncoding

@@ -12,7 +12,7 @@ import numpy as np
 
 import known
 from leftout.auditing.group_result import GroupResult
-from leftout.auditing.pipeline import with_findings
+from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
 from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure

@@ -626,7 +626,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.auditing.pipeline.TRUST_ROWS", 150)
+    monkeypatch.setattr("leftout.auditing.stages.TRUST_ROWS", 150)
     monkeypatch.setattr("leftout.auditing.group_selection.FEW_ROWS", 120)
     found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, full=True, **FEW)
     data = found.to_dict()
@@ -664,7 +664,7 @@ def test_the_papers_preset(monkeypatch):
     if reason:
         pytest.skip(reason)
     # searching again takes a second for each; with all of them on a small table: above
-    monkeypatch.setattr("leftout.auditing.pipeline._WHAT_IF", 1)
+    monkeypatch.setattr("leftout.auditing.stages._WHAT_IF", 1)
     source = paper_data.SOURCES["students"]
     found = audit(
         paper_data.FOLDER / source.file, target="Target", positive="Graduate",

@@ -77,7 +77,7 @@ def test_never_below_when_few_rows_may_be_touched(monkeypatch, seed, limit):
         assert best - rounding <= certified_bound(problem, size) <= problem.bound(size) + 1e-7
 
 
-def test_answers_to_the_formula(mixed):
+def test_findings_to_the_formula(mixed):
     """The compact evaluation is the theorem's formula, for the weights it chooses."""
     problem = build_problem(mixed, 3, "excess", "global", 40, None).problem
     X, k = problem.rows(), 40

@@ -152,7 +152,7 @@ def told(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_
     return replace(found, costs=[costs, auc], gain=dict.fromkeys(VARIANTS, gain))
 
 
-def test_answers_need_what_is_clear_and_enough():
+def test_findings_need_what_is_clear_and_enough():
     none, small = Interval(0.1, -0.1, 0.3), Interval(0.009, 0.001, 0.02)
     clear, worse = CLEAR, WORSE
     asked = {each: told(each, each, none) for each in (none, clear, small, worse)}

@@ -456,7 +456,7 @@ def test_a_connection_that_asks_for_nothing_is_closed(tmp_path):
         server.stop()
 
 
-def test_answers_are_sent_at_once():
+def test_findings_are_sent_at_once():
     """Nagle's algorithm holds the second part of an answer back until the first is known."""
     from leftout.page.serving import _bound
 

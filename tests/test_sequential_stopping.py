@@ -138,7 +138,7 @@ def test_an_early_yes_has_none_that_reach(seed, value):
 
 
 @given(st.integers(1, 500), st.floats(0, 1))
-def test_drawing_interval_is_clopper_and_pearsons(n, share):
+def test_figures_interval_is_clopper_and_pearsons(n, share):
     above = round(share * n)
     p, low, high = drawing_interval(above, n)
     want = inside(above, n, 0.9)

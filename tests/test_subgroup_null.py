@@ -157,7 +157,7 @@ def test_without_tables_nothing_is_said(both):
     assert same is plain and also is None and same[0].why is None
 
 
-def test_drawing_stops_only_where_no_group_is_beyond(monkeypatch):
+def test_figures_stops_only_where_no_group_is_beyond(monkeypatch):
     """The first tables are those that all would begin with, and stopping never says yes."""
     table, _ = test_subgroups.mixed(7, 200)
     X = TableEncoder().fit_transform(table)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from leftout import __version__
-from leftout.auditing.figures import SCREE
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.group_selection import ComparedSolver
@@ -42,6 +41,7 @@ from leftout.groups.outcome import Outcome
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroup
 from leftout.linalg.significance import Interval
+from leftout.report.figures import SCREE
 from leftout.settings import Settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from leftout import report
 from leftout.auditing.answer import answer_of
-from leftout.auditing.figures import figures_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.group_selection import ComparedSolver
@@ -39,6 +38,7 @@ from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.linalg.losses import Array
+from leftout.report.figures import figures_of
 from leftout.settings import Settings
 
 if TYPE_CHECKING:

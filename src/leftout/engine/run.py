@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from leftout.auditing.pipeline import READ, AuditPipeline
-from leftout.auditing.pipeline import stages as stages_of
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
+from leftout.auditing.stages import READ, AuditPipeline
+from leftout.auditing.stages import stages as stages_of
 from leftout.data.reading import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label

@@ -17,9 +17,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from leftout.auditing import group_selection
-from leftout.auditing.pipeline import FIND, TRUST_ROWS, AuditPipeline
 from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
+from leftout.auditing.stages import FIND, TRUST_ROWS, AuditPipeline
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable
 from leftout.engine import encoding_plan

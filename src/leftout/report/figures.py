@@ -5,12 +5,14 @@ Text stays text, and colours follow the page's.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from io import StringIO
 from threading import Lock
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from leftout import plots
 from leftout.evidence.evidence_text import SURROGATE_NAMES
 from leftout.text import as_name, listed, number
 
@@ -52,6 +54,34 @@ _SIZES = {"known": (5.6, 5.2), "sides": (5.6, 2.6)}
 # Matplotlib's style is the process's: one figure at a time.
 _DRAWING = Lock()
 _NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
+# Shares of the variance to list, and groups to draw.
+SCREE, _DRAWN = 50, 14
+
+
+def figures_of(audit: Any) -> dict[str, Any]:
+    """What draws each figure of an audit's report; a group's own end in its number."""
+    alone, trust = audit.alone, audit.trust
+    found: dict[str, Any] = {"sides": partial(plots.sides, audit.partition)}
+    if alone:
+        found = {"people": partial(plots.people, audit.looked_at, audit.intake.X)}
+    found["mitigation"] = partial(plots.mitigation, audit.mitigation)
+    if audit.partition.representation is None:  # of others, components that are dropped are unknown
+        kept = audit.partition.n_components_
+        found["scree"] = partial(plots.scree, audit.scree[:SCREE], kept)
+    for group in audit.left_out_groups:
+        mark, told = "" if alone else f"-{group.label}", group.explanation
+        found[f"features{mark}"] = partial(plots.disparity_by_feature, told)
+        found[f"alignment{mark}"] = partial(plots.alignment, told)
+    if audit.known is not None and audit.known.measured:
+        found["known"] = partial(plots.known_groups, audit.known, top=_DRAWN)
+    if not alone:
+        return found
+    found["scores"] = partial(plots.feature_scores, audit.explanation)
+    if trust is not None:
+        found["profile"] = partial(plots.profile, trust.profile)
+    if audit.harm is not None:
+        found["harm"] = partial(plots.harm, audit.harm)
+    return found
 
 
 def drawn(name: str, draw: Callable[[Any], Any], alternative: str) -> Markup:

@@ -14,8 +14,7 @@ import known
 import known_several
 from golden import nothing, same
 from leftout import MaxDisparityPartition, plots, report
-from leftout.auditing.figures import figures_of
-from leftout.report.figures import ALTERNATIVES, drawn
+from leftout.report.figures import ALTERNATIVES, drawn, figures_of
 
 TITLES = {
     "scree": "3 components keep 75 % of the variance",
