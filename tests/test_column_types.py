@@ -16,7 +16,7 @@ import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
 from leftout.data.profiling.column_names import name_says
-from leftout.data.profiling.column_types import KINDS, ColumnType, judge, von_neumann_ratio
+from leftout.data.profiling.column_types import COLUMN_KINDS, ColumnType, judge, von_neumann_ratio
 from leftout.data.reading import read_table
 from leftout.datasets import load_demo
 from leftout.errors import InputError
@@ -71,7 +71,7 @@ def test_no_code_is_read_as_a_number_without_a_word(name):
 
 
 def test_the_list_is_long_enough():
-    assert len(LABELLED) == 160 and {line["kind"] for line in LABELLED} <= set(KINDS)
+    assert len(LABELLED) == 160 and {line["kind"] for line in LABELLED} <= set(COLUMN_KINDS)
     assert sum(map(len, WRONG.values())) <= 0.05 * len(LABELLED)
 
 
@@ -266,7 +266,7 @@ def test_any_table_is_judged_and_row_order_does_not_matter(table, random):
     found = judge(columns)
     assert [kind.column for kind in found] == [column.name for column in columns]
     for kind in found:
-        assert kind.kind in KINDS and kind.why
+        assert kind.kind in COLUMN_KINDS and kind.why
         assert kind.read_as in ("number", "category", "date", "nothing")
         assert kind.to_dict()["kind"] == kind.kind
     order = list(range(len(table)))

@@ -23,7 +23,7 @@ from leftout.data.columns import Column, find
 from leftout.data.files.text import SEPARATORS, as_utf8
 from leftout.data.frames import as_frame
 from leftout.data.missing import names_by_label, number_of, same, text_of
-from leftout.data.profiling.column_types import KINDS
+from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.reading import read_table
 from leftout.errors import InputError
 from leftout.running import warn
@@ -46,7 +46,9 @@ _ALSO = {
     "free text": ("text",),
 }
 _FOLD = re.compile(r"[\s_/-]+")
-_KIND_OF = {_FOLD.sub("", name): kind for kind in KINDS for name in (kind, *_ALSO.get(kind, ()))}
+_KIND_OF = {
+    _FOLD.sub("", name): kind for kind in COLUMN_KINDS for name in (kind, *_ALSO.get(kind, ()))
+}
 
 
 @dataclass(frozen=True)
@@ -235,11 +237,11 @@ def _kind(given: Any, name: str) -> str:
     text = str(given).strip()
     kind = _KIND_OF.get(_FOLD.sub("", text.casefold()))
     if kind is None:
-        near = get_close_matches(text.casefold(), KINDS, n=1)
+        near = get_close_matches(text.casefold(), COLUMN_KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"The dictionary says that {quoted(name)} is of the kind {quoted(text)}; it must be "
-            f"one of {', '.join(KINDS)}.{hint}"
+            f"one of {', '.join(COLUMN_KINDS)}.{hint}"
         )
     return kind
 

@@ -45,7 +45,7 @@ class ColumnEncoding(Serializable):
     ----------
     column : str
     kind : str
-        What it is: one of :data:`leftout.data.profiling.column_types.KINDS`.
+        What it is: one of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
     why : str
         What says so.
     overrule : str

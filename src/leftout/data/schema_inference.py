@@ -42,7 +42,7 @@ class ColumnFacts(Serializable):
         What the report calls it.
     role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
     kind : str
-        One of :data:`leftout.data.profiling.column_types.KINDS`.
+        One of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
     why : str
         What says that it is of this kind.
     sure : bool

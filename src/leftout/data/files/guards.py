@@ -39,7 +39,7 @@ _ROWS = 1 << 14
 _CELL, _SHARE = 68, 4
 
 # Rows, columns and unpacked bytes of a file, as many as are known by then.
-Sizes = Iterator[tuple[int, int, int]]
+FileSizes = Iterator[tuple[int, int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def check(data: bytes, kind: str, called: str, most: Most) -> None:
     """Refuse a file that holds too much, or is not what its name says."""
     if not data:
         raise InputError(f"{called} is empty; a table with names and rows is needed.")
-    sizes: Sizes = iter(())
+    sizes: FileSizes = iter(())
     if kind == ".xlsx":
         sizes = _workbook(data, called)
     elif kind in (".parquet", ".feather"):
@@ -95,7 +95,7 @@ def check_size(rows: int, columns: int, called: str, most: Most) -> None:
         )
 
 
-def _text(chunks: Iterator[bytes], most: Most) -> Sizes:
+def _text(chunks: Iterator[bytes], most: Most) -> FileSizes:
     """Columns by the first lines, rows by all lines: more than there are, if cells have some."""
     lines = size = seen = 0
     columns, counts, blank = 1, [0] * len(_MARKS), True
@@ -137,7 +137,7 @@ def _unpacked(data: bytes, called: str) -> Iterator[bytes]:
         ) from error
 
 
-def _arrow(data: bytes, called: str, kind: str) -> Sizes:
+def _arrow(data: bytes, called: str, kind: str) -> FileSizes:
     try:
         import pyarrow as pa
     except ImportError:
@@ -153,7 +153,7 @@ def _arrow(data: bytes, called: str, kind: str) -> Sizes:
         ) from error
 
 
-def _parquet(data: bytes) -> Sizes:
+def _parquet(data: bytes) -> FileSizes:
     """By what a Parquet file says, then read.
 
     A dictionary stores a value once, however often it occurs: texts are read with theirs, a few
@@ -193,7 +193,7 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _feather(data: bytes) -> Sizes:
+def _feather(data: bytes) -> FileSizes:
     """Batch by batch, as each of a Feather file says itself.
 
     Nothing is unpacked: a packed buffer begins with the bytes that it has when it is not.
@@ -273,8 +273,8 @@ def sheets_of(data: bytes, called: str) -> list[str]:
     return names
 
 
-def _workbook(data: bytes, called: str) -> Sizes:
-    """Sizes first, as the archive says them; then how far cells reach, and what they hold.
+def _workbook(data: bytes, called: str) -> FileSizes:
+    """FileSizes first, as the archive says them; then how far cells reach, and what they hold.
 
     Every part is looked at: a workbook may call any of them a sheet, wherever it lies.
     """

@@ -27,11 +27,11 @@ from leftout.text import counted, listed
 
 Floats = NDArray[np.float64]
 
-KINDS = (
+COLUMN_KINDS = (
     "number", "code", "yes/no", "category", "date", "identifier", "free text", "constant",
 )  # fmt: skip
 # As what each kind is read unless something speaks against it.
-_READ_AS = dict.fromkeys(KINDS, "category") | {
+_READ_AS = dict.fromkeys(COLUMN_KINDS, "category") | {
     "number": "number", "date": "date", "identifier": "nothing", "free text": "nothing",
     "constant": "nothing",
 }  # fmt: skip
@@ -76,7 +76,7 @@ class ColumnType(Serializable):
     ----------
     column : str
     kind : str
-        One of ``KINDS``.
+        One of ``COLUMN_KINDS``.
     why : str
         In a few words, with numbers.
     read_as : {"number", "category", "date", "nothing"}
@@ -122,7 +122,7 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
     said = {}
     names = [column.name for column in columns]
     for name, kind in (declared or {}).items():
-        check_choice(f"The kind of {name!r}", kind, KINDS)
+        check_choice(f"The kind of {name!r}", kind, COLUMN_KINDS)
         said[find(names, name, "declared")] = kind
     others = Others(columns)
     return [
