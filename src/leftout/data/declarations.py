@@ -81,7 +81,10 @@ class ColumnDeclarations:
             for c in raw
         ], self.numeric)  # fmt: skip
         meant = [self.dictionary.apply(column) for column in cleaned]
-        said = self._kinds(raw, meant)
+        # by names that may have been cut
+        now = {old.name: column.name for old, column in zip(raw, meant, strict=True)}
+        every = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
+        said = {now[name]: every[name] for name in every if name in now.keys() - self.categorical}
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
                 held = shown(repr(shortened((column.categories or ("",))[0])))
@@ -106,10 +109,3 @@ class ColumnDeclarations:
         """Labels of the values of a column, by what it is called now."""
         pairs = zip(raw, columns, strict=True)
         return next((self.dictionary.values(o.name) for o, c in pairs if c.name == name), {})
-
-    def _kinds(self, raw: Sequence[Column], meant: Sequence[Column]) -> dict[str, str]:
-        """The kinds that columns are said to be of, by names that may have been cut."""
-        now = {old.name: column.name for old, column in zip(raw, meant, strict=True)}
-        said = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
-        left = self.categorical | {name for name in said if name not in now}
-        return {now[name]: kind for name, kind in said.items() if name not in left}
