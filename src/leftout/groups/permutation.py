@@ -85,14 +85,16 @@ class Cells:
     @classmethod
     def of(cls, signatures: Places) -> Cells:
         """Cells of rows that are in the same groups: the numbers in a row, but for -1."""
-        distinct, codes, counts = np.unique(
-            signatures, axis=0, return_inverse=True, return_counts=True
-        )
-        at, column = np.nonzero(distinct >= 0)
-        groups, place = np.unique(distinct[at, column], return_inverse=True)
+        first = codes = np.zeros(len(signatures), dtype=np.intp)
+        for column in signatures.T:  # numbers stay small, since they are counted anew
+            both = codes * (int(column.max()) + 2) + column + 1
+            _, first, codes = np.unique(both, return_index=True, return_inverse=True)
+        distinct, counts = signatures[first], np.bincount(codes)
+        at, way = np.nonzero(distinct >= 0)
+        groups, place = np.unique(distinct[at, way], return_inverse=True)
         shape = len(groups), len(distinct)
-        members = sparse.csr_array((np.ones(len(at)), (place.ravel(), at)), shape=shape)
-        return cls(codes.ravel(), counts, members, groups)
+        members = sparse.csr_array((np.ones(len(at)), (place, at)), shape=shape)
+        return cls(codes, counts, members, groups)
 
     @property
     def work(self) -> int:
@@ -143,9 +145,11 @@ class Groups:
         n, d = len(self.pooled), self.d
         sides = [Shares(*np.empty((3, len(self.sizes)))) for _ in range(1 + rest)]
         step = max(1, _BLOCK // n**2)
-        taken = slice(None) if moved is None else np.argsort(moved)
         for cells in self.cells:
-            codes, n_cells = cells.codes[taken], len(cells.counts)
+            codes, n_cells = cells.codes, len(cells.counts)
+            if moved is not None:
+                codes = np.empty_like(codes)
+                codes[moved] = cells.codes
             parts = cell_moments(codes, n_cells, self.rows, self.pooled[None]).reshape(-1, n * n)
             kept = cells.members @ np.bincount(codes, self.kept, n_cells)
             for side, each in zip(sides, (kept, self.kept.sum() - kept), strict=False):
