@@ -189,16 +189,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def learn(
-        self, names: list[str], columns: list[Column], kinds: list[ColumnType], y: Column | None
-    ) -> Floats:
-        """Fit on columns that are cleaned and judged already, and encode them.
-
-        ``names`` are what the table calls them; ``declared_`` is given before.
-        """
-        self.learn_plan(names, columns, kinds, y)
-        return self.fit_scale(columns)
-
-    def learn_plan(
         self,
         names: list[str],
         columns: list[Column],
@@ -206,7 +196,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y: Column | None,
         rows: ColumnRows | None = None,
     ) -> None:
-        """Fit all but the scaling; ``rows`` are the columns' own, where these are tallies."""
+        """Fit all but the scaling on columns that are cleaned and judged already.
+
+        ``names`` are what the table calls them; ``declared_`` is given before. ``rows`` are the
+        columns' own, where these are tallies.
+        """
         check_choice("scaling", self.scaling, SCALINGS)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)

@@ -153,15 +153,17 @@ class PreparedTable(TableSchema):
             replace(kind, read_as="category") if kind.column in codes else kind
             for kind in self.encoder.kinds_
         ]
-        other = clone(self.encoder)
-        return other.learn(list(self.encoder.feature_names_in_), self.searched, told, self._inside)
+        return self._encoded(self.encoder.scaling, told)
 
     def scaled(self, scaling: str) -> Floats:
         """The same rows, with columns scaled otherwise."""
+        return self._encoded(scaling, self.encoder.kinds_)
+
+    def _encoded(self, scaling: str, kinds: list[ColumnType]) -> Floats:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
-        names, kinds = list(self.encoder.feature_names_in_), self.encoder.kinds_
-        return other.learn(names, self.searched, kinds, self._inside)
+        other.learn(list(self.encoder.feature_names_in_), self.searched, kinds, self._inside)
+        return np.asarray(other.fit_scale(self.searched))
 
     @property
     def _inside(self) -> Column | None:

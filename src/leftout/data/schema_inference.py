@@ -148,7 +148,7 @@ def infer_schema(
         [kinds[column.name] for column in searched],
         outcome if encoder.encoding == "target" else None,
     )
-    encoder.learn_plan(*known_by, rows=None if find_rows is None else find_rows(*known_by))
+    encoder.learn(*known_by, rows=None if find_rows is None else find_rows(*known_by))
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
