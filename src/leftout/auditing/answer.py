@@ -43,7 +43,7 @@ _MOST_MIND = 4
 # leftout.fair.mitigation.NOT_FOR_OTHERS.
 OTHERS_LOSE = "Under Fair PCA another group may lose as much."
 # Names that cover less of the group than this fail; so many are said.
-_COVER, _NAMES = 0.5, 3
+_COVER, _MOST_NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
 # F1: shorter names are read more easily.
 _NEW, _LENGTH = 0.05, 0.02
@@ -124,7 +124,7 @@ def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], 
     size = int(group.sum())
     left = [] if named is None else list(named.groups)
     best = 0.0
-    while left and len(chosen) < _NAMES:
+    while left and len(chosen) < _MOST_NAMES:
         scored = [(_f1(covered | each.mask, group), each) for each in left]
         f1, name = max(scored, key=lambda one: one[0] - _LENGTH * len(one[1].conditions))
         if f1 <= best or np.sum(group & name.mask & ~covered) < _NEW * size:

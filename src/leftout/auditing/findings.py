@@ -38,7 +38,7 @@ from leftout.linalg.significance import describe_p, describe_small
 from leftout.text import as_name, counted, leading, listed, number, points
 
 # Shares of the variance that differ by less are equal.
-_ROUNDED = 1e-9
+_EQUAL_SHARES = 1e-9
 _TITLES = {
     "D001": "A group loses more than the rest",
     "C001": "Tables with the same values and correlations rarely lose as much",
@@ -71,7 +71,7 @@ _TITLES = {
     "A002": "A searched column stands for a sensitive one",
     "R001": "The group is the same under other readings of the table",
 }
-_ALONE = (
+_ONE_GROUP_ONLY = (
     "Looked at where there is one left-out group only: halves would have to agree on which is "
     "which."
 )
@@ -96,7 +96,7 @@ def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "")
     ``skipped``: why there is no evidence, where none was asked for.
     """
     told = group.explanation
-    no_returns = skipped or (group.no_returns if group.alone else _ALONE)
+    no_returns = skipped or (group.no_returns if group.alone else _ONE_GROUP_ONLY)
     found = [
         _gap(group.partition),
         *_explained(group.trust, skipped),
@@ -293,7 +293,7 @@ def mitigation_finding(mended: Mitigation) -> Finding:
     here, sides = mended.here, len(mended.here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"
-    change = "more" if here.price < -_ROUNDED else "less"  # less than PCA keeps, never more
+    change = "more" if here.price < -_EQUAL_SHARES else "less"  # less than PCA keeps, never more
     if sides > 2:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Means that differ by less, in spreads, are of the same rows.
-_SAME = 1e-6
+_SAME_MEAN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def _fitted_on(split: SplitPipeline, given: Representation, X: Array) -> str:
     mean = getattr(split.representation, "mean_", None)
     if mean is None or given.origin is None:
         return "as it was fitted, on these rows or others"
-    spread = X.std(axis=0) + np.abs(X).max() * _SAME
-    if (np.abs(given.origin - X.mean(axis=0)) <= _SAME * spread).all():
+    spread = X.std(axis=0) + np.abs(X).max() * _SAME_MEAN
+    if (np.abs(given.origin - X.mean(axis=0)) <= _SAME_MEAN * spread).all():
         return "as it was fitted on these rows"
     return "as it was fitted, on other rows: it is not fitted again, and the answer is about these"
 

@@ -30,16 +30,16 @@ from leftout.solvers.base import as_history
 # What would take long on many rows is done on so many.
 FEW_ROWS = 5_000
 # Climbs of the one search that the group comes from, where these are cheap.
-_STARTS, _CHEAP = 600, 8_192
+_THOROUGH_STARTS, _CHEAP = 600, 8_192
 # The group does not depend on the seed of an audit: its search always starts from here.
 FIXED = 0
 # A disparity that is larger by less than this share is as large.
 _BETTER = 1e-6
 # Shares of the variance closer than this, as a share of the first, tie.
-_TIE = 1e-9
+_TIED_SHARES = 1e-9
 # Comparison tables that count groups, if as many were asked for.
 _COUNTING = 39
-_NONE = (
+_NO_GROUPS = (
     "No number of groups goes beyond comparison tables; what follows tells of one group all the "
     "same, "
 )
@@ -74,8 +74,8 @@ def components(posed: SearchProblem, asked: int | float) -> int:
     d, shares = posed.problem.d, posed.explained
     if not isinstance(asked, float):
         return d
-    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIE * shares[0]) + 1
-    apart = apart[apart < np.sum(shares > _TIE * shares[0])]  # something must be left out
+    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIED_SHARES * shares[0]) + 1
+    apart = apart[apart < np.sum(shares > _TIED_SHARES * shares[0])]  # something must be left out
     if not len(apart) or d in apart:
         return d
     other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
@@ -160,7 +160,7 @@ def _count_groups(
     sizes = [max(1, round(size / len(part) * m)) for size in counted.sizes]
     warn(f"How many groups: {counted.summary()}")
     if not sizes:
-        warn(f"{_NONE}{'of the size asked for.' if fixed else 'the worst-represented tenth.'}")
+        warn(f"{_NO_GROUPS}{'of the size asked for.' if fixed else 'the worst-represented tenth.'}")
         return None
     several = counted if len(sizes) > 1 else None
     return GroupPlan(sizes, "given" if fixed else EVIDENCE, len(sizes), counted=several)
@@ -177,7 +177,7 @@ def find_groups(
 
     What is searched again and again from there on makes do with the solver that ``search`` names.
     """
-    starts = _STARTS if plan.n_groups == 1 and len(X) <= _CHEAP and not wide else None
+    starts = _THOROUGH_STARTS if plan.n_groups == 1 and len(X) <= _CHEAP and not wide else None
     thorough = clone(search).set_params(random_state=FIXED, solver=Alternating(n_starts=starts))
     if plan.sizes is not None:
         thorough.set_params(min_group_size=None)

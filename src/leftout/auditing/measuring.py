@@ -34,10 +34,10 @@ from leftout.settings import Settings
 from leftout.text import as_name, counted, listed
 
 # With more features, models are fitted once; with very many, they take longer than the search.
-_ONCE, _MOST = 200, 1_000
+_FITTED_ONCE, _MOST_FEATURES = 200, 1_000
 _REPEATS = 3
 # Known groups whose costs, and on which errors of a prediction, are told: of the first.
-_KNOWN, MOST_KNOWN = 10, 20
+_KNOWN_COSTS, MOST_KNOWN = 10, 20
 # Random groups that known ones are held against.
 _PERMUTATIONS = 199
 
@@ -128,7 +128,7 @@ def worst_off(after: Afterwards | None, rows: NDArray[np.intp], n_rows: int) -> 
 
 
 def more_groups(
-    named: NamedGroups | None, known: KnownGroups | None, most: int = _KNOWN
+    named: NamedGroups | None, known: KnownGroups | None, most: int = _KNOWN_COSTS
 ) -> dict[str, Mask]:
     """The first six groups with a name and the first known ones, and which rows they have."""
     groups = {} if named is None else {each.condition: each.mask for each in named.groups[:SIX]}
@@ -180,7 +180,7 @@ def measure_harm(
                 rest=0 if several else None,
                 positive=intake.positive,
                 also=also,
-                repeats=1 if X.shape[1] > _ONCE else _REPEATS,
+                repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
                 random_state=settings.random_state,
                 n_jobs=n_jobs,
                 progress=progress,
@@ -208,10 +208,10 @@ def _why_no_harm(
             f"{listed([as_name(name) for name in inside])} became the target's mean, so "
             f"predictions would have seen it. Audit with {parameter_label('encoding', 'free')}."
         )
-    if n_features > _MOST:
+    if n_features > _MOST_FEATURES:
         return (
-            f"The table has {n_features:,} features; models are fitted on up to {_MOST:,}. "
-            f"Leave columns out ({parameter_label('drop')}), or call leftout.harm."
+            f"The table has {n_features:,} features; models are fitted on up to "
+            f"{_MOST_FEATURES:,}. Leave columns out ({parameter_label('drop')}), or call leftout.harm."
         )
     if leaks and n_features <= found.n_components_:
         return (

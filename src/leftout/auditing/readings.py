@@ -34,7 +34,7 @@ from leftout.text import as_name, counted, leading, number, points
 ROBUST = 0.8
 # Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
 # column that is missing in such a share of the rows has been filled.
-_TELLS, _FILLED = 0.5, 0.05
+_BLANKS_TELL, _OFTEN_FILLED = 0.5, 0.05
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Blanks(Serializable):
     @property
     def tells(self) -> bool:
         """Whether missing cells alone tell the group."""
-        return self.group - self.rest >= _TELLS
+        return self.group - self.rest >= _BLANKS_TELL
 
     @property
     def told(self) -> str:
@@ -138,7 +138,7 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
     inside, outside = shares[best]
     known = inside < outside
     names = [column.name for column in intake.searched]
-    filled = [p for p, gap in gaps.items() if p in together or gap.mean() >= _FILLED]
+    filled = [p for p, gap in gaps.items() if p in together or gap.mean() >= _OFTEN_FILLED]
     told = Blanks(
         None if best < 0 else names[best],
         len(together) - 1,

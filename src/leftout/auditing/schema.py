@@ -15,9 +15,9 @@ from leftout.auditing.record import SCHEMA_VERSION, AuditRecord
 from leftout.files import Serializable
 from leftout.settings import Settings
 
-_NUMBERS = ("number", "boolean")
+_NUMERIC_TYPES = ("number", "boolean")
 _PLAIN = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
-_MANY = (list, tuple, Iterable, Sequence)
+_LIST_TYPES = (list, tuple, Iterable, Sequence)
 
 
 def schema() -> dict[str, Any]:
@@ -53,13 +53,13 @@ class _Schema:
             return {"type": _PLAIN[kind]}
         if kind is float or _is(kind, np.floating):
             return {"type": ["number", "null"]}  # what is not finite is null
-        if origin in _MANY:
+        if origin in _LIST_TYPES:
             return {"type": "array", "items": self.of(args[0])}
         if origin in (dict, Mapping) or kind is dict:
             inner = self.of(args[1]) if args else {}
             return {"type": "object", "additionalProperties": inner}
         if origin is np.ndarray:
-            return {"type": "array", "items": {"type": [*_NUMBERS, "null", "array"]}}
+            return {"type": "array", "items": {"type": [*_NUMERIC_TYPES, "null", "array"]}}
         return self._class(kind)
 
     def _class(self, kind: Any) -> dict[str, Any]:

@@ -77,7 +77,7 @@ READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
 MEND, NAME = "what can be done", "which groups have a name"
 COST, TRUST = "what does it cost them", "why, and does it come back"
 COMPARE = "comparing algorithms"
-_STAGES = {
+_STAGE_SHARES = {
     READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
 }  # fmt: skip
 # Why an answer has no evidence.
@@ -88,11 +88,11 @@ PAPER = "The paper's preset does not look at this. Audit without it."
 
 def stages(full: bool) -> dict[str, float]:
     """The stages of an audit; algorithms are compared on request."""
-    return {**_STAGES, COMPARE: 10.0} if full else _STAGES
+    return {**_STAGE_SHARES, COMPARE: 10.0} if full else _STAGE_SHARES
 
 
-Tell = Callable[[Audit], None] | None
-Mend = Callable[[MaxDisparityPartition, Report], Mitigation]
+Listener = Callable[[Audit], None] | None
+Mitigate = Callable[[MaxDisparityPartition, Report], Mitigation]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class AuditPipeline:
             )
         return cls(intake, search, posed, settings, X, rows, part, stages, given=given)
 
-    def audit(self, notes: list[str], first: Tell = None, partial: Tell = None) -> Audit:
+    def audit(self, notes: list[str], first: Listener = None, partial: Listener = None) -> Audit:
         """All stages; ``notes`` are what was and will be said on the way."""
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
@@ -184,7 +184,7 @@ class AuditPipeline:
         notes: list[str],
         *,
         stability: Stability | None = None,
-        mend: Mend | None = None,
+        mend: Mitigate | None = None,
     ) -> Audit:
         """Who the groups of a plan are, and what Fair PCA does about it; no finding yet.
 
@@ -222,7 +222,7 @@ class AuditPipeline:
         )
 
     def answered(
-        self, start: Audit, plan: GroupPlan, first: Tell = None, partial: Tell = None
+        self, start: Audit, plan: GroupPlan, first: Listener = None, partial: Listener = None
     ) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole."""
         answer = with_findings(start, self._skipped or NOT_IN_QUICK)

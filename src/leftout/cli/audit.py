@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leftout.auditing.result import Audit
 
 
-_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
+_AUDIT_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
 # What the embedded table has no use for.
 _NOT_OF_DEMO = (
     "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary", "called",
@@ -35,7 +35,7 @@ _NOT_OF_DEMO = (
 
 
 @click.command()
-@takes("tables", *_OPTIONS)
+@takes("tables", *_AUDIT_OPTIONS)
 def audit(
     tables: tuple[str, ...],
     called: str | None,
@@ -74,7 +74,7 @@ def audit(
 
 @click.command()
 @takes(
-    *(name for name in _OPTIONS if name not in _NOT_OF_DEMO), n_restarts=10,
+    *(name for name in _AUDIT_OPTIONS if name not in _NOT_OF_DEMO), n_restarts=10,
     out=Path("leftout-demo"),
 )  # fmt: skip
 def demo(out: Path, **given: Any) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # What a spreadsheet would take for a formula begins with one of these.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # What people read while they wait, and the share of the time, more or less.
-_NAMED, _KNOWN = "groups with a name", "known groups"
-_STAGES = {_NAMED: 3.0, _KNOWN: 1.0}
+_NAMED_STAGE, _KNOWN_STAGE = "groups with a name", "known groups"
+_GROUPS_STAGES = {_NAMED_STAGE: 3.0, _KNOWN_STAGE: 1.0}
 
 
 class _Found(NamedTuple):
@@ -181,20 +181,21 @@ def _named_and_known(
     from leftout.groups.subgroups import named_groups
     from leftout.running import Stages
 
-    stages = Stages(_STAGES if intake.hidden else {_NAMED: 1.0}, report)
+    stages = Stages(_GROUPS_STAGES if intake.hidden else {_NAMED_STAGE: 1.0}, report)
     asked: dict[str, Any] = {
         "depth": given["depth"], "min_group_size": given["fewest"],
         "random_state": given["random_state"], "n_jobs": given["n_jobs"],
     }  # fmt: skip
     named = named_groups(
         intake.X, intake.telling, n_components=given["n_components"], top=given["top"],
-        target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED), **asked,
+        target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED_STAGE),
+        **asked,
     )  # fmt: skip
     if not intake.hidden:
         return named, None
     known = known_groups(
         intake.X, intake.hidden, n_components=named.n_components,
-        permutations=given["permutations"], progress=stages.begin(_KNOWN), **asked,
+        permutations=given["permutations"], progress=stages.begin(_KNOWN_STAGE), **asked,
     )  # fmt: skip
     return named, known
 

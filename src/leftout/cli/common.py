@@ -244,7 +244,7 @@ def deliver(
 
 
 # Seconds between two lines on the same step: nobody reads faster.
-_APART = 0.1
+_EVENT_SECONDS = 0.1
 
 
 class Events:
@@ -260,7 +260,7 @@ class Events:
 
     def progress(self, what: str, done: int, total: int) -> None:
         now, step = time.monotonic(), what.partition(":")[0]
-        if step != self.step or now - self.last >= _APART:
+        if step != self.step or now - self.last >= _EVENT_SECONDS:
             self.last, self.step = now, step
             self._tell("progress", what=what, share=done / total if total else 0.0)
 

@@ -17,7 +17,7 @@ from leftout.errors import asked_by
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the memory there is, what a command may take.
-_SHARE = 0.75
+_MEMORY_SHARE = 0.75
 
 
 class OneSentence(click.Command):
@@ -32,7 +32,7 @@ class OneSentence(click.Command):
         if given is None:  # a process of its own
             from leftout.running import limit_memory  # loads joblib
 
-            limit_memory(_SHARE)
+            limit_memory(_MEMORY_SHARE)
         options["obj"] = list(sys.argv[1:] if given is None else given)
         warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # More values than this are hardly groups.
 _MOST_GROUPS = 100
 # Numbers and dates are cut into so many bands, and rarer values than this are pooled.
-_BANDS, _FEWEST = 4, 30
+_BANDS, _FEWEST_ROWS = 4, 30
 
 
 def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
@@ -77,7 +77,7 @@ def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:
     """
     if not by:
         raise InputError("--groups-col names no column; give the one that says each row's group.")
-    smallest = min(_FEWEST, max(1, len(table) // 4))
+    smallest = min(_FEWEST_ROWS, max(1, len(table) // 4))
     parts = [_words(table[name], smallest, named=len(by) > 1) for name in by]
     labels = np.array([" / ".join(words) for words in zip(*parts, strict=True)])
     count, which = len(np.unique(labels)), " and ".join(map(repr, by))

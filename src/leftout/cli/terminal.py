@@ -28,9 +28,9 @@ from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval, describe_p
 from leftout.text import ZERO_LOSS, as_name, counted, listed, number, points, shown
 
-_LINES, _GROUPS = 8, 20
+_TABLE_LINES, _GROUP_LINES = 8, 20
 # Names of groups, and of sides, have this much room at least, on a terminal that is not narrow.
-_NAMES, _SIDES, _NARROW = 18, 12, 80
+_NAME_WIDTH, _SIDE_WIDTH, _NARROW_TERMINAL = 18, 12, 80
 
 
 def say(console: Console, heading: str, text: str) -> None:
@@ -47,7 +47,7 @@ def show(
 ) -> None:
     """A table, whose first column has some room at ``least``."""
     table = Table(title=Text(title), title_justify="left")
-    least = least if console.width >= _NARROW else None
+    least = least if console.width >= _NARROW_TERMINAL else None
     for place, head in enumerate(heads):
         table.add_column(Text(shown(head)), min_width=None if place else least)
     for row in rows:
@@ -128,7 +128,7 @@ def _show_everything(console: Console, found: Audit) -> None:
     if found.afterwards is not None:
         _show_afterwards(console, found.afterwards)
     if found.prediction is not None:
-        show_prediction(console, found.prediction, _LINES)
+        show_prediction(console, found.prediction, _TABLE_LINES)
     _show_table(console, found)
 
 
@@ -186,21 +186,25 @@ def _show_table(console: Console, found: Audit) -> None:
     gone = [c for c in found.columns if c.role == "left out" and c.sure]
     rows = [
         (c.label, c.kind, c.why, c.how or "left out", c.overrule)
-        for c in [*unsure, *gone][:_GROUPS]
+        for c in [*unsure, *gone][:_GROUP_LINES]
     ]
     if rows:
         title = (
             "\nColumns to look at: what they were taken for, and the option to have it otherwise"
         )
         show(console, title, ("column", "kind", "why", "became", "otherwise"), rows)
-    if len(unsure) + len(gone) > _GROUPS:
-        say(console, "", f"The first {_GROUPS} of {len(unsure) + len(gone)}; the report has all.")
+    if len(unsure) + len(gone) > _GROUP_LINES:
+        say(
+            console,
+            "",
+            f"The first {_GROUP_LINES} of {len(unsure) + len(gone)}; the report has all.",
+        )
 
 
 def _show_features(console: Console, told: Explanation) -> None:
     parts = told.by_column()
     total = sum(parts.values())
-    most = sorted(parts.items(), key=lambda part: -abs(part[1]))[:_LINES]
+    most = sorted(parts.items(), key=lambda part: -abs(part[1]))[:_TABLE_LINES]
     if len(parts) > len(most):
         left = total - sum(part for _, part in most)
         most.append((f"{len(parts) - len(most)} other" + "s" * (len(parts) - len(most) > 1), left))
@@ -210,7 +214,7 @@ def _show_features(console: Console, told: Explanation) -> None:
 
 def _show_columns(console: Console, told: Explanation) -> None:
     rows = []
-    for line in told.alignment[:_LINES]:
+    for line in told.alignment[:_TABLE_LINES]:
         name, sides = line.text, ("", "")
         if line.means is not None:
             sides = line.sides()
@@ -273,7 +277,7 @@ def _show_named(console: Console, named: NamedGroups, top: int, told: bool = Tru
     rows = [_named_line(group, judged) for group in groups]
     if rows:
         title = "\nGroups with a name: average losses, beside random groups' of that size"
-        show(console, title, heads, rows, _NAMES)
+        show(console, title, heads, rows, _NAME_WIDTH)
     if told:
         more = f"The first {top} of {len(named)}. " * (len(named) > top)
         say(console, "", more + shown(named.told))
@@ -301,13 +305,13 @@ def _show_known(console: Console, known: KnownGroups, told: bool = True) -> None
             group.text, f"{group.size:,}", "yes" if group.left_out else "no", _p(group.p_value),
             *_losses(group),
         )
-        for group in groups[:_LINES]
+        for group in groups[:_TABLE_LINES]
     ]  # fmt: skip
     heads = ("group", "rows", "left out", "p", "loss", "rest", "random")
     if rows:
         title = "\nKnown groups, left-out ones first: average losses, beside random groups'"
-        show(console, title, heads, rows, _NAMES)
-    said = [f"The first {_LINES} of {len(groups):,}." * (len(groups) > _LINES)]
+        show(console, title, heads, rows, _NAME_WIDTH)
+    said = [f"The first {_TABLE_LINES} of {len(groups):,}." * (len(groups) > _TABLE_LINES)]
     said += [known.told_small if rows else known.told] * told
     if any(said):
         say(console, "", shown(" ".join(filter(None, said))))
@@ -328,7 +332,7 @@ def show_fair(
             _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
             f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
         )
-        for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUPS].tolist())
+        for g in sorted(np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUP_LINES].tolist())
     ]  # fmt: skip
     beside = () if chance is None else ("random groups lose", "p")
     heads = (
@@ -336,8 +340,12 @@ def show_fair(
     )  # fmt: skip
     title = f"The groups, with {counted(found.here.n_components, 'component')}"
     show(console, title, heads, rows)
-    if len(short) > _GROUPS:
-        say(console, "", f"The {_GROUPS} of {len(short)} groups with the largest losses before.")
+    if len(short) > _GROUP_LINES:
+        say(
+            console,
+            "",
+            f"The {_GROUP_LINES} of {len(short)} groups with the largest losses before.",
+        )
     _show_dimensions(console, found, short)
     say(
         console,
@@ -351,8 +359,8 @@ def show_fair(
     n_features = sum(len(line.features) for line in columns)
     features = f"{counted(n_features, 'feature')} of {fair.sizes_.sum():,} rows went into PCA."
     if left:
-        more = f" and {len(left) - _LINES} more" * (len(left) > _LINES)
-        features += f" Left out: {', '.join(left[:_LINES])}{more}."
+        more = f" and {len(left) - _TABLE_LINES} more" * (len(left) > _TABLE_LINES)
+        features += f" Left out: {', '.join(left[:_TABLE_LINES])}{more}."
     filled = sum(line.missing for line in columns if line.features)
     if filled:
         features += f" {filled:,} missing cells took the middle of their column."
@@ -431,7 +439,13 @@ def show_prediction(console: Console, found: ComparedPrediction, most: int) -> N
     unit = "" if found.kind == "number" else ", points"
     name = as_name(found.prediction)
     title = f"\nThe prediction that is there: errors of {name} (95 % intervals)"
-    show(console, title, ("group", "rows", "error", "its rest", f"difference{unit}"), rows, _NAMES)
+    show(
+        console,
+        title,
+        ("group", "rows", "error", "its rest", f"difference{unit}"),
+        rows,
+        _NAME_WIDTH,
+    )
     if len(told) > most:
         say(console, "", f"The first {most} of {len(told):,} other groups; the report has all.")
 
@@ -466,7 +480,7 @@ def show_costs(console: Console, found: Harm) -> None:
         f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
         "(95 % intervals)"
     )
-    show(console, title, heads, rows, _SIDES)
+    show(console, title, heads, rows, _SIDE_WIDTH)
     if found.leaks:
         say(console, "", shown(found.told_leaks))
 

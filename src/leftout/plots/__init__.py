@@ -60,8 +60,8 @@ __all__ = [
 ]
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
-_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-_TABLES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
+_LEGEND_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+_SURROGATE_LABELS = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
 
 
 def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
@@ -85,7 +85,7 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
     for kind, chance in found.chance.items():
         color, sizes = _CHANCE[kind], chance.sizes
         ax.fill_between(sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
-        ax.plot(sizes, chance.mean, color=color, lw=1.5, ls="--", label=_TABLES[kind])
+        ax.plot(sizes, chance.mean, color=color, lw=1.5, ls="--", label=_SURROGATE_LABELS[kind])
     ax.plot(found.sizes, found.disparities, color=LEFT_OUT, lw=2, marker="o", ms=4, label="table")
     if found.evidence_size is not None:
         label = f"most evidence: {found.evidence_size:,} rows"
@@ -216,7 +216,7 @@ def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12)
     ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
     named(ax, [found.features[place] for place in order])
     title = "The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1)
-    return finish(ax, title, "score, % of all features", **_BELOW, ncols=3)
+    return finish(ax, title, "score, % of all features", **_LEGEND_BELOW, ncols=3)
 
 
 def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
@@ -236,7 +236,7 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
     ax.set_xlim(0.0, max([1.15 * line.strength for line in lines] + [0.1]))
     title, x = "Which columns the group looks like", "strength (at 1, the column is the group)"
     two = not all(line.searched for line in lines)
-    return finish(ax, title, x, **({**_BELOW, "ncols": 2} if two else {}))
+    return finish(ax, title, x, **({**_LEGEND_BELOW, "ncols": 2} if two else {}))
 
 
 def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:

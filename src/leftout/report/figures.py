@@ -18,7 +18,7 @@ from leftout.text import as_name, listed, number
 
 Data = Mapping[str, Any]
 # Columns and groups that a text names.
-_NAMED = 5
+_IN_TEXT = 5
 
 # Colours that figures are drawn in, and what the page calls them.
 _INK = "#010203"
@@ -53,7 +53,7 @@ _SIZE = (5.6, 3.7)
 _SIZES = {"known": (5.6, 5.2), "sides": (5.6, 2.6)}
 # Matplotlib's style is the process's: one figure at a time.
 _DRAWING = Lock()
-_NOTHING = {"Date": None, "Creator": None, "Format": None, "Type": None}
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 # Shares of the variance to list, and groups to draw.
 SCREE, _DRAWN = 50, 14
 
@@ -112,7 +112,7 @@ def svg(draw: Callable[[Any], Any], style: Any, size: tuple[float, float] = _SIZ
     with _DRAWING, rc_context(style):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.subplots())
-        figure.savefig(buffer, format="svg", metadata=_NOTHING)
+        figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
     return buffer.getvalue()
 
 
@@ -185,14 +185,14 @@ def shares_by_column(data: Data) -> dict[str, float]:
 
 def _features(data: Data) -> str:
     parts = shares_by_column(data)
-    most = sorted(parts, key=lambda name: -abs(parts[name]))[:_NAMED]
+    most = sorted(parts, key=lambda name: -abs(parts[name]))[:_IN_TEXT]
     named = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Bars: what each column adds to the disparity, or takes from it: {listed(named)}."
 
 
 def _scores(data: Data) -> str:
     lines = data["explanation"]["feature_scores"]
-    most = sorted(lines, key=lambda line: -line["difference"])[:_NAMED]
+    most = sorted(lines, key=lambda line: -line["difference"])[:_IN_TEXT]
     named = [
         f"{as_name(line['feature'])} {line['left_out']:.1f} against {line['rest']:.1f}"
         for line in most
@@ -203,7 +203,7 @@ def _scores(data: Data) -> str:
 def _alignment(data: Data) -> str:
     named = [
         f"{line['text']} {line['strength']:.2f}"
-        for line in data["explanation"]["alignment"][:_NAMED]
+        for line in data["explanation"]["alignment"][:_IN_TEXT]
     ]
     return f"Bars: how far columns agree with the group, most first: {listed(named)}."
 
@@ -222,7 +222,7 @@ def _mitigation(data: Data) -> str:
 
 def _known(data: Data) -> str:
     lines = [line for line in data["known"] if not line["too_small"]]
-    most = sorted(lines, key=lambda line: -(line["retained_own"] - line["retained"]))[:_NAMED]
+    most = sorted(lines, key=lambda line: -(line["retained_own"] - line["retained"]))[:_IN_TEXT]
     named = [
         f"{line['text']} {100 * line['retained']:.0f} % and {100 * line['retained_own']:.0f} %"
         f"{', left out' * line['left_out']}"

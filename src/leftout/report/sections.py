@@ -8,11 +8,11 @@ from leftout.linalg.significance import describe_p
 from leftout.report.figures import Data, shares_by_column
 from leftout.text import as_name, counted, listed, number
 
-_NAMED = 3
+_IN_GIST = 3
 _EVIDENCE = ("p_value", "p_cloud", "verdict", "verdict_name")
 _STATUSES = ("found", "not found", "not applicable", "not run")
 # Of smaller parts nobody needs to know who carries them.
-_SHARE = 0.1
+_LARGE_PART = 0.1
 
 
 def _findings(data: Data) -> str:
@@ -21,7 +21,7 @@ def _findings(data: Data) -> str:
 
 
 def _who(data: Data) -> str:
-    lines = data["explanation"]["alignment"][:_NAMED]
+    lines = data["explanation"]["alignment"][:_IN_GIST]
     if not lines:
         return "No column could be compared with the group."
     text = f"Most like {listed([line['text'] for line in lines])}"
@@ -47,7 +47,7 @@ def _real(data: Data) -> str:
 
 def _drivers(data: Data) -> str:
     parts = shares_by_column(data)
-    most = sorted(parts, key=lambda name: -parts[name])[:_NAMED]
+    most = sorted(parts, key=lambda name: -parts[name])[:_IN_GIST]
     each = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Of the disparity: {listed(each)}"
 
@@ -156,7 +156,7 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
     if parts is None:
         return found
     for key in PART_NAMES:
-        large = key != "cloud" and parts[key]["share"] > _SHARE
+        large = key != "cloud" and parts[key]["share"] > _LARGE_PART
         found[key] = [as_name(name) for name in parts[key]["carriers"]] if large else []
     return found
 
