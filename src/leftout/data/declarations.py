@@ -84,7 +84,8 @@ class ColumnDeclarations:
         # by names that may have been cut
         now = {old.name: column.name for old, column in zip(raw, meant, strict=True)}
         every = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
-        said = {now[name]: every[name] for name in every if name in now.keys() - self.categorical}
+        named = every.keys() & now.keys() - self.categorical
+        said = {now[name]: every[name] for name in named}
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
                 held = shown(repr(shortened((column.categories or ("",))[0])))
