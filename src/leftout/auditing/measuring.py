@@ -211,7 +211,8 @@ def _why_no_harm(
     if n_features > _MOST_FEATURES:
         return (
             f"The table has {n_features:,} features; models are fitted on up to "
-            f"{_MOST_FEATURES:,}. Leave columns out ({parameter_label('drop')}), or call leftout.harm."
+            f"{_MOST_FEATURES:,}. Leave columns out ({parameter_label('drop')}), or call "
+            "leftout.harm."
         )
     if leaks and n_features <= found.n_components_:
         return (
