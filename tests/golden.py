@@ -51,12 +51,13 @@ def on_terminal(show, *given):
 
 
 def leaves(data, path=""):
-    """Plain data as lines, one a leaf; lists of numbers or words are leaves."""
+    """Plain data as lines, one a leaf; lists of numbers or words are leaves, of longer ones two."""
     if isinstance(data, dict) and data:
         for key, value in data.items():
             yield from leaves(value, f"{path}.{key}" if path else key)
     elif isinstance(data, list) and any(isinstance(each, dict | list) for each in data):
-        for place, value in enumerate(data):
+        yield f"len({path}) = {len(data)}"
+        for place, value in enumerate(data[:2]):
             yield from leaves(value, f"{path}[{place}]")
     else:
         yield f"{path} = {json.dumps(rounded(data))}"

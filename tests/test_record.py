@@ -15,7 +15,10 @@ from leftout.auditing.schema import schema
 def test_the_data():
     data = json.loads(known_several.audit().json())
     Draft202012Validator(schema()).validate(data)
-    aside = ("versions", "leftout_version", "settings", "columns", "table")
+    first = data["groups"][0]["details"]
+    of_first = ("explanation", "prediction", "held_out")
+    assert {key: data[key] for key in of_first} == {key: first[key] for key in of_first}
+    aside = ("versions", "leftout_version", "settings", "columns", "table", *of_first)
     same("data", leaves({key: data[key] for key in data if key not in aside}))
 
 
