@@ -30,8 +30,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _say_once() -> None:
     warnings.warn(
         "leftout finds no folder to keep its compiled kernels in, so every start compiles them "
-        "again, which takes about a minute. Set NUMBA_CACHE_DIR to a folder that can be written "
-        "to.",
+        "again, which takes about ten seconds. Set NUMBA_CACHE_DIR to a folder that can be "
+        "written to.",
         RuntimeWarning,
         stacklevel=2,
     )

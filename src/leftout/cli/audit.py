@@ -81,7 +81,7 @@ def demo(out: Path, **given: Any) -> None:
     """Audit 1,989 real mortgage applications: whom does PCA represent worst?
 
     The search sees 55 columns of each application and not the decision. The very first search
-    compiles, which takes about a minute.
+    compiles, which takes about ten seconds.
     """
 
     def read() -> tuple[Any, Any]:
