@@ -70,16 +70,11 @@ def write_parts(
     home = next(each for each in folder.absolute().parents if each.exists())
     hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=home))
     try:
-        names = []
-        for part, data in parts:
-            names.append(write_whole(hidden / part, data).name)
+        names = [write_whole(hidden / part, data).name for part, data in parts]
         written = write_into(folder, contents)
-        old = folder / name
+        old, before = folder / name, hidden.with_name(f"{hidden.name}.before")
         if old.is_dir():
-            old.rename(hidden / "before")
-        before = hidden.with_name(f"{hidden.name}.before")
-        if (hidden / "before").is_dir():
-            (hidden / "before").rename(before)
+            old.rename(before)
         hidden.chmod(folder.stat().st_mode & 0o777)
         hidden.rename(old)
         shutil.rmtree(before, ignore_errors=True)
