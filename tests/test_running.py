@@ -121,7 +121,7 @@ def test_a_bug_in_a_half_of_the_rows_is_not_swallowed(monkeypatch):
     def broken(*args):
         raise ValueError("deep inside")
 
-    monkeypatch.setattr(holdout, "_one_split", broken)
+    monkeypatch.setattr(holdout, "_judged_apart", broken)
     with pytest.raises(ValueError, match="deep inside"):
         audit(table_of(0), **QUICK)
 

@@ -28,7 +28,7 @@ def in_python(name: str, *value: Any) -> str:
     return f"{name}={given.item() if scalar else given!r}"
 
 
-_WORDS: ContextVar[Words] = ContextVar("words", default=in_python)
+_LABEL_WORDS: ContextVar[Words] = ContextVar("words", default=in_python)
 
 
 def parameter_label(name: str, *value: Any) -> str:
@@ -42,14 +42,14 @@ def parameter_label(name: str, *value: Any) -> str:
     ...     parameter_label("n_surrogates", 99)
     '--n_surrogates 99'
     """
-    return _WORDS.get()(name, *value)
+    return _LABEL_WORDS.get()(name, *value)
 
 
 @contextmanager
 def asked_by(words: Words) -> Iterator[None]:
     """A context, its threads' tasks included, in which people ask in other words."""
-    token = _WORDS.set(words)
+    token = _LABEL_WORDS.set(words)
     try:
         yield
     finally:
-        _WORDS.reset(token)
+        _LABEL_WORDS.reset(token)

@@ -20,8 +20,8 @@ from leftout.errors import InputError, parameter_label
 
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
-_TRIED = 1 << 21
-_PART = re.compile(r"part-\d{5,}\.parquet")
+_TRIED_BYTES = 1 << 21
+_PART_FILE = re.compile(r"part-\d{5,}\.parquet")
 
 
 def write_whole(path: str | os.PathLike[str], content: Content) -> Path:
@@ -170,7 +170,7 @@ def check_folder(folder: Path, *names: str) -> None:
         if not existing.is_dir():
             raise NotADirectoryError(20, f"{str(existing)!r} is a file, not a folder")
         with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(b"\0" * _TRIED)
+            file.write(b"\0" * _TRIED_BYTES)
             file.flush()
     except OSError as error:
         raise unwritable(folder, error) from error
@@ -181,7 +181,9 @@ def check_ours(folder: Path, *names: str) -> None:
     """Refuse to replace what is not of ours: a result says so in its JSON, which is one of them."""
     there = [folder / name for name in names if os.path.lexists(folder / name)]
     strange = [
-        path for path in there if path.is_dir() and not all(map(_PART.fullmatch, os.listdir(path)))
+        path
+        for path in there
+        if path.is_dir() and not all(map(_PART_FILE.fullmatch, os.listdir(path)))
     ]
     if there and not any(path.suffix == ".json" and _says_so(path) for path in there):
         strange = there

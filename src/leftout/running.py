@@ -35,7 +35,7 @@ Report = Callable[[str, int, int], None]
 T = TypeVar("T")
 
 # Steps that the work of several stages is counted in.
-_PARTS = 1000
+_STAGE_STEPS = 1000
 
 
 class Steps:
@@ -78,7 +78,7 @@ class Stages:
 
     def __init__(self, plan: dict[str, float], report: Report | bool | None) -> None:
         self.plan, self.before = plan, 0.0
-        self.steps = Steps(_PARTS, report)
+        self.steps = Steps(_STAGE_STEPS, report)
         self.current: str | None = None
         self.report: Report | None = None  # of the current stage
 
@@ -102,7 +102,7 @@ class Stages:
         self._tell("done", 1.0)
 
     def _tell(self, what: str, share: float) -> None:
-        done = round(_PARTS * share)
+        done = round(_STAGE_STEPS * share)
         self.steps.tell(what, max(0, done - self.steps.done))
 
 

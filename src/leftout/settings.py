@@ -21,7 +21,7 @@ ENCODINGS, SCALINGS = ("free", "target"), ("minmax", "standard", "none")
 ENGINES = ("memory", "local", "dask")
 # What an option takes that names columns.
 NAMES = "names"
-_MOST = 10**9
+_UNBOUNDED = 10**9
 
 
 class Setting(NamedTuple):
@@ -262,7 +262,7 @@ class Settings(Reading):
     )
     sample: int | None = _set(
         None, "audit a sample of so many rows, drawn at random", "--sample", "2000",
-        takes=range(1, _MOST), page="Audit a sample of so many rows",
+        takes=range(1, _UNBOUNDED), page="Audit a sample of so many rows",
         valid="a number of rows; by default all",
     )  # fmt: skip
     random_state: Any = _set(
@@ -376,14 +376,15 @@ OTHER_COMMANDS = {
     "depth": Setting(
         "most conditions of a name, and most known columns of a group", "--depth",
         takes=range(1, 4), usual="2"),
-    "top": Setting("most groups with a name to list", "--top", takes=range(1, _MOST), usual="10"),
+    "top": Setting(
+        "most groups with a name to list", "--top", takes=range(1, _UNBOUNDED), usual="10"),
     "permutations": Setting(
-        "random groups of the same sizes to compare with", "--permutations", takes=range(_MOST),
-        usual="199"),
+        "random groups of the same sizes to compare with", "--permutations",
+        takes=range(_UNBOUNDED), usual="199"),
     "folds": Setting(
-        "folds that rows are held out in", "--folds", takes=range(2, _MOST), usual="5"),
+        "folds that rows are held out in", "--folds", takes=range(2, _UNBOUNDED), usual="5"),
     "repeats": Setting(
-        "times that rows are dealt anew", "--repeats", takes=range(1, _MOST), usual="3"),
+        "times that rows are dealt anew", "--repeats", takes=range(1, _UNBOUNDED), usual="3"),
     "by_dimension": Setting("also errors by the number of components", "--across", takes=bool),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.

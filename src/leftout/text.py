@@ -11,13 +11,13 @@ import numpy as np
 _JOINER = "\u200d"
 _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$")
-_NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*%?")
+_LIKE_A_NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*%?")
 # Longer names and values are cut: nobody reads them, and a report may hold them many times.
 _LONGEST = 120
 # Digits beyond which a number is likely to be one of single precision.
 _LONG = 12
 # Outside of these, the zeros of a number are no longer counted by reading.
-_LEAST, _MOST = 1e-9, 1e15
+_PLAIN_FROM, _PLAIN_BELOW = 1e-9, 1e15
 # Losses below this are zero but for rounding: an audit's features lie between 0 and 1.
 ZERO_LOSS = 1e-12
 # Of a longer list, so many are named.
@@ -69,7 +69,7 @@ def as_name(name: Any) -> str:
     >>> as_name("age"), as_name("1"), as_name("2020")
     ('age', "'1'", "'2020'")
     """
-    return repr(str(name)) if _NUMBER.fullmatch(str(name)) else unambiguous(name)
+    return repr(str(name)) if _LIKE_A_NUMBER.fullmatch(str(name)) else unambiguous(name)
 
 
 def shortest(value: float) -> str:
@@ -85,7 +85,7 @@ def shortest(value: float) -> str:
             single = np.float32(value)
         if float(single) == value:
             digits = str(single)
-    if "e" in digits and abs(value) >= _LEAST:
+    if "e" in digits and abs(value) >= _PLAIN_FROM:
         return format(Decimal(digits), "f")
     return digits
 
@@ -114,7 +114,7 @@ def number(value: float, scale: float | None = None, digits: int = 3) -> str:
     text = f"{value:,.{max(0, -place)}f}"
     if not text.strip("-0.,"):
         return "0"
-    if not _LEAST <= abs(value) < _MOST:
+    if not _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         parts, power = f"{value:.{digits - 1}e}".split("e")
         return f"{_bare(parts)} \u00d7 10^{int(power)}"
     return _bare(text)

@@ -15,7 +15,7 @@ from leftout.data.columns import Column
 from leftout.data.frames import as_frame
 from leftout.data.matrix import check_matrix
 from leftout.downstream.cross_validation import (
-    HeldOut,
+    CrossValidated,
     PredictionTask,
     View,
     cross_validate,
@@ -36,7 +36,7 @@ from leftout.downstream.outcomes import (
     GROUP,
     MINIMAX,
     MITIGATIONS,
-    REST,
+    REST_NAME,
     SHARED,
     VARIANTS,
     ComparedGroups,
@@ -61,7 +61,7 @@ from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, one_thread, warn
 
 # Rows up to this many are all used, if nobody says how many.
-_ROWS = 10_000
+_PREDICTED_ROWS = 10_000
 # The most numbers of components that are looked at.
 _ACROSS = 12
 
@@ -83,7 +83,7 @@ def harm(
     also: Mapping[str, ArrayLike] | None = None,
     rest: int | None = None,
     bootstrap: int = 999,
-    max_rows: int | None = _ROWS,
+    max_rows: int | None = _PREDICTED_ROWS,
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
@@ -171,7 +171,7 @@ def harm(
     steps = Steps(folds * (repeats + by_dimension), progress)
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
-    sides = ComparedGroups((GROUP, REST), np.zeros(n, dtype=np.intp))
+    sides = ComparedGroups((GROUP, REST_NAME), np.zeros(n, dtype=np.intp))
     if groups is not None:
         sides = (ComparedGroups.of if rest is None else ComparedGroups.left_out)(groups, n)
     target, known = prediction_target(y, positive, folds)
@@ -276,8 +276,8 @@ def _encoded(encoder: Any, table: Any, y: Any) -> Array:
 
 
 def _measured(
-    task: PredictionTask, sides: ComparedGroups, found: HeldOut, strata: Rows, bootstrap: int,
-    rng: np.random.Generator,
+    task: PredictionTask, sides: ComparedGroups, found: CrossValidated, strata: Rows,
+    bootstrap: int, rng: np.random.Generator,
 ) -> BootstrapMeasures:  # fmt: skip
     """Measures of (models, views, sides), of what rows add on average over repeats."""
     masks = [sides.members(place) for place in found.place]
@@ -330,7 +330,11 @@ def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures
 
 
 def _overall(
-    task: PredictionTask, found: HeldOut, strata: Rows, bootstrap: int, rng: np.random.Generator
+    task: PredictionTask,
+    found: CrossValidated,
+    strata: Rows,
+    bootstrap: int,
+    rng: np.random.Generator,
 ) -> list[dict[str, Interval]]:
     """The leading model's errors over all rows: how far below one guess for all, and themselves."""
     wrong = task.target.errors(found.guesses[0]).mean(axis=1)
@@ -344,7 +348,7 @@ def _overall(
 
 
 def _others(
-    task: PredictionTask, found: HeldOut, masks: dict[str, Mask], bootstrap: int,
+    task: PredictionTask, found: CrossValidated, masks: dict[str, Mask], bootstrap: int,
     rng: np.random.Generator,
 ) -> list[OtherCost]:  # fmt: skip
     """What the shared PCA costs more groups in errors of the leading model, and all its errors."""

@@ -37,10 +37,10 @@ MODELS = ("logistic", "boosting")
 _TREES = {"max_iter": 40, "max_leaf_nodes": 8, "early_stopping": False, "random_state": 0}
 # Penalized, and on one scale, it ends long before; warnings of one that did not cannot be kept from
 # people without changing the whole process.
-_STEPS = 10_000
+_MAX_ITERATIONS = 10_000
 # Rounds of MinimaxPCA's game and how near it must come, and the effort of its last search: it is
 # played in every fold, and its numbers are not told.
-_ROUNDS, _TOL, _LAST = 6, 0.05, 16
+_GAME_ROUNDS, _GAME_TOL, _LAST_CLIMBS = 6, 0.05, 16
 
 
 def models_of(models: Any, numbers: bool) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _model(model: Any, numbers: bool) -> tuple[str, Any]:
         if model == "boosting":
             kind = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
             return model, kind(**_TREES)
-        last = Ridge() if numbers else LogisticRegression(max_iter=_STEPS)
+        last = Ridge() if numbers else LogisticRegression(max_iter=_MAX_ITERATIONS)
         return "ridge" if numbers else model, make_pipeline(StandardScaler(), last)
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
         raise InputError(
@@ -122,7 +122,7 @@ def taken(table: Any, rows: Rows) -> Any:
     return rows_of(table, rows) if as_frame(table) is not None else np.asarray(table)[rows]
 
 
-class HeldOut(NamedTuple):
+class CrossValidated(NamedTuple):
     """What was predicted for each row, while it was held out.
 
     ``guesses`` (models, views, repeats, rows) are codes of classes, or numbers; ``chances`` (...,
@@ -158,12 +158,12 @@ def cross_validate(
     n_jobs: int | None,
     steps: Steps,
     what: str = "predicting held-out rows",
-) -> HeldOut:
+) -> CrossValidated:
     """Predict every row from what the other folds taught, once in each repeat."""
     shape = (len(task.models), len(task.views), repeats, len(task.place))
     chances = np.zeros((*shape, len(task.target.classes)))
     place, sure = np.tile(task.place, (repeats, 1)), np.ones(len(task.models), dtype=bool)
-    found = HeldOut(np.zeros(shape), chances, place, sure)
+    found = CrossValidated(np.zeros(shape), chances, place, sure)
     dealt = [assign_folds(task.target, task.place, folds, rng) for _ in range(repeats)]
     parts = [(repeat, fold == k) for repeat, fold in enumerate(dealt) for k in range(folds)]
     with collected_warnings():  # of searches and PCAs; what a model warns of, its owner reads
@@ -181,7 +181,7 @@ def cross_validate(
 
 # the trees of a fold are too small to share among threads, which would wait by spinning
 @threadpool_limits.wrap(limits=1, user_api="openmp")
-def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> HeldOut:
+def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> CrossValidated:
     """One fold: each projection once, then every model on all columns and on its components."""
     train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     learnt, new = task.matrices(train, test)
@@ -206,7 +206,7 @@ def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> Hel
                 chances[m, v][:, columns] = fitted.predict_proba(unseen)
             else:
                 chances[m, v] = np.eye(n_classes)[guesses[m, v].astype(np.intp)]
-    return HeldOut(guesses, chances, place, sure)
+    return CrossValidated(guesses, chances, place, sure)
 
 
 def projection(
@@ -225,8 +225,10 @@ def projection(
         return lambda X: (X - fair.mean_) @ V.T
     if view.variant == MINIMAX:
         fewest = int(np.unique(place, return_counts=True)[1].min())
-        minimax = MinimaxPCA(d, group_size=fewest, max_rounds=_ROUNDS, tol=_TOL, random_state=0)
-        minimax._last = _LAST
+        minimax = MinimaxPCA(
+            d, group_size=fewest, max_rounds=_GAME_ROUNDS, tol=_GAME_TOL, random_state=0
+        )
+        minimax._last = _LAST_CLIMBS
         return minimax.fit(learnt).transform
     if view.variant == SHARED and representation is None:
         solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"

@@ -21,9 +21,9 @@ from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.text import counted, unambiguous
 
 # Probabilities nearer to 0 or 1 than this count as this: no single row costs more than 16.
-_SURE = 1e-7
+_LEAST_CHANCE = 1e-7
 # Draws that are added up at a time.
-_TOGETHER = 64
+_DRAWS_TOGETHER = 64
 _UNKNOWN = Interval(np.nan, np.nan, np.nan)
 # The mean of a group, that of its rest, and the former minus the latter.
 Three = tuple[Interval, Interval, Interval]
@@ -42,7 +42,7 @@ def row_terms(
     if target.classes:
         positive = (y == target.positive).astype(np.float64)
         each |= {
-            "log_loss": -np.log(np.clip(chances[np.arange(len(y)), y], _SURE, 1.0)),
+            "log_loss": -np.log(np.clip(chances[np.arange(len(y)), y], _LEAST_CHANCE, 1.0)),
             "positive": positive,
             "missed": wrong * positive,
             "alarm": wrong * (1.0 - positive),
@@ -112,8 +112,8 @@ def bootstrap_sums(terms: Array, strata: Rows, draws: int, rng: np.random.Genera
     for stratum in np.unique(strata):
         rows = terms[strata == stratum]
         n = len(rows)
-        for start in range(1, 1 + draws, _TOGETHER):
-            stop = min(start + _TOGETHER, 1 + draws)
+        for start in range(1, 1 + draws, _DRAWS_TOGETHER):
+            stop = min(start + _DRAWS_TOGETHER, 1 + draws)
             drawn = rng.integers(n, size=(stop - start, n)) + n * np.arange(stop - start)[:, None]
             counts = np.bincount(drawn.ravel(), minlength=n * (stop - start))
             found[start:stop] += counts.reshape(-1, n).astype(np.float64) @ rows

@@ -22,15 +22,15 @@ Rows = NDArray[np.intp]
 # Fewer rows say next to nothing of an error rate.
 FEWEST_PER_SIDE = 20
 # Names and free text take more values than these, and are not what a model here predicts.
-_CLASSES = 20
-_GROUPS = 20
+_MOST_CLASSES = 20
+_COMPARED_MOST = 20
 # What a model sees: all columns, or components of one of the projections, of which the last may be
 # missing where it takes too long.
 ALL, SHARED = "all columns", "shared PCA"
 VARIANTS = (ALL, SHARED, FAIR, MINIMAX)
 MITIGATIONS = (FAIR, MINIMAX)
 # What the sides are called where nobody has named them.
-GROUP, REST, OTHERS = "left-out group", "rest", "all others"
+GROUP, REST_NAME, OTHERS = "left-out group", "rest", "all others"
 
 
 class TooRare(InputError):
@@ -121,11 +121,11 @@ def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarg
     known, chosen = ~column.missing, level_of(column, positive)
     classes = column.categories or ()
     if positive is None and len(classes) > 2:
-        if len(classes) > _CLASSES:
+        if len(classes) > _MOST_CLASSES:
             raise InputError(
                 f"The target {column.name!r} takes {len(classes):,} values that are not numbers; "
-                f"models here predict up to {_CLASSES}. Choose another target, or say which value "
-                f"counts with {parameter_label('positive')}."
+                f"models here predict up to {_MOST_CLASSES}. Choose another target, or say which "
+                f"value counts with {parameter_label('positive')}."
             )
         text, codes, chosen = as_name(column.name), column.values[known], int(chosen)
     else:
@@ -173,13 +173,14 @@ class ComparedGroups:
                 f"All {n_rows:,} rows are in one group; two sides are needed to compare. Give "
                 "labels that tell a group from the rest."
             )
-        if len(found) > _GROUPS:
+        if len(found) > _COMPARED_MOST:
             raise InputError(
-                f"{parameter_label('groups')} has {len(found):,} different labels; up to {_GROUPS} "
-                "groups can be compared. Join groups, or compare one with the rest: labels == name."
+                f"{parameter_label('groups')} has {len(found):,} different labels; up to "
+                f"{_COMPARED_MOST} groups can be compared. Join groups, or compare one with "
+                "the rest: labels == name."
             )
         if found.dtype.kind in "biuf" and found.tolist() == [0, 1]:
-            return cls((GROUP, REST), 1 - place)
+            return cls((GROUP, REST_NAME), 1 - place)
         names = tuple(shortened(unambiguous(name)) for name in found.tolist())
         return cls(names, place, marked=False)
 
@@ -194,7 +195,7 @@ class ComparedGroups:
                 f"for several left-out groups; found {counted(k, 'label')}. Give a search's "
                 "labels_."
             )
-        return cls((REST, *(f"{GROUP} {label}" for label in found[1:])), place, 0, 0, False)
+        return cls((REST_NAME, *(f"{GROUP} {label}" for label in found[1:])), place, 0, 0, False)
 
     def take(self, rows: Rows) -> ComparedGroups:
         """The same of some of the rows."""
@@ -247,6 +248,6 @@ class ComparedGroups:
 
 def side_called(name: str) -> str:
     """A side in a sentence."""
-    if name in (GROUP, REST):
+    if name in (GROUP, REST_NAME):
         return f"the {name}"
     return name if name == OTHERS or name.startswith(f"{GROUP} ") else f"group {name}"

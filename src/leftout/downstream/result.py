@@ -143,8 +143,8 @@ class Wording(NamedTuple):
     follows: str  # what errors follow, also those of such a model
 
 
-_NUMBERS = Wording("average error", "mean", "r2", "R\u00b2", "median", "spread")
-_CLASSES = Wording(
+_NUMBER_WORDING = Wording("average error", "mean", "r2", "R\u00b2", "median", "spread")
+_CLASS_WORDING = Wording(
     "share of wrong predictions", "base_rate", "auc", "AUC", "most frequent class", "rates"
 )
 
@@ -159,7 +159,7 @@ class GroupComparison:
 
     @property
     def _words(self) -> Wording:
-        return _NUMBERS if self.kind == "number" else _CLASSES
+        return _NUMBER_WORDING if self.kind == "number" else _CLASS_WORDING
 
     @property
     def _group(self) -> str:

@@ -40,11 +40,11 @@ _LISTS = {
 }  # fmt: skip
 QUICK, FULL = "quick", "full"
 # What the demo asks for if nobody does.
-_DEMO, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "positive": "1"}
+_DEMO_SETTINGS, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "positive": "1"}
 # Seconds on two cores until anything is there: libraries, and reading the table.
-_START = 6.0
+_STARTUP_SECONDS = 6.0
 # Evidence is gathered on a part of the rows: about so many millions of cells cost time.
-_MOST = 5.0
+_EVIDENCE_CELLS = 5.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[s
 
 def usual(entry: Entry, name: str) -> str:
     """What a setting is if nobody asks for anything else."""
-    demo = _DEMO.get(name) if entry.file is None else None
+    demo = _DEMO_SETTINGS.get(name) if entry.file is None else None
     return demo or AUDIT[name].text
 
 
@@ -232,8 +232,10 @@ def call(entry: Entry, columns: Columns) -> str:
 def estimated_seconds(rows: int, features: int) -> tuple[float, float]:
     """Of a quick look, and of a full audit: about 40 s for the demo, minutes for large tables."""
     cells, wide = rows * max(features, 1) / 1e6, 1.0 + features / 200.0
-    quick = _START + 4.0 * cells * wide
-    return quick, quick + 10.0 + 20.0 * min(1.0, 10.0 * cells) + 40.0 * min(cells, _MOST) * wide
+    quick = _STARTUP_SECONDS + 4.0 * cells * wide
+    return quick, quick + 10.0 + 20.0 * min(1.0, 10.0 * cells) + 40.0 * min(
+        cells, _EVIDENCE_CELLS
+    ) * wide
 
 
 def describe_seconds(time: float) -> str:

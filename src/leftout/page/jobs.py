@@ -41,14 +41,14 @@ from leftout.page.uploads import Limits
 
 LOG = logging.getLogger("leftout.page")
 # Seconds between two messages to a browser, and the longest silence.
-_APART, _SILENCE = 0.2, 15.0
+_MESSAGE_GAP, _SILENCE = 0.2, 15.0
 # What an audit tells that an entry keeps.
 _TOLD = {"headline", "lines", "mind", "verdict", "files"}
 # The exit code of a refusal, and how its sentence begins: the command line's.
 _REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process tells, and of what it says when it fails.
-_LINE, _LAST = 1 << 22, 1 << 14
-_SAID = "said.txt"
+_LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
+_STDERR_FILE = "said.txt"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -109,7 +109,7 @@ class Live:
                 yield f"data: {self.text}\n\n"
                 if not self.entry.under_way:
                     return
-                await asyncio.sleep(_APART)
+                await asyncio.sleep(_MESSAGE_GAP)
                 continue
             try:
                 await asyncio.wait_for(self._moved.wait(), _SILENCE)
@@ -303,18 +303,18 @@ async def _started(folder: Path) -> asyncio.subprocess.Process:
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
     pipe = asyncio.subprocess.PIPE
-    with (folder / _SAID).open("wb") as said:
+    with (folder / _STDERR_FILE).open("wb") as said:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "leftout.page.worker", cwd=folder, env=surroundings,
-            stdin=pipe, stdout=pipe, stderr=said, limit=_LINE,
+            stdin=pipe, stdout=pipe, stderr=said, limit=_LINE_BYTES,
         )  # fmt: skip
 
 
 def _last_said(folder: Path) -> str:
     """The end of what a process said; a refusal is one line."""
-    path = folder / _SAID
+    path = folder / _STDERR_FILE
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LAST))
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         said = file.read().decode("utf-8", "replace").strip()
     last = said.rpartition("\n")[2]
     return last if last.startswith(_ERROR) else said

@@ -34,9 +34,9 @@ from leftout.page.views import Views
 
 _HOST = "127.0.0.1"
 # Connections at a time, and seconds that a browser has to finish when the server stops.
-_MOST, _GRACE = 300, 1
+_MOST_CONNECTIONS, _GRACE = 300, 1
 _LOG, _LOG_SIZE = "server.log", 10**6
-_SAID = {
+_STATUS_SENTENCES = {
     404: "There is nothing at this address. It may have been deleted.",
     405: "This address does not take that.",
 }
@@ -71,7 +71,7 @@ def serve(
         config = uvicorn.Config(
             application(store, limits, host, token), log_config=None, access_log=False,
             server_header=False, date_header=False, ws="none", lifespan="on", loop="asyncio",
-            http=connection(limits), limit_concurrency=_MOST, timeout_keep_alive=30,
+            http=connection(limits), limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=30,
             timeout_graceful_shutdown=_GRACE, proxy_headers=False,
         )  # fmt: skip
         ready(address)
@@ -117,7 +117,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 async def _missing(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return _problem(_SAID.get(status, "This cannot be done."), status)
+    return _problem(_STATUS_SENTENCES.get(status, "This cannot be done."), status)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -28,9 +28,9 @@ _DOING = {
 }
 REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
 RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
-_FACTS, _FRESH, _GONE, _LOCK = "entry.json", ".new-", ".gone-", ".lock"
+_FACTS_FILE, _FRESH_PREFIX, _GONE, _LOCK = "entry.json", ".new-", ".gone-", ".lock"
 # Folders of ours; any other that lies there is left alone.
-_OURS = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
+_OUR_FOLDER = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Store:
         self.entries: dict[str, Entry] = {}
         self.damaged: list[str] = []
         for path in sorted(folder.iterdir()):
-            if path.is_dir() and _OURS.fullmatch(path.name):
+            if path.is_dir() and _OUR_FOLDER.fullmatch(path.name):
                 self._recover(path)
 
     def _recover(self, path: Path) -> None:
@@ -110,7 +110,7 @@ class Store:
         So does what somebody has deleted. A folder without facts may be anybody's.
         """
         try:
-            facts = json.loads((path / _FACTS).read_text(encoding="utf-8"))
+            facts = json.loads((path / _FACTS_FILE).read_text(encoding="utf-8"))
             known = {each.name for each in fields(Entry)}
             entry = Entry(**{name: value for name, value in facts.items() if name in known})
         except (OSError, ValueError, TypeError, AttributeError):
@@ -131,16 +131,19 @@ class Store:
         some = listed(self.damaged[:5]) + " and more" * (len(self.damaged) > 5)
         return (
             f"{counted(len(self.damaged), 'folder')} in {str(self.folder)!r} cannot be read as an "
-            f"audit ({_FACTS} is missing or damaged), and nothing in there was changed: {some}."
+            f"audit ({_FACTS_FILE} is missing or damaged), and nothing in there was changed: "
+            f"{some}."
         )
 
     def new(self, name: str, suffix: str | None) -> Entry:
         """A folder for a table; its name here is ours, but for the suffix, which is a known one."""
         made = Entry(id=secrets.token_hex(8), name=name, created=now())
         made.file = None if suffix is None else f"table{suffix}"
-        fresh = self.folder / f"{_FRESH}{made.id}"  # no folder of an audit is without its facts
+        fresh = (
+            self.folder / f"{_FRESH_PREFIX}{made.id}"
+        )  # no folder of an audit is without its facts
         fresh.mkdir(mode=0o700)
-        write_whole(fresh / _FACTS, _facts(made))
+        write_whole(fresh / _FACTS_FILE, _facts(made))
         fresh.rename(self.of(made))
         return made
 
@@ -150,7 +153,7 @@ class Store:
         self.entries[entry.id] = entry
 
     def save(self, entry: Entry) -> None:
-        write_whole(self.of(entry) / _FACTS, _facts(entry))
+        write_whole(self.of(entry) / _FACTS_FILE, _facts(entry))
 
     def end(self, entry: Entry, state: str, message: str = "") -> None:
         entry.state, entry.message, entry.ended = state, message, now()
@@ -187,7 +190,7 @@ class Store:
     def remove(self, folder: Path) -> None:
         """Remove the folder of an audit, last of all what says that it is one."""
         with suppress(OSError):  # the next start goes on with it
-            for path in sorted(folder.iterdir(), key=lambda path: path.name == _FACTS):
+            for path in sorted(folder.iterdir(), key=lambda path: path.name == _FACTS_FILE):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:

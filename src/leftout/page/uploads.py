@@ -23,8 +23,8 @@ from leftout.page.store import Entry, Store
 # browser gets to hear why.
 _SPARE, _LISTEN = 64 * 10**6, 2 * 10**9
 # Bytes of a form around its file, and of a field; how many fields there may be.
-_AROUND, _FIELDS = 10_000, 1_000
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
+_AROUND, _MOST_FIELDS = 10_000, 1_000
+_SIZE_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +70,9 @@ def size_of(text: str) -> int | None:
     (512000000, 1500000000, 20, None, None)
     """
     bare = text.strip().upper()
-    unit = next(unit for unit in _UNITS if bare.endswith(unit))
+    unit = next(unit for unit in _SIZE_UNITS if bare.endswith(unit))
     try:
-        size = float(bare.removesuffix(unit)) * _UNITS[unit]
+        size = float(bare.removesuffix(unit)) * _SIZE_UNITS[unit]
     except ValueError:
         return None
     return int(size) if 1 <= size < 1e15 else None
@@ -105,7 +105,7 @@ async def _form(
 
     try:
         return await Request(request.scope, receive).form(
-            max_files=files, max_fields=_FIELDS, max_part_size=_AROUND
+            max_files=files, max_fields=_MOST_FIELDS, max_part_size=_AROUND
         )
     except HTTPException as error:
         raise InputError(unread) from error

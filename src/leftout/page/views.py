@@ -29,7 +29,7 @@ from leftout.page.uploads import Limits, copied, receive, sent
 from leftout.settings import ON_PAGE
 
 _SEE_OTHER = 303
-_DEMO = "1,989 mortgage applications (demo)"
+_DEMO_NAME = "1,989 mortgage applications (demo)"
 
 
 class Views:
@@ -65,7 +65,7 @@ class Views:
     def _start(self, problem: str = "", status: int = 200) -> HTMLResponse:
         page = rendered(
             "start.html", entries=self.store.latest(), limits=self.limits, problem=problem,
-            suffixes=(*TEXT, *BINARY), demo=_DEMO, damaged=self.store.told,
+            suffixes=(*TEXT, *BINARY), demo=_DEMO_NAME, damaged=self.store.told,
         )  # fmt: skip
         return HTMLResponse(page, status)
 
@@ -89,7 +89,7 @@ class Views:
 
     async def demo(self, request: Request) -> Response:
         await sent(request, self.limits)
-        entry = self.store.new(_DEMO, None)
+        entry = self.store.new(_DEMO_NAME, None)
         self.jobs.look(entry)
         return _to(entry)
 

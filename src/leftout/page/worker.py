@@ -43,7 +43,7 @@ from leftout.text import as_name, shortened, shown
 
 _LEFT_ALONE = 3
 # Of the memory there is: two such processes may run beside the server.
-_SHARE = 0.45
+_WORKER_SHARE = 0.45
 _REFUSED, _FOUND = 2, "columns.json"
 # Parameters as the page calls them.
 _CALLED = {
@@ -51,9 +51,9 @@ _CALLED = {
     "sensitive": "'sensitive'", "target": "'outcome'", "missing": "'values that stand for nothing'",
 }  # fmt: skip
 # Columns are judged on so many rows, fewer where there are many columns.
-_ROWS, _CELLS, _LEAST = 20_000, 4_000_000, 500
+_JUDGED_ROWS, _JUDGED_CELLS, _JUDGED_LEAST = 20_000, 4_000_000, 500
 # Bars of a histogram, and values that one can be chosen from as the outcome's.
-_BARS, _VALUES = 12, 30
+_BARS, _OUTCOME_VALUES = 12, 30
 
 # Words that outcomes, and what the law protects, are called by.
 _OUTCOMES = frozenset(
@@ -90,7 +90,7 @@ def main(asked: Any) -> None:
 
 def bound_to_server() -> Any:
     """What the server asks for; end with it, leave it memory, and go first if there is no more."""
-    limit_memory(_SHARE)
+    limit_memory(_WORKER_SHARE)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("500")
     line = b""
@@ -165,7 +165,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     table, n_rows = source.table, len(source.table)
     check_length(n_rows)
     names = names_of(table)
-    most = max(_LEAST, min(_ROWS, _CELLS // len(names)))
+    most = max(_JUDGED_LEAST, min(_JUDGED_ROWS, _JUDGED_CELLS // len(names)))
     if n_rows > most:
         places = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
         table = rows_of(table, places)
@@ -280,7 +280,7 @@ def _bars(column: Column, counts: np.ndarray) -> list[int]:
 
 def _values(column: Column, counts: np.ndarray) -> list[str]:
     """Values that may be chosen as the one that counts; none if there are too many."""
-    if column.dates or not 1 < len(counts) <= _VALUES:
+    if column.dates or not 1 < len(counts) <= _OUTCOME_VALUES:
         return []
     if column.categories is None:
         return [value_of(column, value) for value in column.tabulated[0].tolist()]
