@@ -288,13 +288,13 @@ def work():
 """
 _ROLES = """
 from leftout.data.columns import names_of
-from leftout.data.declarations import Declared
+from leftout.data.declarations import ColumnDeclarations
 from leftout.data.reading import Source
 from leftout.data.profiling.relations import copies, leaks, proxies
 from leftout.data.profiling.sentinels import suspects
 def work():
     table = Source.of(path).table
-    declared = Declared.of(names_of(table))
+    declared = ColumnDeclarations.of(names_of(table))
     columns, kinds = declared.judged(declared.columns(table))
     by = {column.name: column for column in columns}
     hidden = [by.pop("sex"), by.pop("race")]
@@ -304,12 +304,12 @@ def work():
 """
 _WHOLE = """
 import numpy as np
-from leftout.data.preparation import take_in
+from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
 from leftout.settings import Reading
 def work():
     reading = Reading(target="income", sensitive=["sex", "race"])
-    take_in(Source.of(path), reading, rng=np.random.default_rng(0))
+    prepare_table(Source.of(path), reading, rng=np.random.default_rng(0))
 """
 
 
