@@ -247,15 +247,17 @@ def _draw_pairs(
     """Pairs of rows, for one block after the other.
 
     The first row of a pair is the likelier the further out it is: what rare values and long tails
-    miss is in few rows.
+    miss is in few rows. Heights are drawn in strata, so that they rise: looking up others takes
+    four times as long.
     """
     m, n_blocks = len(X), len(blocks)
     pairs = rng.integers(m, size=(count, 2))
     for block, own in enumerate(blocks):
         chance = np.cumsum(np.abs(X[:, own]).sum(axis=1), dtype=np.float64)
-        height = rng.random(len(pairs[block::n_blocks])) * chance[-1]
+        n_pairs = len(pairs[block::n_blocks])
+        height = (np.arange(n_pairs) + rng.random(n_pairs)) * (chance[-1] / n_pairs)
         drawn = np.searchsorted(chance, height, side="right")
-        pairs[block::n_blocks, 0] = np.minimum(drawn, m - 1)
+        pairs[block::n_blocks, 0] = np.minimum(rng.permutation(drawn), m - 1)
     return pairs
 
 

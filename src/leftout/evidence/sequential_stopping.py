@@ -6,15 +6,19 @@ and looked at until the answer is settled:
 - "no" as soon as five reach the table's value, and the 70 % interval of what ever more tables would
   give for p (Clopper and Pearson's) is above the level. Five of 99 are a p of 0.06: a "no" before
   99 tables is always theirs;
-- "yes" after 19 or 39 of which none does, if the table stands clear of the highest of them, by 1.5
-  or 1 standard deviations;
-- after 99, as soon as that interval does not hold the level; after 399 in any case.
+- "yes" after 19 of which none does, if the table stands clear of the highest of them, by 1.5
+  standard deviations; from 39 on, if their rank says "yes" and the table stands clear, by 1.64
+  standard errors, of the value that 5 % of such tables exceed. That is Cornish and Fisher's, from
+  mean, standard deviation and skewness: it is known better than the share of a few tables that
+  reach a value;
+- after 99, as soon as rank and that value say the same, or the interval does not hold the level;
+  after 399 in any case. What is told, and what decides, is the rank.
 
-Without these rules, 99 tables would decide. Where p is uniform, as without any structure, that is
-the same decision in 98.9 of 100 cases, for 26.7 tables on average (51 is their standard deviation),
-and 5.0 % false alarms: exact figures, by adding up over all paths (in the tests), but for the early
-"yes", which adds less than 0.1 %. Nearly all of what differs are cases that more than 99 tables
-decide better: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 95 %.
+Where p is uniform, as without any structure, that takes 19 tables on average and raises 5 % false
+alarms. Going on until the interval alone decides took 26, and 190 instead of 80 where p is 0.037,
+for the same power: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 91 %, as if more
+than 200 had been drawn. (4,000 paths each, of normal values and of gamma values with skewness 0.5
+and 1.1; false alarms 4.8 to 6.1 %, by either rule the same.)
 """
 
 from __future__ import annotations
@@ -35,8 +39,11 @@ Drawn = TypeVar("Drawn")
 FIRST_TABLES = 9
 # Fewer that reach the value never end the drawing with a "no".
 _TOO_MANY = 5
-# Standard deviations by which the value exceeds all others, so that no more are drawn.
-_CLEAR = {19: 1.5, 39: 1.0}
+# Standard deviations by which the value exceeds all of so many others, so that no more are drawn.
+_CLEAR = {19: 1.5}
+# From so many on, the value that a share LEVEL exceed is estimated from their moments; a table is
+# clear of it by so many standard errors.
+_FITTED, _CLEAR_OF_FITTED = 39, 1.645
 _LAST_LOOK = 99
 # Where the p-value is near the level, so many times as many tables are drawn, and one more each.
 _FURTHER = 4
@@ -98,7 +105,29 @@ def should_stop(value: float, others: Array, asked: int) -> bool:
     _, low, high = drawing_interval(above, n, _STOPPING)
     if above >= _TOO_MANY and low > LEVEL:
         return True
-    return n >= max(asked, _LAST_LOOK) and high < LEVEL
+    if n < _FITTED:
+        return False
+    margin, error = _beyond_quantile(value, others)
+    by_rank = (1 + above) / (1 + n) <= LEVEL
+    if n < max(asked, _LAST_LOOK):
+        return by_rank and margin > _CLEAR_OF_FITTED * error
+    return high < LEVEL or by_rank == (margin >= 0.0)
+
+
+def _beyond_quantile(value: float, others: Array) -> tuple[float, float]:
+    """How far a value is beyond the upper ``LEVEL`` quantile of others, and its standard error.
+
+    In their standard deviations. The quantile is Cornish and Fisher's to the first order; where
+    they are skewed to the left, the normal one.
+    """
+    z, scaled = special.ndtri(1.0 - LEVEL), others - others.mean()
+    spread = float(scaled.std())
+    if spread == 0.0:
+        return float(np.sign(value - others[0])), 0.0
+    skewness = max(0.0, float(np.mean((scaled / spread) ** 3)))
+    distance = (value - others.mean()) / spread
+    margin = distance - z - skewness * (z**2 - 1.0) / 6.0
+    return float(margin), float(np.sqrt((1.0 + distance**2 / 2.0) / len(others)))
 
 
 def drawing_interval(above: int, n: int, confidence: float = _STATED) -> Interval:
