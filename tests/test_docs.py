@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import inspect
 import json
@@ -66,6 +67,49 @@ def test_the_interface_is_public():
         "solvers.Alternating", "solvers.Annealing", "solvers.Greedy", "solvers.Sorting",
     }  # fmt: skip
     assert promised <= set(public_names())
+
+
+# What people read of the house as it is; the changelog also tells of what is gone.
+TEXTS = [
+    *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
+    *(path for path in DOCS.rglob("*.md") if "_build" not in path.parts),
+    DOCS / "api" / "index.rst",
+    *SCRIPTS,
+    *Path(leftout.__file__).parent.rglob("*.py"),
+]
+FOLDERS = sorted(path.name for path in Path(leftout.__file__).parent.iterdir() if path.is_dir())
+FILE = (
+    r"(?<![\w/.-])(?:src/leftout/|tests/|benchmarks/|docs/|tools/|paper/)[\w/]+\.(?:py|md|json)\b"
+)
+MODULE = rf"`((?:{'|'.join(FOLDERS)})/[a-z_/]+)(?:\.py)?`"
+DOTTED = r"(?:`|import |from )(leftout(?:\.[A-Za-z_]\w*)+)(?![\w-])"
+
+
+def stands(dotted):
+    """Whether a dotted name leads to something: a module, or what is in one."""
+    parts = dotted.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:n]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[n:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_and_files_that_are_named_exist(text):
+    said = text.read_text()
+    assert [name for name in re.findall(FILE, said) if not (ROOT / name).exists()] == []
+    house = Path(leftout.__file__).parent
+    modules = [name.rstrip("/") for name in re.findall(MODULE, said)]
+    lost = [n for n in modules if not ((house / n).is_dir() or (house / f"{n}.py").exists())]
+    assert lost == []
+    assert [name for name in sorted(set(re.findall(DOTTED, said))) if not stands(name)] == []
 
 
 def test_every_page_is_in_a_contents():

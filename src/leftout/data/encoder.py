@@ -82,7 +82,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What each column is, and what became of it, in words and names.
     dropped_ : dict
         Columns that were left out, each with why.
-    kinds_ : list of Kind
+    kinds_ : list of ColumnType
         What each column was taken for, and why.
     flags_ : list of Flag
         The features that say where columns are missing, and what they consist of.

@@ -54,7 +54,7 @@ class EncodingPlan:
         By the columns' names in the audit.
     searching : list of Reader
         Of the columns that the encoder has learned from, as it reads them.
-    decided : Decided
+    decided : TableSchema
         Encoder, parts, kinds, facts and relations, as in memory; columns are tallies. Relations
         (copies, leaks, proxies) come from the sample, all else from all rows. Not sent along.
     places : array

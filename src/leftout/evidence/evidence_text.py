@@ -106,7 +106,7 @@ class Trust(Serializable):
         Whether the size is a tenth of the rows, the one with the most evidence, or as asked for.
     profile : Profile
         The best disparity at several sizes, beside comparison tables.
-    parts : Parts or None
+    parts : LossParts or None
         Why the group loses: what any cloud shows, what rare values add, what is left. None without
         comparison tables of both kinds.
     verdict : {"A", "B", "C", "D"} or None

@@ -57,7 +57,7 @@ def maximise(
         Left-out groups, without the rest.
     sizes : sequence of int, or None
         Of the groups; None leaves them free.
-    means : Means
+    means : SolverContext
 
     Returns
     -------
