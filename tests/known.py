@@ -170,7 +170,12 @@ def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
         disparities=np.linspace(0.52, 0.59, runs),
         jaccard=jaccard,
         groups=[
-            DistinctGroup(labels=labels[each[0]].astype(np.intp), disparity=value, runs=each)
+            DistinctGroup(
+                labels=labels[each[0]].astype(np.intp),
+                disparity=value,
+                size=int(labels[each[0]].sum()),
+                runs=each,
+            )  # fmt: skip
             for each, value in zip(which, disparities, strict=True)
         ],
     )

@@ -30,6 +30,49 @@ def test_every_audit_fits(name):
     assert not Draft202012Validator(SCHEMA).is_valid({**data, "headline": 3})
 
 
+def objects_of(schema, path):
+    """Every schema of an object in a schema, with where it is."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield path, schema
+        for key, inner in schema.items():
+            yield from objects_of(inner, f"{path}.{key}")
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from objects_of(inner, path)
+
+
+def test_every_object_says_its_keys():
+    """So that a key that nobody described is no part of an audit.json that fits."""
+    for path, each in objects_of(SCHEMA, "audit"):
+        if "properties" in each:
+            assert each["properties"] and each["additionalProperties"] is False, path
+        else:
+            assert each["additionalProperties"], path
+    kept = SCHEMA["$defs"]["Condition"]
+    assert kept["required"] == ["column", "op", "text"] and "low" in kept["properties"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "explanation", "explanation.sentence.conditions.0", "explanation.rules.0.if.0",
+        "explanation.leading_rules.0", "explanation.rule_frequency.variables.0",
+        "explanation.disparity_by_feature.0", "explanation.feature_scores.0",
+        "explanation.alignment.0", "explanation.typical.0", "stability",
+        "stability.distinct_groups.0", "profile.0", "mitigation", "mitigation.by_dimension.0",
+        "named_search", "known_search", "named.0.conditions.0", "known.0.conditions.0",
+    ],
+)  # fmt: skip
+def test_a_key_that_nobody_described_does_not_fit(path):
+    data = json.loads(known.audit().json())
+    inner = data
+    for step in path.split("."):
+        inner = inner[int(step) if step.isdigit() else step]
+    inner["undescribed"] = None
+    assert not Draft202012Validator(SCHEMA).is_valid(data)
+
+
 def test_the_command_prints_it():
     printed = json.loads(CliRunner().invoke(main, ["schema"]).stdout)
     Draft202012Validator.check_schema(printed)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -213,15 +214,18 @@ def unwritable(folder: Path, error: OSError) -> InputError:
 class Serializable:
     """A result as plain data: a dataclass's fields, and the properties that ``also`` names.
 
-    Fields that ``hidden`` names are left out: those with a value for each row.
+    Fields that ``hidden`` names are left out: those with a value for each row. A class that writes
+    other keys than these has a ``to_dict`` of its own, and a ``TypedDict`` of them as ``record``.
     """
 
     also: ClassVar[tuple[str, ...]] = ()
     hidden: ClassVar[tuple[str, ...]] = ()
+    record: ClassVar[type | None] = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
-        names = (*getattr(self, "__dataclass_fields__", ()), *self.also)
+        own: Any = fields(self) if is_dataclass(self) else ()
+        names = (*(each.name for each in own), *self.also)
         return plain({name: getattr(self, name) for name in names if name not in self.hidden})
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:

@@ -26,6 +26,7 @@ from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Cost, Harm
+from leftout.evidence.chance import ProfileSize
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossParts
 from leftout.evidence.n_groups import HowMany
@@ -36,10 +37,10 @@ from leftout.explain.replication import Replication
 from leftout.fair.afterwards import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
-from leftout.groups.known_result import KnownGroup
+from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.outcome import Outcome
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import NamedGroup
+from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
 from leftout.report.figures import SCREE
 from leftout.settings import Settings
@@ -57,12 +58,16 @@ def _filled(kind: type[_Kind], source: Any, **given: Any) -> _Kind:
     return kind(**given, **{name: getattr(source, name, None) for name in names})
 
 
-def _search(groups: Any) -> dict[str, Any] | None:
-    """How a list of groups came about."""
-    if groups is None:
-        return None
-    data: dict[str, Any] = groups.to_dict()
-    return {key: value for key, value in data.items() if key != "groups"}
+class NamedSearch(NamedGroups):
+    """How groups with a name were searched, and what that says."""
+
+    hidden = (*NamedGroups.hidden, "groups")
+
+
+class KnownSearch(KnownGroups):
+    """How the groups of the sensitive columns were compared, and what that says."""
+
+    hidden = ("groups",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,11 +383,7 @@ class AuditRecord(Serializable):
     ]
     trust: TrustRecord
     parts: Annotated[LossParts | None, "null without comparison tables of both kinds."]
-    profile: Annotated[
-        list[dict[str, Any]],
-        "Best disparity at each size, a bound, and what comparison tables show by their kind, at "
-        "the few sizes that they were searched at; empty if it was not run.",
-    ]
+    profile: Annotated[list[ProfileSize], "Best disparity at each size; empty if it was not run."]
     held_out: Annotated[
         HeldOut | None,
         "Halves of the rows, searched apart; null where that was not looked at, or could not be.",
@@ -399,12 +400,12 @@ class AuditRecord(Serializable):
         list[NamedGroup],
         "Groups with a name that are left out most; empty under the paper's preset.",
     ]
-    named_search: Annotated[dict[str, Any] | None, "How these were searched, and what that says."]
+    named_search: NamedSearch | None
     known: Annotated[
         list[KnownGroup],
         "Every group of the sensitive columns and of two of them; empty without such.",
     ]
-    known_search: Annotated[dict[str, Any] | None, "How these were compared, and what that says."]
+    known_search: KnownSearch | None
     harm: Annotated[
         Harm | None,
         "What PCA costs a model that predicts the target, for the left-out group and the rest; "
@@ -467,9 +468,9 @@ class AuditRecord(Serializable):
             profile=[] if trust is None else trust.profile.to_list(),
             held_out=None if trust is None else trust.held_out,
             named=[] if audit.named is None else audit.named.groups,
-            named_search=_search(audit.named),
+            named_search=None if audit.named is None else _filled(NamedSearch, audit.named),
             known=[] if known is None else [*known.ranked, *known.too_small],
-            known_search=_search(known),
+            known_search=None if known is None else _filled(KnownSearch, known),
             scale=audit.chunks,
         )  # fmt: skip
 

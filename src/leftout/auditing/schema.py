@@ -6,14 +6,24 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from inspect import cleandoc
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import numpy as np
 import pandas as pd
 
 from leftout.auditing.record import SCHEMA_VERSION, AuditRecord
 from leftout.files import Serializable
-from leftout.settings import Settings
 
 _NUMERIC_TYPES = ("number", "boolean")
 _PLAIN = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
@@ -45,6 +55,8 @@ class _Schema:
         origin, args = get_origin(kind), get_args(kind)
         if origin is Annotated:
             return {**self.of(args[0]), "description": args[1]}
+        if origin is NotRequired:
+            return self.of(args[0])
         if origin in (Union, types.UnionType):
             return _either([self.of(each) for each in args])
         if origin is Literal:
@@ -63,7 +75,7 @@ class _Schema:
         return self._class(kind)
 
     def _class(self, kind: Any) -> dict[str, Any]:
-        if not (is_dataclass(kind) or hasattr(kind, "_fields")):
+        if not (is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "_fields")):
             return {}
         name = kind.__name__.lstrip("_")
         if name not in self.defs:
@@ -74,17 +86,16 @@ class _Schema:
         return {"$ref": f"#/$defs/{name}"}
 
     def object_of(self, kind: Any) -> dict[str, Any]:
-        """A class by its fields; of one that writes its data itself, what its docstring says."""
+        """A class by the keys that it writes, with what it says of them."""
         words = re.split(r"\n\s*(?:Attributes|Parameters)\n", kind.__doc__ or "")[0].split()
         told = {"type": "object"} | ({"description": " ".join(words)} if words else {})
-        if "to_dict" in vars(kind) and kind not in (AuditRecord, Settings):
-            return told
-        about, each = _described(kind), {}
-        for name, inner in _hints(kind).items():
-            each[name] = self.of(inner)
-            if name in about:
-                each[name] = {**each[name], "description": about[name]}
-        return {**told, "properties": each, "required": list(each), "additionalProperties": False}
+        hints, about = _hints(getattr(kind, "record", None) or kind), _described(kind)
+        each = {
+            name: ({"description": about[name]} if name in about else {}) | self.of(inner)
+            for name, inner in hints.items()
+        }
+        required = [name for name in each if get_origin(hints[name]) is not NotRequired]
+        return {**told, "properties": each, "required": required, "additionalProperties": False}
 
 
 def _is(kind: Any, base: type) -> bool:
@@ -120,7 +131,7 @@ def _returned(kind: Any, name: str) -> Any:
 
 def _described(kind: Any) -> dict[str, str]:
     """What is said of each name: in the class's list of them, of a setting, of a property."""
-    text = "\n".join(line.removeprefix("    ") for line in (kind.__doc__ or "").split("\n"))
+    text = "\n".join(cleandoc(each.__doc__ or "") for each in reversed(kind.__mro__))
     listed = re.compile(r"^([a-z_0-9, ]+) : [^\n]*\n((?:    [^\n]*\n)+)", re.MULTILINE)
     found = {
         name: " ".join(match[2].split())

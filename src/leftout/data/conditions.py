@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,18 @@ from leftout.text import shortest
 Mask = NDArray[np.bool_]
 
 
+class ConditionRecord(TypedDict):
+    """A condition as JSON has it; infinite numbers are text."""
+
+    column: str
+    op: Literal["=", "!=", "range", "others", "missing", "known"]
+    text: str
+    value: NotRequired[str | float]
+    low: NotRequired[str | float]
+    high: NotRequired[str | float]
+    values: NotRequired[list[str | float]]
+
+
 @dataclass(frozen=True)
 class Condition(Serializable):
     """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
@@ -24,6 +36,8 @@ class Condition(Serializable):
     may be None), ``"others"`` (a known value that is none of ``values``), ``"missing"`` or
     ``"known"``; of ``dates``, bounds are microseconds since 1970. ``text`` says it in words.
     """
+
+    record = ConditionRecord
 
     column: str
     op: str

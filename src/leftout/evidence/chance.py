@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,26 @@ from leftout.solvers import Solver
 _NEARLY_AS_MUCH = 0.1
 # Sizes between the neighbours of the grid's peak, at which the evidence is looked at again.
 _REFINED_SIZES = 9
+
+
+class SizeAtChance(TypedDict):
+    """Best disparity of comparison tables at one size: mean, 5 to 95 %, and the table's p-value."""
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+
+
+class ProfileSize(TypedDict):
+    """Best disparity at one size, the certified bound, and comparison tables by their kind."""
+
+    size: int
+    disparity: float
+    bound: float
+    chance: Annotated[
+        dict[str, SizeAtChance], "At the few sizes that comparison tables were searched at."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,21 +129,24 @@ class Profile:
         near = self.sizes[self.evidence >= most - _NEARLY_AS_MUCH * abs(most)]
         return int(min(*near, self.evidence_size)), int(max(*near, self.evidence_size))
 
-    def to_list(self) -> list[dict[str, Any]]:
+    def to_list(self) -> list[ProfileSize]:
         """Plain data, an entry for each size."""
-        at_chance: list[dict[str, dict[str, float]]] = [{} for _ in self.sizes]
-        for kind, each in self.chance.items():
-            figures = {
-                "mean": each.mean, "low": each.low, "high": each.high, "p_value": each.p_values
-            }  # fmt: skip
-            for place, size in enumerate(each.sizes):
-                for here in np.flatnonzero(self.sizes == size):
-                    at_chance[here][kind] = {k: float(v[place]) for k, v in figures.items()}
-        values = zip(self.sizes, self.disparities, self.bounds, at_chance, strict=True)
+        columns = (self.sizes, self.disparities, self.bounds)
+        values = zip(*(each.tolist() for each in columns), strict=True)
         return [
-            {"size": int(size), "disparity": float(value), "bound": float(bound), "chance": chance}
-            for size, value, bound, chance in values
+            {"size": size, "disparity": value, "bound": bound, "chance": self._chance_at(size)}
+            for size, value, bound in values
         ]
+
+    def _chance_at(self, size: int) -> dict[str, SizeAtChance]:
+        return {
+            kind: {
+                "mean": float(each.mean[place]), "low": float(each.low[place]),
+                "high": float(each.high[place]), "p_value": float(each.p_values[place]),
+            }
+            for kind, each in self.chance.items()
+            for place in np.flatnonzero(each.sizes == size)
+        }  # fmt: skip
 
 
 @clean_interrupts()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from leftout.evidence.refit import (
     repeated,
     search_groups,
 )
-from leftout.files import Serializable
+from leftout.files import Serializable, plain
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
@@ -49,12 +49,34 @@ _SURE_MEMBER, _DOUBTFUL_MEMBER = 0.8, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistinctGroup:
+class DistinctGroup(Serializable):
     """A group that some of the runs agree on: the best run's."""
+
+    hidden = ("labels",)
 
     labels: NDArray[np.intp]
     disparity: float
-    runs: NDArray[np.intp]  # which runs found it
+    size: int
+    runs: Annotated[NDArray[np.intp], "Which runs found it."]
+
+
+class StabilityRecord(TypedDict):
+    """How well runs agree, as JSON has it; the last two only from solvers with epochs."""
+
+    runs: int
+    jaccard_mean: Annotated[float, "Over pairs of runs."]
+    jaccard_low: float
+    jaccard_high: float
+    jaccard_matrix: Annotated[
+        list[list[float]], "Rows that two runs both leave out, over the rows that either does."
+    ]
+    disparities: list[float]
+    distinct_groups: Annotated[list[DistinctGroup], "By falling disparity."]
+    nearly_equal: Annotated[int, "How many of them are within 5 % of the best disparity."]
+    adjacent_epochs: NotRequired[
+        Annotated[list[float], "Mean Jaccard between labels of adjacent epochs, for each run."]
+    ]
+    first_to_last_epoch: NotRequired[list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +106,8 @@ class Stability(Serializable):
         Mean Jaccard between labels of adjacent epochs, and Jaccard between the first epoch's and
         the last's.
     """
+
+    record = StabilityRecord
 
     labels: NDArray[np.int8]
     disparities: Array
@@ -178,23 +202,13 @@ class Stability(Serializable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the consensus is left to those who have the rows at hand."""
-        result: dict[str, Any] = {
-            "runs": len(self.labels),
-            "jaccard_mean": self.mean,
-            "jaccard_low": self.low,
-            "jaccard_high": self.high,
-            "jaccard_matrix": self.jaccard.tolist(),
-            "disparities": self.disparities.tolist(),
-            "distinct_groups": [
-                {"disparity": g.disparity, "size": int(g.labels.sum()), "runs": g.runs.tolist()}
-                for g in self.groups
-            ],
-            "nearly_equal": self.n_nearly_equal,
-        }
-        if self.adjacent is not None and self.first_to_last is not None:
-            result["adjacent_epochs"] = self.adjacent.tolist()
-            result["first_to_last_epoch"] = self.first_to_last.tolist()
-        return result
+        by_epoch = {"adjacent_epochs": self.adjacent, "first_to_last_epoch": self.first_to_last}
+        return plain({
+            "runs": len(self.labels), "jaccard_mean": self.mean, "jaccard_low": self.low,
+            "jaccard_high": self.high, "jaccard_matrix": self.jaccard,
+            "disparities": self.disparities, "distinct_groups": self.groups,
+            "nearly_equal": self.n_nearly_equal, **(by_epoch if self.epoch_labels else {}),
+        })  # fmt: skip
 
 
 @clean_interrupts()
@@ -330,8 +344,11 @@ def distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup
         best = runs[np.argmax(disparities[runs])]
         groups.append(
             DistinctGroup(
-                labels=labels[best].astype(np.intp), disparity=float(disparities[best]), runs=runs
-            )
+                labels=labels[best].astype(np.intp),
+                disparity=float(disparities[best]),
+                size=int(labels[best].sum()),
+                runs=runs,
+            )  # fmt: skip
         )
     return sorted(groups, key=lambda group: -group.disparity)
 

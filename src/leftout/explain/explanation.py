@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,14 @@ from leftout.explain.attribution import (
     search_without,
     split_losses,
 )
-from leftout.explain.rules import Frequency, Rules, find_rules, rule_frequency
+from leftout.explain.rules import (
+    Frequency,
+    PairRuns,
+    Rule,
+    Rules,
+    find_rules,
+    rule_frequency,
+)
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import NEITHER, fitted_on
@@ -47,9 +54,48 @@ from leftout.text import as_name, listed, number
 # Below this strength a column is not alike.
 _WEAK = 0.05
 _SHOWN = 3
-_SCORES = ("total", "left_out", "rest", "difference")
 # Rules of each group, the columns that they may use, and those that the ones to list are among.
 _RULES, _RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
+
+
+class FeatureLoss(TypedDict):
+    """A feature's part of the disparity, and of either side's loss."""
+
+    feature: str
+    column: str
+    disparity: float
+    share: float
+    left_out_loss: float
+    rest_loss: float
+
+
+class FeatureScore(TypedDict):
+    """One line of :class:`~leftout.explain.FeatureScores`."""
+
+    feature: str
+    total: float
+    left_out: float
+    rest: float
+    difference: float
+
+
+class ExplanationRecord(TypedDict):
+    """An explanation as JSON has it, features by falling size of their part."""
+
+    sentence: Sentence | None
+    disparity_by_feature: list[FeatureLoss]
+    feature_scores: list[FeatureScore]
+    rules: list[Rule]
+    leading_rules: list[Rule]
+    rule_frequency: Frequency
+    interactions: list[PairRuns]
+    alignment: list[Alignment]
+    outcome: list[Outcome]
+    no_outcome: Outcome | None
+    typical: list[Typical]
+    what_if: list[WhatIf]
+    rows: dict[str, list[Any]] | None
+    notes: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,7 +115,7 @@ class Explanation(Serializable):
     losses_by_feature : array of shape (2, n)
         The same for the losses of the rest and of the left-out group.
     feature_scores : FeatureScores
-        The paper's, averaged over runs.
+        The paper's, in per cent, averaged over runs.
     rules : Rules
         At most 50 of each group, those of highest lift.
     leading_rules : Rules
@@ -91,6 +137,8 @@ class Explanation(Serializable):
     notes : list of str
         What to bear in mind.
     """
+
+    record = ExplanationRecord
 
     sentence: Sentence | None
     features: list[str]
@@ -202,30 +250,27 @@ class Explanation(Serializable):
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
         scores, parts = self.feature_scores, self.disparity_by_feature
-        frequency = asdict(self.rule_frequency)
-        pairs = frequency.pop("pairs")
         return plain({
             "sentence": self.sentence and self.sentence.to_dict() | {"told": self.told_sentence},
             "disparity_by_feature": [
-                {
-                    "feature": self.features[i],
-                    "column": self.sources[i],
-                    "disparity": parts[i],
-                    "share": parts[i] / parts.sum(),
-                    "left_out_loss": self.losses_by_feature[1, i],
-                    "rest_loss": self.losses_by_feature[0, i],
-                }
+                FeatureLoss(
+                    feature=self.features[i], column=self.sources[i], disparity=parts[i],
+                    share=parts[i] / parts.sum(), left_out_loss=self.losses_by_feature[1, i],
+                    rest_loss=self.losses_by_feature[0, i],
+                )
                 for i in np.argsort(-np.abs(parts), kind="stable")
             ],
             "feature_scores": [
-                {"feature": self.features[i]}
-                | {name: getattr(scores, name)[i] for name in _SCORES}
+                FeatureScore(
+                    feature=self.features[i], total=scores.total[i], left_out=scores.left_out[i],
+                    rest=scores.rest[i], difference=scores.difference[i],
+                )
                 for i in np.argsort(-scores.total, kind="stable")
             ],
             "rules": list(self.rules),
             "leading_rules": list(self.leading_rules),
-            "rule_frequency": frequency,
-            "interactions": pairs,
+            "rule_frequency": self.rule_frequency,
+            "interactions": self.rule_frequency.pairs,
             "alignment": self.alignment,
             "outcome": self.outcome + self.other_outcomes,
             "no_outcome": self.no_outcome,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, TypedDict, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,15 @@ _ARRAYS = ("first", "second", "group", "count", "covered")
 _MANY = 50_000
 
 
+RuleRecord = TypedDict(
+    "RuleRecord",
+    {
+        "if": list[Condition], "then": Literal["rest", "left-out group"], "text": str,
+        "count": int, "covered": int, "support": float, "confidence": float, "lift": float,
+    },
+)  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule(Serializable):
     """If the antecedents hold, a row is in the group.
@@ -55,6 +64,7 @@ class Rule(Serializable):
     """
 
     also = ("text",)
+    record = RuleRecord
 
     antecedents: tuple[Condition, ...]
     group: int
@@ -224,8 +234,25 @@ class Rules:
         return [(self.columns[c], int(item - starts[c])) for c, item in zip(at, items, strict=True)]
 
 
+class VariableRuns(TypedDict):
+    """In how many runs a column leads the rules of either group."""
+
+    variable: str
+    left_out_runs: int
+    rest_runs: int
+
+
+class PairRuns(TypedDict):
+    """In how many runs two columns lead a group's rules, with the least and largest lift."""
+
+    group: str
+    pair: list[str]
+    runs: int
+    lift: list[float]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Frequency:
+class Frequency(Serializable):
     """How often columns, and pairs of columns, are among the leading rules of several runs.
 
     Attributes
@@ -239,8 +266,10 @@ class Frequency:
     runs, top : int
     """
 
-    variables: list[dict[str, Any]]
-    pairs: list[dict[str, Any]]
+    hidden = ("pairs",)  # an explanation has them as interactions
+
+    variables: list[VariableRuns]
+    pairs: list[PairRuns]
     runs: int
     top: int
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,12 +37,6 @@ _NAMED = 5
 _SMALL = 30
 # Groups within chance that have this share of the weights are told of.
 _MUCH = 0.5
-# What is told of the number of components asked for, and of the estimator.
-_OF_HERE = (
-    "n_components", "losses_before", "losses_after", "rank", "rank_d_losses", "kept_before",
-    "kept_after", "price",
-)  # fmt: skip
-_OF_FAIR = ("groups", "sizes", "max_loss", "dual_bound", "gap", "group_weights")
 _EPS = float(np.finfo(float).eps)
 # A search under its projection finds another tenth of the rows that loses about as much as the
 # first did, or more.
@@ -185,9 +179,34 @@ class RandomGroups(Serializable):
         )
 
 
+class MitigationRecord(TypedDict):
+    """Fair PCA as JSON has it: at the number of components asked for, and across dimensions."""
+
+    n_components: int
+    losses_before: list[float]
+    losses_after: list[float]
+    rank: int
+    rank_d_losses: list[float] | None
+    kept_before: float
+    kept_after: float
+    price: Annotated[float, "Share of the table's variance given up for fairness."]
+    groups: list[str | float]
+    sizes: list[int]
+    max_loss: float
+    dual_bound: float
+    gap: Annotated[float, "Between the largest loss and the smallest possible: the certificate."]
+    group_weights: list[float]
+    retained_before: list[float]
+    retained_after: list[float]
+    by_dimension: list[Dimension]
+    random_groups: NotRequired[RandomGroups]
+
+
 @dataclass(frozen=True)
 class Mitigation(Serializable):
     """Fair PCA for some groups: the fitted transformer, and the same across dimensions."""
+
+    record = MitigationRecord
 
     fair: FairPCA
     here: Dimension  # at the number of components asked for
@@ -293,17 +312,18 @@ class Mitigation(Serializable):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        fair, here = self.fair, self.here.to_dict()
-        return {
-            **{name: here[name] for name in _OF_HERE},
-            **plain({name: getattr(fair, f"{name}_") for name in _OF_FAIR}),
-            **plain({
-                "retained_before": fair.baseline_retained_,
-                "retained_after": fair.retained_,
-                "by_dimension": self.by_dimension,
-            }),
-            **({} if self.random is None else plain({"random_groups": self.random})),
-        }  # fmt: skip
+        fair, here = self.fair, self.here
+        return plain({
+            "n_components": here.n_components, "losses_before": here.losses_before,
+            "losses_after": here.losses_after, "rank": here.rank,
+            "rank_d_losses": here.rank_d_losses, "kept_before": here.kept_before,
+            "kept_after": here.kept_after, "price": here.price, "groups": fair.groups_,
+            "sizes": fair.sizes_, "max_loss": fair.max_loss_, "dual_bound": fair.dual_bound_,
+            "gap": fair.gap_, "group_weights": fair.group_weights_,
+            "retained_before": fair.baseline_retained_, "retained_after": fair.retained_,
+            "by_dimension": self.by_dimension,
+            **({} if self.random is None else {"random_groups": self.random}),
+        })  # fmt: skip
 
 
 def mitigate(

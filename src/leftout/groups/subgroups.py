@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -147,10 +147,11 @@ class NamedGroups(Serializable):
         Whether no name is missing: the list is certified. Otherwise the budget ended the search,
         and no name that was not looked at is worth more than ``left``.
     left : float or None
+        No name that was not looked at is worth more.
     """
 
     also = ("covers", "told", "told_beyond")
-    hidden = ("columns",)
+    hidden: ClassVar[tuple[str, ...]] = ("columns",)
 
     groups: list[NamedGroup]
     smallest: int
