@@ -27,7 +27,7 @@ from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
-from leftout.downstream.outcomes import FAIR, MINIMAX, VARIANTS
+from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.prediction import OtherGap
 from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm, OtherCost
@@ -800,7 +800,7 @@ def cost(model="logistic", side="left-out group", extra=None, back=None, rest_ba
     ]  # fmt: skip
     *paid, back, rest_back, more = (_scaled(one, unit) for one in each)
     less = Difference(*(_scaled(one, 0.75) for one in (back, rest_back, more)))
-    returns = {FAIR: Difference(back, rest_back, more), MINIMAX: less}
+    returns = {FAIR_PCA: Difference(back, rest_back, more), MINIMAX_PCA: less}
     return Cost(model, side, "error", *paid, returns)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -118,3 +119,27 @@ def test_every_public_name_is_there():
     assert set(leftout.__all__) <= set(dir(leftout))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         leftout.nothing  # noqa: B018
+
+
+def constants(node):
+    """Names that a statement of a module gives values to, each with its value as it is written."""
+    for target in getattr(node, "targets", None) or [node.target]:
+        both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+        pairs = zip(target.elts, node.value.elts, strict=True) if both else [(target, node.value)]
+        for name, value in pairs:
+            if isinstance(name, ast.Name) and not name.id.startswith("_") and value is not None:
+                yield name.id, ast.unparse(value)
+
+
+def test_a_name_has_one_meaning():
+    """A class has a name of its own; public constants of one name have one value."""
+    classes, values = Counter(), defaultdict(set)
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] += 1
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for name, value in constants(node):
+                    values[name].add(value)
+    assert [name for name, times in classes.items() if times > 1] == []
+    assert {name: found for name, found in values.items() if len(found) > 1} == {}

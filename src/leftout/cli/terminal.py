@@ -16,7 +16,7 @@ from rich.text import Text
 
 from leftout.auditing.result import Audit
 from leftout.data.encoding import ColumnEncoding
-from leftout.downstream.outcomes import ALL, FAIR, SHARED
+from leftout.downstream.outcomes import ALL, FAIR_PCA, SHARED
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.loss_parts import PART_NAMES, LossParts
@@ -406,7 +406,7 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
     show_costs(console, found)
     if found.by_dimension:
         heads = ["components"]
-        for variant in (SHARED, FAIR):
+        for variant in (SHARED, FAIR_PCA):
             heads += [f"{variant}, {side}" for side in (found.group, found.rest)]
         rows = [
             (str(line.n_components), *(found.figure(value) for value in values))

@@ -32,9 +32,9 @@ from leftout.downstream.metrics import (
 )
 from leftout.downstream.outcomes import (
     ALL,
-    FAIR,
+    FAIR_PCA,
     GROUP,
-    MINIMAX,
+    MINIMAX_PCA,
     MITIGATIONS,
     REST_NAME,
     SHARED,
@@ -205,7 +205,7 @@ def harm(
         if rest is not None:
             losses[rest] = -np.inf
         sides = replace(sides, first=int(losses.argmax()))
-    seen = [v for v in VARIANTS if v != MINIMAX or min(whole.shape) <= WIDE]
+    seen = [v for v in VARIANTS if v != MINIMAX_PCA or min(whole.shape) <= WIDE]
     task = PredictionTask(
         table, given, target, sides.place, tuple(View(variant, d) for variant in seen),
         models_of(models, not target.classes), encoder, search, representation,
@@ -370,7 +370,7 @@ def _by_dimension(
     """The leading model's errors from PCA and Fair PCA of up to ``most`` components."""
     spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
     numbers = sorted({*np.round(spaced).astype(int).tolist(), d})
-    views = tuple(View(variant, number) for number in numbers for variant in (SHARED, FAIR))
+    views = tuple(View(variant, number) for number in numbers for variant in (SHARED, FAIR_PCA))
     leading = dict(list(task.models.items())[:1])
     task = replace(task, views=views, models=leading, representation=None)
     found = cross_validate(task, folds, 1, rng, n_jobs, steps, "numbers of components")

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from leftout.checks import check_choice
 from leftout.data.frames import as_frame, rows_of
 from leftout.data.matrix import check_matrix
-from leftout.downstream.outcomes import ALL, FAIR, MINIMAX, SHARED, PredictionTarget, Rows
+from leftout.downstream.outcomes import ALL, FAIR_PCA, MINIMAX_PCA, SHARED, PredictionTarget, Rows
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import FairPCA
 from leftout.fair.minimax import MinimaxPCA
@@ -173,7 +173,7 @@ def cross_validate(
             found.chances[:, :, repeat, test] = part.chances
             found.place[repeat, test] = part.place
             found.sure[:] &= part.sure
-    once = [place for place, view in enumerate(task.views) if view.variant == MINIMAX]
+    once = [place for place, view in enumerate(task.views) if view.variant == MINIMAX_PCA]
     for values in (found.guesses, found.chances):
         values[:, once] = values[:, once, :1]
     return found
@@ -191,7 +191,7 @@ def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> Cro
     guesses, chances = np.zeros(shape), np.zeros((*shape, n_classes))
     sure = np.ones(len(task.models), dtype=bool)
     for v, view in enumerate(task.views):
-        if repeat and view.variant == MINIMAX:
+        if repeat and view.variant == MINIMAX_PCA:
             continue
         project = projection(view, learnt, before, task.representation)
         seen, unseen = project(learnt), project(new)
@@ -218,12 +218,12 @@ def projection(
     protects groups of as many rows as the smallest here has, and is not told any.
     """
     d = min(view.n_components, *learnt.shape)
-    if view.variant == FAIR:
+    if view.variant == FAIR_PCA:
         fair = FairPCA(d).fit(learnt, groups=place)
         # more than two groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
         return lambda X: (X - fair.mean_) @ V.T
-    if view.variant == MINIMAX:
+    if view.variant == MINIMAX_PCA:
         fewest = int(np.unique(place, return_counts=True)[1].min())
         minimax = MinimaxPCA(
             d, group_size=fewest, max_rounds=_GAME_ROUNDS, tol=_GAME_TOL, random_state=0

@@ -12,8 +12,8 @@ from leftout.checks import check_groups
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import as_numbers, called, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label
-from leftout.fair.afterwards import FAIR as FAIR
-from leftout.fair.afterwards import MINIMAX as MINIMAX
+from leftout.fair.afterwards import FAIR_PCA as FAIR_PCA
+from leftout.fair.afterwards import MINIMAX_PCA as MINIMAX_PCA
 from leftout.text import as_name, counted, shortened, unambiguous
 
 Mask = NDArray[np.bool_]
@@ -27,8 +27,8 @@ _COMPARED_MOST = 20
 # What a model sees: all columns, or components of one of the projections, of which the last may be
 # missing where it takes too long.
 ALL, SHARED = "all columns", "shared PCA"
-VARIANTS = (ALL, SHARED, FAIR, MINIMAX)
-MITIGATIONS = (FAIR, MINIMAX)
+VARIANTS = (ALL, SHARED, FAIR_PCA, MINIMAX_PCA)
+MITIGATIONS = (FAIR_PCA, MINIMAX_PCA)
 # What the sides are called where nobody has named them.
 GROUP, REST_NAME, OTHERS = "left-out group", "rest", "all others"
 

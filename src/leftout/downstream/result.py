@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from leftout.downstream.outcomes import ALL, FAIR, MITIGATIONS, SHARED, side_called
+from leftout.downstream.outcomes import ALL, FAIR_PCA, MITIGATIONS, SHARED, side_called
 from leftout.files import Serializable
 from leftout.linalg.significance import Interval
 from leftout.text import counted, listed, number, unambiguous
@@ -74,15 +74,15 @@ class Cost(Serializable):
 
     @property
     def fair_return(self) -> Interval:
-        return self.returns[FAIR].group
+        return self.returns[FAIR_PCA].group
 
     @property
     def rest_return(self) -> Interval:
-        return self.returns[FAIR].rest
+        return self.returns[FAIR_PCA].rest
 
     @property
     def extra_return(self) -> Interval:
-        return self.returns[FAIR].extra
+        return self.returns[FAIR_PCA].extra
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ class Harm(GroupComparison, Serializable):
         As in :attr:`costs_more`, in errors and in AUC (R2), from a model that is better than one
         guess for everybody.
         """
-        return self._gives_back(FAIR)
+        return self._gives_back(FAIR_PCA)
 
     def _gives_back(self, variant: str) -> bool:
         back = self.cost().returns[variant]
@@ -456,7 +456,7 @@ class Harm(GroupComparison, Serializable):
     @property
     def told_return(self) -> str:
         """What Fair PCA gives back, and whom it costs something."""
-        return self._told_return(FAIR)
+        return self._told_return(FAIR_PCA)
 
     def _told_return(self, variant: str) -> str:
         back, (a, b) = self.cost().returns[variant], self._both(variant)

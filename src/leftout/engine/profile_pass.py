@@ -23,7 +23,6 @@ from leftout.engine.column_counts import ColumnCounter, ColumnCounts, together
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Places = NDArray[np.int64]
 Marks = tuple[ValueLiteral, ...]
 
 
@@ -59,7 +58,7 @@ class ProfilePass:
         Times as many distinct values are counted as usual.
     """
 
-    places: Places
+    places: NDArray[np.int64]
     unread: frozenset[str] = frozenset()
     marks: dict[str, Marks] = field(default_factory=dict)
     names: tuple[str, ...] | None = None

@@ -34,7 +34,7 @@ from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
 from leftout.text import counted, listed, number
 
-FAIR, MINIMAX = "Fair PCA", "MinimaxPCA"
+FAIR_PCA, MINIMAX_PCA = "Fair PCA", "MinimaxPCA"
 # Another group is as badly off if it loses this share of what the first did.
 AS_BADLY = 0.9
 # MinimaxPCA is advised where its worst-off lose less than under both others by this share.
@@ -45,8 +45,9 @@ CLEARLY = 0.1
 _HOLDS, _SURE = 0.05, 0.99
 # What to do, and why: the rule is in Afterwards.advice.
 ADVICE = {
-    MINIMAX: "Use MinimaxPCA: it leaves nobody that a search finds as badly off as either other.",
-    FAIR: "Use Fair PCA if this group is the one to serve: nobody else is left as badly off.",
+    MINIMAX_PCA: "Use MinimaxPCA: it leaves nobody that a search finds as badly off as either "
+    "other.",
+    FAIR_PCA: "Use Fair PCA if this group is the one to serve: nobody else is left as badly off.",
     "more components": "Use more components: with as many, no projection spares every group.",
 }
 # Rounds of MinimaxPCA: it is one line of a comparison here; climbs of searches in halves.
@@ -153,8 +154,8 @@ class Afterwards(Serializable):
         shared, fair, every = self.lines
         least = (1.0 - CLEARLY) * min(shared.worst_loss, fair.worst_loss)
         if every.worst_loss <= least > 0.0 and self.holds is not False:
-            return MINIMAX
-        return "more components" if self.moved else FAIR
+            return MINIMAX_PCA
+        return "more components" if self.moved else FAIR_PCA
 
     @property
     def told(self) -> str:
@@ -207,8 +208,8 @@ class Afterwards(Serializable):
         _, fair, every = self.lines
         start = f"Fair PCA lets others lose {number(fair.worst_loss)}"
         return {
-            MINIMAX: f"{start}, MinimaxPCA {number(every.worst_loss)}: use it.",
-            FAIR: f"Under Fair PCA no other group loses more than {number(fair.worst_loss)}.",
+            MINIMAX_PCA: f"{start}, MinimaxPCA {number(every.worst_loss)}: use it.",
+            FAIR_PCA: f"Under Fair PCA no other group loses more than {number(fair.worst_loss)}.",
             "more components": f"{start}: use more components.",
         }[self.advice]
 
@@ -346,7 +347,7 @@ class _Trial(NamedTuple):
         known = [*groups, every.worst_group_, every.baseline_worst_group_]
         # several groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
-        shared = [before, _named(FAIR, V).at(fair.mean_), _named(MINIMAX, every)]
+        shared = [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
         rows = [np.flatnonzero(mask) for mask in known]
         return cls(shared, rows, every.lower_bound_, every.n_asked_)
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from leftout.compiling import kernel
 
 Array = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 EPS = float(np.finfo(np.float64).eps)
 # Sums over poles may be reordered for speed; nothing else about IEEE arithmetic is given up.
@@ -154,7 +153,7 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
 
 
 @kernel(inline="always")
-def _deflate(poles: Array, w: Array, basis: Array, active: IntArray) -> int:
+def _deflate(poles: Array, w: Array, basis: Array, active: NDArray[np.int64]) -> int:
     """Set aside the poles that do not move; returns how many are left, listed in ``active``.
 
     A pole does not move when its weight is negligible, or when it ties with another: a plane
@@ -288,7 +287,7 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
 
 
 @kernel(inline="always")
-def _ascending(values: Array) -> IntArray:
+def _ascending(values: Array) -> NDArray[np.int64]:
     """Order of ``values``, which are nearly sorted already (insertion sort)."""
     order = np.arange(values.size)
     for i in range(1, values.size):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
@@ -25,7 +26,6 @@ from leftout.linalg.rank_one import (
     track,
     transfer,
 )
-from leftout.linalg.spectra import IntArray
 from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
 from leftout.text import number
 
@@ -102,7 +102,7 @@ def allocate(problem: Problem, rows: Array, n_sides: int, rng: np.random.Generat
 
 
 def _seen_moments(
-    problem: Problem, rows: Array, seen: IntArray, labels: Labels, n_sides: int
+    problem: Problem, rows: Array, seen: NDArray[np.int64], labels: Labels, n_sides: int
 ) -> Moments:
     """Moments of each side's rows so far, and of all of them."""
     moments = build(rows[seen], labels[seen], n_groups=n_sides)
@@ -141,7 +141,12 @@ def spread(losses: Array) -> float:
 
 @kernel
 def _allocate(
-    sides: TrackedSides, X: Array, given: Array, refit: bool, order: IntArray, labels: Labels
+    sides: TrackedSides,
+    X: Array,
+    given: Array,
+    refit: bool,
+    order: NDArray[np.int64],
+    labels: Labels,
 ) -> None:
     """Let each row join the side whose loss with it is the largest, of equal ones the last.
 
