@@ -112,6 +112,13 @@ def test_modules_and_files_that_are_named_exist(text):
     assert [name for name in sorted(set(re.findall(DOTTED, said))) if not stands(name)] == []
 
 
+def test_every_finding_is_in_the_guide():
+    auditing = Path(leftout.__file__).parent / "auditing"
+    codes = [re.findall(r'"([A-Z]\d{3})"', path.read_text()) for path in auditing.glob("*.py")]
+    listed = re.findall(r"^\| ([A-Z]\d{3}) \|", (DOCS / "guide" / "audit.md").read_text(), re.M)
+    assert len(listed) == len(set(listed)) and set(listed) == set(sum(codes, []))
+
+
 def test_every_page_is_in_a_contents():
     linked = set()
     for page in [*DOCS.glob("**/*.md"), *DOCS.glob("**/*.rst")]:
