@@ -626,15 +626,14 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.auditing.stages.TRUST_ROWS", 150)
-    monkeypatch.setattr("leftout.auditing.group_selection.FEW_ROWS", 120)
+    monkeypatch.setattr("leftout.auditing.group_selection.FEW_ROWS", 150)
     found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, full=True, **FEW)
     data = found.to_dict()
     valid(data)
     assert data["trust"]["rows"] == 150 < data["trust"]["of_rows"] == len(table)
     assert sum(data["partition"]["sizes"]) == len(found.groups) == len(table)
     assert data["partition"]["group_size"] == 52 and found.trust.group_size == 30
-    assert sum(data["comparison"][0]["sizes"]) == 120
+    assert sum(data["comparison"][0]["sizes"]) == 150
     assert len(found.trust.membership.shares) == len(table)
     assert found.trust.membership.group.sum() == 52
     assert data["explanation"]["rule_frequency"]["runs"] == 5

@@ -66,10 +66,9 @@ from leftout.linalg.losses import WIDE
 from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
 from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
 
-# Comparison tables, halves and parts of the rows are searched many times: on this many at most.
-TRUST_ROWS = 50_000
-# Above so many rows, fewer splits and starts do: each says more, and takes longer.
-_MANY_ROWS, _FEW_SPLITS, _FEW_RUNS = 20_000, 4, 5
+# Of wide tables, fewer splits and starts do: each takes longer. Searches of a part from other
+# starts say whether they agree, not what is best on the whole: fewer do.
+_FEW_SPLITS, _FEW_RUNS, _RUNS_OF_A_PART = 4, 5, 10
 # Leading features to search without, and how often to shuffle each.
 _WHAT_IF, _SHUFFLES = 5, 1
 # What people read while they wait, and the share of the time, more or less.
@@ -149,12 +148,13 @@ class AuditPipeline:
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
-        if len(X) > TRUST_ROWS and not settings.quick:
-            rows = intake.part(TRUST_ROWS, of_trust)
+        if len(X) > group_selection.FEW_ROWS and not settings.quick:
+            rows = intake.part(group_selection.FEW_ROWS, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
             warn(
-                f"The group, its description and Fair PCA come from all {len(X):,} rows; "
-                f"comparison tables, halves and parts of the rows from {TRUST_ROWS:,} of them, "
+                f"The group, its description, names and Fair PCA come from all {len(X):,} rows; "
+                "comparison tables, halves and parts of the rows, searches from other starts, "
+                f"without leading columns and after a mitigation from {len(part):,} of them, "
                 "drawn at random, with sizes in proportion."
             )
         return cls(intake, search, posed, settings, X, rows, part, stages, given=given)
@@ -265,18 +265,13 @@ class AuditPipeline:
     @property
     def _runs(self) -> int:
         """Searches from other starts."""
-        asked = self.settings.n_restarts
-        return min(asked, _FEW_RUNS) if self._few else asked
+        most = _FEW_RUNS if self.wide else None if self._whole else _RUNS_OF_A_PART
+        return self.settings.n_restarts if most is None else min(self.settings.n_restarts, most)
 
     @property
     def splits(self) -> int:
         """Splits into halves."""
-        return _FEW_SPLITS if self._few else N_SPLITS
-
-    @property
-    def _few(self) -> bool:
-        """Whether the table is searched again a few times only."""
-        return len(self.part) > _MANY_ROWS or self.wide or not self._whole
+        return _FEW_SPLITS if self.wide else N_SPLITS
 
     def _from_other_starts(self, now: Audit, plan: GroupPlan) -> Audit:
         """With searches from other starts, always the same: a better group they find is taken."""
@@ -406,7 +401,9 @@ class AuditPipeline:
         if self._skipped or not now.alone:
             return now
         found, told, stability = now.looked_at, now.explanation, now.stability
-        X, sources = self.intake.X, self.intake.sources
+        if not self._whole and now.trust is not None:
+            found = now.trust.partition  # the group that the same search finds in the part
+        X, sources = self.part.to_numpy(), self.intake.sources
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
             leading = list(told.by_column())[:_WHAT_IF]

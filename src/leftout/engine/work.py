@@ -19,7 +19,7 @@ from sklearn.base import clone
 from leftout.auditing import group_selection
 from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
-from leftout.auditing.stages import FIND, TRUST_ROWS, AuditPipeline
+from leftout.auditing.stages import FIND, AuditPipeline
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable
 from leftout.engine import encoding_plan
@@ -49,7 +49,7 @@ from leftout.solvers.sampling import Short, Whole, drawn
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 
 # Rows that are looked at one by one.
-EVIDENCE_ROWS = TRUST_ROWS
+EVIDENCE_ROWS = 50_000
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
 # What is exact, and what is not, as audit.json says it.
@@ -137,7 +137,8 @@ class ChunkedAudit:
         names = self.plan.encoder.get_feature_names_out()
         X = pd.DataFrame(self.intake.X, columns=names)
         m, n = self.table.n_rows, self.table.n_features
-        rows = np.arange(len(X))
+        rows = group_selection.few_of(np.arange(len(X)))
+        part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
         d = len(self.shared.components)
         plan = group_selection.plan_groups(self.search, d, X, rows, self.settings, report, m)
         smallest = group_sizes(self.search.min_group_size, None, m, n)[0]
@@ -147,8 +148,8 @@ class ChunkedAudit:
         if len(X) < m:
             warn(
                 f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
-                f"names, rules, comparison tables and costs from {len(X):,} of them, drawn at "
-                "random, with sizes in proportion."
+                f"names, rules and costs from {len(X):,} of them, comparison tables, halves and "
+                f"parts of the rows from {len(part):,}, drawn at random, with sizes in proportion."
             )
         sample = self._posed(X.to_numpy(), smallest)
         exact = None
@@ -158,7 +159,7 @@ class ChunkedAudit:
                 pooled=self.pooled, V=self.shared.components,
             )  # fmt: skip
         work = AuditPipeline(
-            self.intake, self.search, sample, self.settings, X, rows, X, self.stages, exact
+            self.intake, self.search, sample, self.settings, X, rows, part, self.stages, exact
         )
         mended = functools.partial(self._mended, found, result)
         start = work.started(looked_at, plan, notes, mend=mended)

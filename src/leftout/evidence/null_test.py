@@ -3,8 +3,8 @@
 A maximum over all partitions is large on any table. So the search is repeated, with the same
 solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
 columns and correlations explain and have no other subgroup. As many are drawn as it takes to tell
-(:mod:`leftout.evidence.sequential_stopping`). The first few also say which columns their
-disparities are made of and, of a single group, what they show at other sizes.
+(:mod:`leftout.evidence.sequential_stopping`). The first nine also say which columns their
+disparities are made of and, of a single group, the first four what they show at other sizes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from leftout.running import Steps, one_thread
 SURROGATE_KINDS = tuple(SURROGATES)
 # What a kind of table is called while people wait.
 PROGRESS_NAMES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
-# Sizes beside the group's, as multiples of it.
-_SMALLER, _LARGER = 0.5, 2.5
+# Sizes beside the group's, as multiples of it, and how many tables are searched at them.
+_SMALLER, _LARGER, _PICTURED = 0.5, 2.5, 4
 # Values further out than these shares of a column are winsorised for a second look, where a column
 # has so many values.
 _TAIL, _TAIL_VALUES = 0.02, 20
@@ -225,7 +225,7 @@ class NullTest:
         """The table itself, searched as its surrogates are."""
         steps.tell("the table")
         with one_thread():
-            found = self._searched(self.task.X, self.task.posed, rng, closely=True)
+            found = self._searched(self.task.X, self.task.posed, rng)
         steps.tell("the table", 1)
         return found
 
@@ -237,9 +237,9 @@ class NullTest:
         rng: np.random.Generator,
         steps: Steps,
     ) -> list[SearchOutcome]:
-        """Tables of a kind, drawn and searched until they are enough; the first few closely."""
+        """Tables of a kind, drawn and searched until they are enough."""
         law, n_jobs = self.task.law(kind), self.task.estimator.n_jobs
-        tasks = [(law, each, place < FIRST_TABLES) for place, each in enumerate(rng.spawn(most))]
+        tasks = [(law, each, place) for place, each in enumerate(rng.spawn(most))]
         return drawn_until(enough, self._drawn, tasks, n_jobs, steps, PROGRESS_NAMES[kind])
 
     def compared(
@@ -269,13 +269,14 @@ class NullTest:
         found = self.search_surrogates(kind, enough, int(needed.max()), rng, steps)
         return [self._of_group(kind, table, found[:n], group) for group, n in enumerate(needed)]
 
-    def _drawn(self, law: Surrogate, rng: np.random.Generator, closely: bool) -> SearchOutcome:
+    def _drawn(self, law: Surrogate, rng: np.random.Generator, place: int) -> SearchOutcome:
         X = law.draw(rng)
-        return self._searched(X, self.task.pose(X), rng, closely)
+        return self._searched(X, self.task.pose(X), rng, place)
 
     def _searched(
-        self, X: Array, posed: SearchProblem, rng: np.random.Generator, closely: bool
+        self, X: Array, posed: SearchProblem, rng: np.random.Generator, place: int = 0
     ) -> SearchOutcome:
+        """Of the first tables, by their ``place``, also what they are made of."""
         problem, solver = posed.problem, self.task.solver
         by_feature, at_sizes = None, np.empty(0)
         if self.apart:
@@ -284,10 +285,10 @@ class NullTest:
             found = search_groups(solver, problem, self.sizes, rng)
             disparities = found.disparities
         diagnostics = None
-        if closely:
+        if place < FIRST_TABLES:
             if not self.apart:
                 by_feature = split_by_feature(posed, found.labels, len(found.losses))
-            if self.others:
+            if self.others and place < _PICTURED:
                 at_sizes = disparities_at(fewer(solver), problem, self.others, rng)
             rows = self.task.witnesses(X)
             ranks = mean_rank_correlation(rows)
@@ -305,7 +306,8 @@ class NullTest:
         close = _diagnosed(found)
         curves = np.full((len(found), len(sizes)), np.nan)
         curves[:, here] = values[:, None]
-        curves[np.ix_(np.arange(len(close)), ~here)] = [one.at_sizes for one in close]
+        pictured = [one.at_sizes for one in close[:_PICTURED]]
+        curves[: len(pictured), ~here] = pictured
         p_values = np.full(len(sizes), np.nan)
         p_values[here] = p = p_value(float(table.disparities[group]), values)
         splits = [None if one.by_feature is None else one.by_feature[group] for one in close]

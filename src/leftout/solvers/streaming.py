@@ -155,11 +155,12 @@ class _StreamingSearch:
     samples: Samples
     means: SolverContext
     climbs: int
+    most_effort: int = _EFFORT
 
     @property
     def effort(self) -> int:
         n = self.whole.table.n_features
-        most = 1 if n > WIDE else _EFFORT  # components cost more there than rows
+        most = 1 if n > WIDE else self.most_effort  # components cost more there than rows
         return int(np.clip(_VALUES // (n * self.whole.table.n_rows), 1, most))
 
     def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
@@ -330,6 +331,8 @@ def profile_passes(
             way = search.exact(search.at(size, own, _LINES if own is None else 1))
             own = way.best.own
             found.append(_result(whole, way))
+            # what is found at one size leaves little to look for at the next
+            search = replace(search, most_effort=1)
         return found
 
 
