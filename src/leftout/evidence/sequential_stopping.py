@@ -14,11 +14,11 @@ and looked at until the answer is settled:
 - after 99, as soon as rank and that value say the same, or the interval does not hold the level;
   after 399 in any case. What is told, and what decides, is the rank.
 
-Where p is uniform, as without any structure, that takes 19 tables on average and raises 5 % false
-alarms. Going on until the interval alone decides took 26, and 190 instead of 80 where p is 0.037,
-for the same power: at a p of 0.03, 99 tables say "yes" to 83 %, these rules to 91 %, as if more
-than 200 had been drawn. (4,000 paths each, of normal values and of gamma values with skewness 0.5
-and 1.1; false alarms 4.8 to 6.1 %, by either rule the same.)
+Where p is uniform, as without any structure, that takes 19 tables on average and raises about 5.3 %
+false alarms, where 99 tables raise 5.0 % (7,500 paths, of normal values and of gamma values with
+skewness 0.5 and 1.1). Near the level it decides better than 99 tables, with fewer: at a p of 0.03
+they say "yes" to 83 %, these rules to 91 %, after 60 to 75 tables. Going on until the interval alone
+decides said "yes" to 95 %, after 159; without structure it took 26 tables and raised 5.0 %.
 """
 
 from __future__ import annotations
