@@ -30,6 +30,9 @@ def test_every_audit_fits(name):
     assert not Draft202012Validator(SCHEMA).is_valid({**data, "headline": 3})
 
 
+TYPED = {"type", "enum", "anyOf", "$ref"}
+
+
 def objects_of(schema, path):
     """Every schema of an object in a schema, with where it is."""
     if isinstance(schema, dict):
@@ -49,6 +52,8 @@ def test_every_object_says_its_keys():
             assert each["properties"] and each["additionalProperties"] is False, path
         else:
             assert each["additionalProperties"], path
+        anything = [key for key, of in each.get("properties", {}).items() if not TYPED & {*of}]
+        assert not anything or path.endswith(".Settings"), path  # as people gave them
     kept = SCHEMA["$defs"]["Condition"]
     assert kept["required"] == ["column", "op", "text"] and "low" in kept["properties"]
 

@@ -87,8 +87,8 @@ class _Schema:
 
     def object_of(self, kind: Any) -> dict[str, Any]:
         """A class by the keys that it writes, with what it says of them."""
-        words = re.split(r"\n\s*(?:Attributes|Parameters)\n", kind.__doc__ or "")[0].split()
-        told = {"type": "object"} | ({"description": " ".join(words)} if words else {})
+        words = _prose(re.split(r"\n\s*(?:Attributes|Parameters)\n", kind.__doc__ or "")[0])
+        told = {"type": "object"} | ({"description": words} if words else {})
         hints, about = _hints(getattr(kind, "record", None) or kind), _described(kind)
         each = {
             name: ({"description": about[name]} if name in about else {}) | self.of(inner)
@@ -129,19 +129,24 @@ def _returned(kind: Any, name: str) -> Any:
     return get_type_hints(made)["return"]
 
 
+def _prose(text: str) -> str:
+    """A docstring's words for readers of JSON: null for None and nan, names without their roles."""
+    return re.sub(r":\w+:(?=`)", "", re.sub(r"\b(None|nan)\b", "null", " ".join(text.split())))
+
+
 def _described(kind: Any) -> dict[str, str]:
     """What is said of each name: in the class's list of them, of a setting, of a property."""
     text = "\n".join(cleandoc(each.__doc__ or "") for each in reversed(kind.__mro__))
     listed = re.compile(r"^([a-z_0-9, ]+) : [^\n]*\n((?:    [^\n]*\n)+)", re.MULTILINE)
     found = {
-        name: " ".join(match[2].split())
+        name: _prose(match[2])
         for match in listed.finditer(f"{text}\n")
         for name in match[1].split(", ")
     }
     for name in getattr(kind, "also", ()):
         first = (getattr(kind, name).__doc__ or "").partition("\n\n")[0]
         if first and name not in found:
-            found[name] = " ".join(first.split())
+            found[name] = _prose(first)
     for each in fields(kind) if is_dataclass(kind) else ():
         if "setting" in each.metadata:
             found[each.name] = each.metadata["setting"].help

@@ -32,8 +32,8 @@ class ConditionRecord(TypedDict):
 class Condition(Serializable):
     """Something that holds for a row or does not: ``age >= 40``, ``colour = red``.
 
-    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, either
-    may be None), ``"others"`` (a known value that is none of ``values``), ``"missing"`` or
+    ``op`` is ``"="`` or ``"!="`` (a value or category), ``"range"`` (``low <= x < high``, or one
+    bound alone), ``"others"`` (a known value that is none of ``values``), ``"missing"`` or
     ``"known"``; of ``dates``, bounds are microseconds since 1970. ``text`` says it in words.
     """
 
