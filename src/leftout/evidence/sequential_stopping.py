@@ -17,8 +17,8 @@ and looked at until the answer is settled:
 Where p is uniform, as without any structure, that takes 19 tables on average and raises about 5.3 %
 false alarms, where 99 tables raise 5.0 % (7,500 paths, of normal values and of gamma values with
 skewness 0.5 and 1.1). Near the level it decides better than 99 tables, with fewer: at a p of 0.03
-they say "yes" to 83 %, these rules to 91 %, after 60 to 75 tables. Going on until the interval alone
-decides said "yes" to 95 %, after 159; without structure it took 26 tables and raised 5.0 %.
+they say "yes" to 83 %, these rules to 91 %, after 60 to 75 tables. Going on until the interval
+alone decides said "yes" to 95 %, after 159; without structure it took 26 tables and raised 5.0 %.
 """
 
 from __future__ import annotations
