@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+import naive
 import paper_data
 from leftout import FairPCA, MaxDisparityPartition, datasets, how_many
 from leftout.groups.problem_setup import build_problem
@@ -17,7 +18,7 @@ from leftout.solvers import Alternating, SolverContext
 from leftout.solvers.multi import exchanged, peel, refine
 from test_assignment import by_seats
 from test_assignment import case as seats
-from test_several import best_of_all, tiny, value_of
+from test_several import tiny
 
 SHAPE = (2000, 30, 5)
 
@@ -47,7 +48,7 @@ def likeliest(X, sizes, strength, seed):
 
 def planted(count=20):
     for sizes in ([150, 400], [100, 200, 400]):
-        for strength, target in ((1.0, 0.90), (0.4, 0.80)):
+        for strength in (1.0, 0.4):
             g, got, alone, known, values, ends = len(sizes), [], [], [], [], []
             for seed in range(count):
                 X, labels = datasets.make_planted(*SHAPE, sizes, strength, random_state=seed)
@@ -68,14 +69,18 @@ def planted(count=20):
             means = [np.mean(each, axis=0) for each in (got, alone, known, ends)]
             ours, peeled, best, end = (", ".join(f"{v:.2f}" for v in each) for each in means)
             as_planted, as_refined = (100 * np.mean(values, axis=0)).tolist()
+            target, met = "lowest at least 0.9", np.min(got) >= 0.9
+            if strength < 1.0:
+                target = "each at least 0.95 of who knows the laws"
+                met = np.all(means[0] >= 0.95 * means[2])
             yield (
                 f"{g} planted groups ({', '.join(map(str, sizes))} of 2,000 x 30, d 5, strength "
                 f"{strength}), sizes given, {count} tables: mean Jaccard of each",
-                f"each at least {target}",
+                target,
                 f"{ours} (lowest {np.min(got):.2f}; peeling alone {peeled}; who knows the laws "
                 f"{best}; refined from the planted groups {end}; as much disparity as planted in "
                 f"{as_planted:.0f} %, as refined from there in {as_refined:.0f} %)",
-                bool((means[0] >= target).all()),
+                bool(met),
             )
 
 
@@ -85,7 +90,8 @@ def tiny_tables(count=100):
     for seed in range(count):
         M, d, sizes = tiny(seed)
         search = MaxDisparityPartition(d, n_groups=2, group_size=sizes, random_state=seed)
-        best, value = best_of_all(M, d, [sizes]), value_of(M, search.fit(M).labels_, d)
+        best = naive.best_two_groups(M, d, [sizes])
+        value = naive.value_of_groups(M, search.fit(M).labels_, d)
         rounding = 1e-9 * np.square(M - M.mean(axis=0)).sum(axis=1).max()
         hits += value >= best - rounding
         above += value > best + rounding

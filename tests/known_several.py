@@ -44,7 +44,7 @@ def partition():
         "sizes_": SIZES,
         "losses_": np.array([0.043, 0.627, 0.409]),
         "disparities_": np.array([0.584, 0.366]),
-        "disparity_": 0.475,
+        "disparity_": 0.499,
         "retained_": np.array([0.83, 0.27, 0.49]),
         "retained_own_": np.array([0.93, 0.67, 0.79]),
         "n_components_": 3,

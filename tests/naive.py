@@ -44,6 +44,39 @@ def signed_disparity(M, labels, d, loss="excess", centering="global"):
     return group - rest
 
 
+def mean_disparity(losses, sizes):
+    """``sum_j k_j (loss_j - loss_rest) / sum_j k_j``; the rest comes first."""
+    total = sum(k * (loss - losses[0]) for k, loss in zip(sizes[1:], losses[1:], strict=True))
+    return total / sum(sizes[1:])
+
+
+def value_of_groups(M, labels, d, loss="excess", centering="global"):
+    """What several left-out groups, from label 1, are worth beside the rest, label 0."""
+    losses = group_losses(M, labels, d, loss, centering)
+    return mean_disparity(losses, np.unique(labels, return_counts=True)[1])
+
+
+def best_two_groups(M, d, allowed):
+    """The largest value of all partitions into the rest and two groups of allowed sizes."""
+    X, V = seen_by_pca(M, "global"), shared_basis(M, d, "global")
+    m, known = len(M), {}
+
+    def loss(rows):
+        if rows not in known:
+            known[rows] = group_loss(X[list(rows)], V, d, "excess", "global")
+        return known[rows]
+
+    best = -np.inf
+    for first, second in allowed:
+        for A in combinations(range(m), first):
+            left = tuple(i for i in range(m) if i not in A)
+            for B in combinations(left, second):
+                sides = tuple(i for i in left if i not in B), A, B
+                value = mean_disparity([loss(rows) for rows in sides], [len(r) for r in sides])
+                best = max(best, value)
+    return best
+
+
 def partitions(m, min_size, size=None):
     """Every labelling in which both sides keep their minimum size."""
     for k in range(min_size, m - min_size + 1):

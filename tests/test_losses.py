@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 import leftout
 import naive
 import tolerances
-from leftout.linalg.losses import CENTERINGS, LOSSES, Loss, row_losses, row_reach, shared_pca
+from leftout.linalg.losses import (
+    CENTERINGS,
+    LOSSES,
+    Loss,
+    mean_disparity,
+    row_losses,
+    row_reach,
+    shared_pca,
+)
 from leftout.linalg.moments import build
 from leftout.linalg.problem import Problem
 
@@ -161,3 +169,13 @@ def test_a_constant_wide_table_is_told_by_its_columns():
 def test_a_wide_table_needs_no_matrix_of_its_columns():
     X = np.random.default_rng(0).standard_normal((20, 40_000))  # n x n takes 13 GB
     assert leftout.group_losses(X, np.arange(20) % 2, 3).shape == (2,)
+
+
+@pytest.mark.parametrize("rest", range(3))
+def test_disparities_are_weighted_by_the_sizes_of_groups(rest):
+    losses, count = np.array([0.3, 1.7, 0.9]), np.array([50.0, 7.0, 20.0])
+    order = [rest, *(side for side in range(3) if side != rest)]
+    want = naive.mean_disparity(losses[order], count[order])
+    assert mean_disparity(losses, count, rest) == pytest.approx(want)
+    pair = losses[[0, 1]], count[[0, 1]]
+    assert mean_disparity(*pair, 0) == losses[1] - losses[0]  # of one group to the bit

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
@@ -15,40 +17,14 @@ import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
 from leftout.groups.problem_setup import build_problem
-from leftout.linalg.assignment import Partition
+from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.losses import CENTERINGS, LOSSES
 from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
 from leftout.solvers.greedy import seed_size
 from leftout.solvers.greedy import spread as spread_of
-from leftout.solvers.multi import exchanged, peel, refine, sizes_exchanged
+from leftout.solvers.multi import exchanged, peel, refine, sizes_exchanged, split_anew
 
 QUICK = Alternating(n_starts=12)
-
-
-def value_of(M, labels, d, loss="excess", centering="global"):
-    """The mean of the groups' disparities to the rest, from the definitions."""
-    losses = naive.group_losses(M, labels, d, loss, centering)
-    return losses[1:].mean() - losses[0]
-
-
-def best_of_all(M, d, allowed):
-    """The largest value of all partitions into three sides of allowed sizes (of groups 1 and 2)."""
-    X, V = naive.seen_by_pca(M, "global"), naive.shared_basis(M, d, "global")
-    m, known = len(M), {}
-
-    def loss(rows):
-        if rows not in known:
-            known[rows] = naive.group_loss(X[list(rows)], V, d, "excess", "global")
-        return known[rows]
-
-    best = -np.inf
-    for first, second in allowed:
-        for A in combinations(range(m), first):
-            left = tuple(i for i in range(m) if i not in A)
-            for B in combinations(left, second):
-                rest = tuple(i for i in left if i not in B)
-                best = max(best, (loss(A) + loss(B)) / 2 - loss(rest))
-    return best
 
 
 def tiny(seed):
@@ -68,12 +44,12 @@ def test_the_optimum_of_tiny_tables_is_found_and_never_exceeded():
     hits = 0
     for seed in range(TABLES):
         M, d, sizes = tiny(seed)
-        best = best_of_all(M, d, [sizes])
+        best = naive.best_two_groups(M, d, [sizes])
         found = MaxDisparityPartition(
             d, n_groups=2, group_size=sizes, solver=QUICK, random_state=seed
         ).fit(M)
         assert sorted(found.sizes_[1:]) == sorted(sizes)
-        value = value_of(M, found.labels_, d)
+        value = naive.value_of_groups(M, found.labels_, d)
         rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), d)
         assert found.disparity_ == pytest.approx(value, rel=1e-9, abs=rounding)
         assert value <= best + rounding
@@ -87,12 +63,12 @@ def test_the_optimum_of_tiny_tables_whose_sizes_are_free():
         M, d, _ = tiny(seed)
         m = len(M)
         allowed = [(a, b) for a in range(1, m - 1) for b in range(a, m - a)]
-        best = best_of_all(M, d, allowed)
+        best = naive.best_two_groups(M, d, allowed)
         found = MaxDisparityPartition(
             d, n_groups=2, min_group_size=1, solver=QUICK, random_state=seed
         ).fit(M)
         rounding = tolerances.of_rows(naive.seen_by_pca(M, "global"), d)
-        value = value_of(M, found.labels_, d)
+        value = naive.value_of_groups(M, found.labels_, d)
         assert value <= best + rounding
         hits += value >= best - rounding
     assert hits >= 0.9 * tables
@@ -107,7 +83,7 @@ def test_refining_never_falls_below_peeling(mixed, sizes, seed):
     together = refine(problem, peeled)
     swapped, _ = exchanged(problem, together, free=False)
     assert peeled.value <= together.value <= swapped.value
-    assert swapped.value == pytest.approx(value_of(mixed, swapped.labels, 3), rel=1e-9)
+    assert swapped.value == pytest.approx(naive.value_of_groups(mixed, swapped.labels, 3), rel=1e-9)
     assert swapped.sizes[1:].tolist() == sizes
     moved, _ = exchanged(problem, together, free=True)
     assert moved.value >= together.value and moved.sizes.min() >= 10
@@ -125,7 +101,7 @@ def planted_sides(seed, strength):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_groups_exchange_their_sizes_where_that_raises_value_and_total(seed):
+def test_groups_exchange_their_sizes_where_that_raises_the_value(seed):
     """40 strong rows at the size of 100, 100 others at theirs: refining keeps the sizes."""
     X, problem, right = planted_sides(seed, [1.5, 1.0])
     labels = np.where(right.labels == 1, 2, 0).astype(np.int8)
@@ -135,29 +111,88 @@ def test_groups_exchange_their_sizes_where_that_raises_value_and_total(seed):
     better = sizes_exchanged(problem, wrong)
     assert sorted(better.sizes) == sorted(wrong.sizes) == [40, 100, 260]
     assert better.value >= right.value > wrong.value
-    assert better.total > wrong.total
-    assert better.value == pytest.approx(value_of(X, better.labels, 3), rel=1e-9)
+    assert better.value == pytest.approx(naive.value_of_groups(X, better.labels, 3), rel=1e-9)
     assert sizes_exchanged(problem, better) is better
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_small_group_does_not_take_a_large_one_s_extreme_rows(seed):
-    """The mean of disparities would have it so, but all groups together would lose less."""
+    """Then its own disparity is larger, but the rows left out lose less on average."""
     X, problem, right = planted_sides(seed, 1.0)
     start = refine(problem, right)
-    sizes = [260, 100, 40]
+    swapped = [260, 100, 40]
     # each at the other's size, rows copied to seats
-    values = problem.row_losses(start.own).T * [-1 / 260, 1 / (2 * 100), 1 / (2 * 40)]
-    seats = np.repeat(np.arange(3), sizes)
+    values = problem.row_losses(start.own).T * [-1 / 260, 1 / 100, 1 / 40]
+    seats = np.repeat(np.arange(3), swapped)
     labels = seats[linear_sum_assignment(values[:, seats], maximize=True)[1]].astype(np.int8)
-    extreme = refine(problem, Partition.of(problem, labels, 3))
-    assert extreme.value > start.value and extreme.total < start.total
-    losses = naive.group_losses(X, start.labels, 3)
-    assert start.total == pytest.approx(40 * losses[1] + 100 * losses[2] - 140 * losses[0])
+    extreme = Partition.of(problem, labels, 3)
+    assert extreme.disparities.mean() > start.disparities.mean()
+    assert extreme.value < start.value
     assert sizes_exchanged(problem, start) is start
-    assert sizes_exchanged(problem, extreme) is extreme  # nor does the mean fall
     equal = Partition.of(problem, np.repeat(np.arange(3, dtype=np.int8), [200, 100, 100]), 3)
     assert sizes_exchanged(problem, equal) is equal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_groups_that_each_hold_rows_of_both_are_parted(seed):
+    """Refining alone often keeps them mixed."""
+    X, problem, right = planted_sides(seed, 1.0)
+    rng = np.random.default_rng(seed)
+    labels = right.labels.copy()
+    labels[labels > 0] = rng.permutation(labels[labels > 0])
+    mixed = Partition.of(problem, labels, 3)
+    parted = split_anew(problem, mixed, rng)
+    assert parted.sizes.tolist() == mixed.sizes.tolist()
+    assert parted.value >= right.value > mixed.value
+    assert parted.value == pytest.approx(naive.value_of_groups(X, parted.labels, 3), rel=1e-9)
+    assert np.mean(parted.labels == right.labels) > 0.95
+    assert split_anew(problem, parted, rng) is parted
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 1, 2, 2, 2], [1, 2, 3, 0, 0, 1], [0, 0, 1, 1, 1, 1]])
+def test_the_value_weighs_each_group_by_its_size(labels):
+    M = np.random.default_rng(0).standard_normal((6, 3))
+    problem = build_problem(M, 1, "excess", "global", 1, None).problem
+    found = Partition.of(problem, np.array(labels, dtype=np.int8), max(labels) + 1)
+    assert found.value == pytest.approx(naive.value_of_groups(M, np.array(labels), 1))
+    if max(labels) == 1:
+        assert found.value == found.disparities[0]  # to the bit
+
+
+@given(st.integers(0, 2**31))
+def test_parts_of_a_group_lose_no_less_than_it_does_as_one(seed):
+    """Each part has the best components for itself: so groups are never worth less apart."""
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((30, 4)) * rng.choice([0.1, 1.0, 3.0], 4)
+    labels = np.repeat(np.arange(4), [12, 9, 6, 3])
+    M = M[rng.permutation(30)]
+    apart = naive.value_of_groups(M, labels, 2)
+    whole = naive.value_of_groups(M, np.minimum(labels, 1), 2)
+    problem = build_problem(M, 2, "excess", "global", 1, None).problem
+    assert Partition.of(problem, labels.astype(np.int8), 4).value == pytest.approx(apart)
+    assert apart >= whole - 1e-12
+
+
+@pytest.mark.parametrize("sizes", [[3, 2, 4], [2, 2, 5], [4, 3, 2], [3, 2, 2, 2]])
+def test_rows_to_sides_are_best_under_given_sizes_and_components(sizes):
+    """Of all ways to seat the rows, by what each side's rows lose under components held fixed."""
+    rng = np.random.default_rng(sum(sizes) + sizes[0])
+    X, d = rng.standard_normal((9, 4)), 2
+    M, V = X - X.mean(axis=0), naive.shared_basis(X, d, "global")
+    problem = build_problem(X, d, "excess", "global", 1, None).problem
+    own = Partition.of(problem, np.repeat(np.arange(len(sizes), dtype=np.int8), sizes), len(sizes))
+    bases = [naive.components(G, d, False) for G in np.split(M, np.cumsum(sizes)[:-1])]
+    losses = [np.sum((M @ W) ** 2 - (M @ V) ** 2, axis=1) for W in bases]  # (sides, rows)
+
+    def value(labels):
+        each = [losses[side][labels == side].mean() for side in range(len(sizes))]
+        return naive.mean_disparity(each, sizes)
+
+    seats = np.repeat(range(len(sizes)), sizes).tolist()
+    best = max(value(np.array(labels)) for labels in set(permutations(seats)))
+    labels = assign(row_values(problem, own.own, sizes), sizes).labels
+    assert np.bincount(labels).tolist() == sizes
+    assert value(labels) == pytest.approx(best)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +210,9 @@ def test_fitted_attributes_agree_with_each_other(three):
     np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 3), rtol=1e-9)
     assert np.all(np.diff(found.losses_[1:]) <= 0.0)  # labels by falling loss
     np.testing.assert_array_equal(found.disparities_, found.losses_[1:] - found.losses_[0])
-    assert found.disparity_ == pytest.approx(found.disparities_.mean())
+    assert found.disparity_ == pytest.approx(
+        np.average(found.disparities_, weights=found.sizes_[1:])
+    )
     assert found.bound_.shape == (3,) and np.all(found.bound_ >= found.disparities_)
     for group, size in enumerate(found.sizes_[1:]):
         alone = MaxDisparityPartition(3, group_size=int(size), random_state=0).fit(X)
@@ -219,7 +256,7 @@ def test_rows_are_predicted_by_what_they_are_worth(three):
     scores = found.score_samples(X)
     assert scores.shape == (500, 3)
     for j in range(3):
-        want = losses[:, j + 1] + 3 * sizes[j + 1] / sizes[0] * losses[:, 0]
+        want = losses[:, j + 1] + sum(sizes[1:]) / sizes[0] * losses[:, 0]
         np.testing.assert_allclose(scores[:, j], want)
     assert np.mean(found.predict(X) == found.labels_) > 0.99
     np.testing.assert_array_equal(np.bincount(found.predict(X)), sizes)
@@ -253,7 +290,9 @@ def test_invariances(mixed):
     twice = np.vstack([mixed, mixed])
     found = clone(search).set_params(group_size=[80, 48]).fit(twice)
     assert found.disparity_ >= base.disparity_ * (1 - 1e-9)
-    assert value_of(twice, np.tile(base.labels_, 2), 3) == pytest.approx(base.disparity_)
+    assert naive.value_of_groups(twice, np.tile(base.labels_, 2), 3) == pytest.approx(
+        base.disparity_
+    )
 
 
 def test_same_seed_same_answer_whatever_the_jobs(mixed):
@@ -318,10 +357,11 @@ def greedy_from_scratch(M, d, n_sides, min_size, rng, seeds, epochs):
     labels, V = np.array([side[i] for i in range(len(X))]), naive.shared_basis(M, d, "global")
 
     def value(labels):
-        losses = sorted(
-            naive.group_loss(X[labels == g], V, d, "excess", "global") for g in range(n_sides)
+        sides = sorted(
+            (naive.group_loss(X[labels == g], V, d, "excess", "global"), np.sum(labels == g))
+            for g in range(n_sides)
         )
-        return np.mean(losses[1:]) - losses[0]
+        return naive.mean_disparity(*zip(*sides, strict=True))
 
     current, history = value(labels), []
     for _ in range(epochs):
@@ -360,7 +400,7 @@ def test_greedy_is_greedy_from_scratch_with_more_sides(n_sides, seed):
     assert search.history_["moves"][1:].tolist() == [moved for _, moved in history]
     np.testing.assert_array_equal(search.epoch_labels_[-1], search.labels_)
     assert search.losses_[0] == search.losses_.min()
-    assert spread_of(search.losses_) == pytest.approx(search.disparity_)
+    assert spread_of(search.losses_, 1.0 * search.sizes_) == pytest.approx(search.disparity_)
 
 
 def test_more_columns_than_rows_and_wide_tables():
@@ -383,7 +423,7 @@ def test_tables_searched_in_parts():
         2, n_groups=2, group_size=[300, 700], solver=QUICK, random_state=0
     ).fit(X)
     np.testing.assert_allclose(found.losses_, naive.group_losses(X, found.labels_, 2), rtol=1e-8)
-    assert found.disparity_ >= value_of(X, planted, 2)
+    assert found.disparity_ >= naive.value_of_groups(X, planted, 2)
     for label in (1, 2):
         assert np.mean(planted[found.labels_ == label] != 0) > 0.8
 

@@ -17,7 +17,7 @@ from leftout.linalg.rank_one import (
     JOINS,
     LEAVES,
     loss_after,
-    losses_after,
+    sides_after,
     track,
     transfer,
 )
@@ -75,8 +75,9 @@ def test_single_moves_are_evaluated_exactly(table, loss, centering):
     for i in rng.permutation(40)[:12]:
         source = int(labels[i])
         move = (sides, rows[i], kept[i], source, 1 - source)
-        after = losses_after(*move)
+        after, count = sides_after(*move)
         labels[i] = 1 - source
+        assert count.tolist() == np.bincount(labels).tolist()
         np.testing.assert_allclose(after[1] - after[0], gap(labels), rtol=1e-9, atol=1e-12)
         transfer(*move)  # and the state follows
         np.testing.assert_allclose(losses, after, rtol=1e-9, atol=1e-12)

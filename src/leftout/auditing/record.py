@@ -287,11 +287,14 @@ class PartitionRecord(Serializable):
     solver: str
     sizes: list[int]
     losses: list[float]
-    disparity: Annotated[float, "The group's loss minus the rest's; of several groups the mean."]
+    disparity: Annotated[
+        float,
+        "The group's loss minus the rest's; of several groups the mean, weighted by their sizes.",
+    ]
     bound: Annotated[
         float,
         "Certified: no group of this size has a larger disparity; of several groups the mean of "
-        "their bounds.",
+        "their bounds, weighted by their sizes.",
     ]
     retained: Annotated[list[float], "Share of each side's variance kept by the shared PCA."]
     retained_own: Annotated[list[float], "The same by its own PCA."]
@@ -453,8 +456,8 @@ class AuditRecord(Serializable):
                 group_size=int(found.sizes_[1]), min_group_size=audit.smallest,
                 chosen=audit.chosen, solver=audit.settings.solver,
                 sizes=found.sizes_, losses=found.losses_, disparity=found.disparity_,
-                bound=float(np.mean(found.bound_)), retained=found.retained_,
-                retained_own=found.retained_own_,
+                bound=float(found.sizes_[1:] / found.sizes_[1:].sum() @ np.ravel(found.bound_)),
+                retained=found.retained_, retained_own=found.retained_own_,
             ),
             groups=[
                 GroupRecord.of(each, each.answer or audit.answer) for each in audit.left_out_groups

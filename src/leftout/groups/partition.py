@@ -20,7 +20,7 @@ from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
 from leftout.groups.sizes import check_n_groups, group_sizes
 from leftout.linalg.assignment import Partition, assign, row_values, side_weights
 from leftout.linalg.bounds import certified_bound
-from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, signed
+from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
 from leftout.linalg.problem import Labels, Problem
 from leftout.representation.base import Representation, features_of
@@ -35,10 +35,9 @@ class GroupRule(NamedTuple):
     """What is shared, the components of the rest and of each group, and where a group begins.
 
     With ``a_j`` and ``b`` what a row adds to the loss of group ``j`` and of the rest under their
-    components, of ``g`` groups of ``k_j`` rows and a rest of ``r``, its score for the group is
-    ``a_j + g k_j / r b``: what the mean disparity gains from its being there rather than in the
-    rest, times ``g k_j``. It belongs to the group whose offset its score exceeds by most in units
-    of ``g k_j``, or to the rest.
+    components, of groups of ``K`` rows together and a rest of ``r``, its score for the group is
+    ``a_j + K / r b``: what the disparity gains from its being there rather than in the rest, times
+    ``K``. It belongs to the group whose offset its score exceeds by most, or to the rest.
     """
 
     loss: Loss
@@ -64,11 +63,11 @@ class GroupRule(NamedTuple):
 
     def scores(self, losses: Array) -> Array:
         """How far rows lean to each group, from such losses: (groups, rows)."""
-        return losses[1:] + (_units(self.sizes) / self.sizes[0])[:, None] * losses[0]
+        return losses[1:] + self.sizes[1:].sum() / self.sizes[0] * losses[0]
 
     def predict(self, losses: Array) -> NDArray[np.intp]:
         """The side of each row, whatever sizes that makes."""
-        beyond = (self.scores(losses) - self.offsets[:, None]) / _units(self.sizes)[:, None]
+        beyond = self.scores(losses) - self.offsets[:, None]
         return np.argmax(np.vstack([np.zeros(losses.shape[1]), beyond]), axis=0)
 
     def highest(self, losses: Array, sizes: Sequence[int]) -> Labels:
@@ -91,11 +90,7 @@ def score_offsets(problem: Problem, own: Array, sizes: NDArray[np.intp]) -> Arra
         ranked = problem.rank(own, size).scores
         return np.array([(ranked[size - 1] + ranked[size]) / 2.0])
     prices = assign(row_values(problem, own, sizes.tolist()), sizes.tolist()).prices
-    return prices[1:] * _units(sizes)
-
-
-def _units(sizes: NDArray[np.intp]) -> Array:
-    return (len(sizes) - 1) * sizes[1:].astype(np.float64)
+    return prices[1:] * sizes[1:].sum()
 
 
 # Disparities below zero by up to this share of the variance are rounding.
@@ -107,7 +102,7 @@ class MaxDisparityPartition(BaseEstimator):
 
     Searches for the partition of the rows into a left-out group and the rest with the largest gap
     in average reconstruction loss under the PCA of the whole table; or into several left-out groups
-    and the rest, with the largest mean gap.
+    and the rest, with the largest mean gap of the rows left out.
 
     Parameters
     ----------
@@ -150,7 +145,8 @@ class MaxDisparityPartition(BaseEstimator):
     n_groups_ : int
         Left-out groups found.
     disparity_ : float
-        ``losses_[1] - losses_[0]``; the mean of several groups' ``disparities_``.
+        ``losses_[1] - losses_[0]``; of several groups the mean of ``disparities_``, each weighted
+        by the size of its group.
     disparities_ : array of shape (``n_groups_``,)
         Each group's loss minus the rest's.
     losses_, sizes_ : arrays of shape (``n_groups_ + 1``,)
@@ -462,7 +458,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparities_ = self.losses_[1:] - self.losses_[0]
-        self.disparity_ = float(self.disparities_.mean()) if n_sides > 1 else 0.0
+        self.disparity_ = float(mean_disparity(self.losses_, moments.count, 0))
         variance = np.trace(moments.second, axis1=1, axis2=2)
         hidden = -_HIDDEN * float((variance / moments.count).max())
         for size in self.sizes_[1:][self.disparities_ < hidden]:

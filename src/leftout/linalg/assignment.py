@@ -1,9 +1,10 @@
 """Left-out groups and the rest: what a partition is worth, and which rows go to which side.
 
 With groups ``A_1 .. A_g``, the rest ``B`` and the shared components of the whole table, a partition
-is worth the mean of ``loss(A_j) - loss(B)``. For components held fixed that is a sum over rows: of
-``a_ij / (g k_j)`` for a row in group ``j``, where ``a_ij`` is what it adds to that group's total
-loss, and of ``-b_i / (m - sum of k)`` for a row in the rest.
+is worth the mean of ``loss(A_j) - loss(B)``, each weighted by the size ``k_j`` of its group. With
+``K`` the sum of these sizes, that is for components held fixed a sum over rows: of ``a_ij / K`` for
+a row in group ``j``, where ``a_ij`` is what it adds to that group's total loss, and of
+``-b_i / (m - K)`` for a row in the rest.
 
 So for given sizes the best rows are the answer of a transportation problem.
 With ``v_ij`` the value of row ``i`` on side ``j`` and ``k_j`` the rows that side ``j`` takes, the
@@ -28,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.linalg.losses import Array
+from leftout.linalg.losses import Array, mean_disparity
 from leftout.linalg.moments import without
 from leftout.linalg.problem import Labels, Problem
 
@@ -65,13 +66,8 @@ class Partition:
 
     @property
     def value(self) -> float:
-        """The mean of the groups' losses minus the rest's: what a search raises."""
-        return float(self.losses[1:].mean() - self.losses[0])
-
-    @property
-    def total(self) -> float:
-        """What all groups together lose beyond the rest: disparities weighted by sizes."""
-        return float(self.sizes[1:] @ self.disparities)
+        """The mean of the disparities, weighted by the groups' sizes: what a search raises."""
+        return float(mean_disparity(self.losses, self.sizes.astype(np.float64), 0))
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
@@ -100,9 +96,9 @@ def row_values(problem: Problem, own: Array, sizes: Sequence[int]) -> Array:
 
 
 def side_weights(sizes: Sequence[int]) -> Array:
-    """What a unit of loss counts on each side: ``-1 / (m - sum k)`` and ``1 / (g k_j)``."""
-    counts = np.asarray(sizes, dtype=np.float64)
-    return np.concatenate([[-1.0 / counts[0]], 1.0 / ((len(counts) - 1) * counts[1:])])
+    """What a unit of loss counts on each side: ``-1 / (m - K)``, and ``1 / K`` in any group."""
+    rest, *groups = sizes
+    return np.array([-1.0 / rest, *(1.0 / sum(groups) for _ in groups)])
 
 
 def among(problem: Problem, left: NDArray[np.bool_], size: int | None) -> Problem:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from leftout.checks import check_choice
+from leftout.compiling import kernel
 from leftout.errors import InputError
 from leftout.linalg.moments import Moments, build, build_about_mean, pooled
 
@@ -245,6 +246,19 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
         losses[group] = basis_loss(loss, S, V, W, kept)
     with np.errstate(invalid="ignore"):
         return losses / np.where(moments.count > 0, moments.count, np.nan)
+
+
+@kernel
+def mean_disparity(losses: Array, count: Array, rest: int) -> float:
+    """What left-out rows lose beyond the rest's on average: ``sum k_j (loss_j - rest) / sum k_j``.
+
+    Each group's disparity weighs as many rows as it has. Of one group it is that group's.
+    """
+    left_out, value = count.sum() - count[rest], 0.0
+    for group in range(losses.size):
+        if group != rest:
+            value += count[group] / left_out * (losses[group] - losses[rest])
+    return value
 
 
 def basis_loss(loss: Loss, S: Array, V: Array, W: Array, kept: float | None = None) -> float:

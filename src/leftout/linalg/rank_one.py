@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.errors import InputError
-from leftout.linalg.losses import EXCESS, Array, Loss, scatter
+from leftout.linalg.losses import EXCESS, Array, Loss, mean_disparity, scatter
 from leftout.linalg.moments import Moments
 from leftout.linalg.spectra import rank_one, top_change
 
@@ -119,12 +119,14 @@ def move(sides: TrackedSides, group: int, x: Array, kept: float, sign: float) ->
 
 
 @kernel
-def losses_after(sides: TrackedSides, x: Array, kept: float, a: int, b: int) -> Array:
-    """Average losses once ``x`` has moved from group ``a`` to group ``b``."""
-    after = sides.losses.copy()
+def sides_after(sides: TrackedSides, x: Array, kept: float, a: int, b: int) -> tuple[Array, Array]:
+    """Average losses and numbers of rows once ``x`` has moved from group ``a`` to group ``b``."""
+    losses, count = sides.losses.copy(), sides.count.copy()
     for group in (a, b):  # one call, since Numba compiles what is called for each
-        after[group] = loss_after(sides, group, x, kept, LEAVES if group == a else JOINS)
-    return after
+        sign = LEAVES if group == a else JOINS
+        losses[group] = loss_after(sides, group, x, kept, sign)
+        count[group] += sign
+    return losses, count
 
 
 @kernel
@@ -138,25 +140,26 @@ def transfer(sides: TrackedSides, x: Array, kept: float, a: int, b: int) -> None
 def exchange(
     sides: TrackedSides, X: Array, kept: Array, labels: Labels, free: bool, min_size: int
 ) -> Labels:
-    """Moves (where sizes are free) and swaps of rows that raise the mean gap; returns the labels.
+    """Moves (where sizes are free) and swaps that raise :func:`mean_disparity`; returns the labels.
 
-    The mean gap is that of the groups' losses minus the rest's, which comes first. A swap is looked
-    for from either side of it, but from the group's alone where there is one.
+    The rest comes first. A swap is looked for from either side of it, but from the group's alone
+    where there is one.
     """
-    labels, n_sides, value = labels.copy(), len(sides.losses), _mean_gap(sides.losses)
+    labels, n_sides = labels.copy(), len(sides.losses)
+    value = mean_disparity(sides.losses, sides.count, 0)
     # Undone moves leave roundings behind: a gain must stand clear of them.
     least = 1e-11 * abs(value)
 
-    def gap_after(row: int, a: int, b: int) -> float:
-        return _mean_gap(losses_after(sides, X[row], kept[row], a, b))
+    def value_after(row: int, a: int, b: int) -> float:
+        return float(mean_disparity(*sides_after(sides, X[row], kept[row], a, b), 0))
 
     for i, a in enumerate(labels.tolist() if free else ()):
         if sides.count[a] > min_size:
-            gaps = [-np.inf if b == a else gap_after(i, a, b) for b in range(n_sides)]
-            pick = int(np.argmax(gaps))
-            if gaps[pick] > value + least:
+            values = [-np.inf if b == a else value_after(i, a, b) for b in range(n_sides)]
+            pick = int(np.argmax(values))
+            if values[pick] > value + least:
                 transfer(sides, X[i], kept[i], a, pick)
-                labels[i], value = pick, gaps[pick]
+                labels[i], value = pick, values[pick]
     for i in range(len(labels)):
         a = int(labels[i])
         for b in range(n_sides):
@@ -164,16 +167,12 @@ def exchange(
                 continue
             transfer(sides, X[i], kept[i], a, b)
             others = np.flatnonzero(labels == b)
-            gaps = [gap_after(j, b, a) for j in others.tolist()]
-            pick = int(np.argmax(gaps)) if gaps else -1
-            helps = pick >= 0 and gaps[pick] > value + least
+            values = [value_after(j, b, a) for j in others.tolist()]
+            pick = int(np.argmax(values)) if values else -1
+            helps = pick >= 0 and values[pick] > value + least
             back = int(others[pick]) if helps else i
             transfer(sides, X[back], kept[back], b, a)
             if helps:
-                labels[i], labels[back], value = b, a, gaps[pick]
+                labels[i], labels[back], value = b, a, values[pick]
                 break
     return labels
-
-
-def _mean_gap(losses: Array) -> float:
-    return float(losses[1:].mean() - losses[0])

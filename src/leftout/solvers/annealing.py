@@ -7,9 +7,9 @@ import numpy as np
 from leftout.checks import check_count
 from leftout.errors import InputError
 from leftout.linalg.problem import Problem
-from leftout.linalg.rank_one import REFRESH, losses_after, track, transfer
+from leftout.linalg.rank_one import REFRESH, sides_after, track, transfer
 from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
-from leftout.solvers.greedy import allocate, higher_side, spread
+from leftout.solvers.greedy import allocate, higher_side
 from leftout.text import number
 
 # Proposals between two entries of the history.
@@ -48,7 +48,7 @@ class Annealing:
         rows, kept = problem.rows(), problem.norms_and_kept[1]
         loss, V, rng = problem.loss, problem.V, means.rng
         labels = allocate(problem, rows, 2, rng)
-        value = best = temperature = spread(problem.losses(labels)[0])
+        value = best = temperature = float(np.ptp(problem.losses(labels)[0]))
         best_labels = labels.copy()
         values, moves = [best], [0]
         step = accepted = since = 0
@@ -61,7 +61,7 @@ class Annealing:
             if sides.count[source] <= problem.min_size:
                 continue
             move = (sides, rows[row], kept[row], source, 1 - source)
-            new = spread(losses_after(*move))
+            new = float(np.ptp(sides_after(*move)[0]))
             if new > value or rng.random() < np.exp((new - value) / temperature):
                 transfer(*move)
                 labels[row] = 1 - source

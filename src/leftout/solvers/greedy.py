@@ -1,7 +1,8 @@
 """The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity.
 
 With two sides the paper compares the losses of both. With more, the rest is the side that loses
-least, and what is raised is the mean of the others' losses beyond its: of two sides, the paper's.
+least, and what is raised is the mean of the others' losses beyond its, weighted by their sizes: of
+two sides, the paper's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
-from leftout.linalg.losses import EXCESS, Array
+from leftout.linalg.losses import EXCESS, Array, mean_disparity
 from leftout.linalg.moments import Moments, build, pooled, stack
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import (
@@ -21,8 +22,8 @@ from leftout.linalg.rank_one import (
     REFRESH,
     TrackedSides,
     loss_after,
-    losses_after,
     move,
+    sides_after,
     track,
     transfer,
 )
@@ -55,7 +56,8 @@ class Greedy:
         check_count("epochs", self.epochs)
         rows = problem.rows()
         labels = allocate(problem, rows, n_sides, means.rng)
-        values, moves = [spread(problem.losses(labels, n_sides=n_sides)[0])], [0]
+        losses, count = problem.losses(labels, n_sides=n_sides)[0], np.bincount(labels)
+        values, moves = [spread(losses, count.astype(np.float64))], [0]
         sweeps, stopped = [labels.copy()], "max_epochs"
         for epoch in range(self.epochs):
             value, moved = sweep(problem, rows, labels, n_sides)
@@ -129,14 +131,9 @@ def higher_side(problem: Problem, labels: Labels) -> Labels:
 
 
 @kernel
-def spread(losses: Array) -> float:
-    """The mean of all losses but the lowest, each less the lowest."""
-    lowest, total = losses[0], 0.0
-    for loss in losses:
-        lowest = min(lowest, loss)
-    for loss in losses:
-        total += loss - lowest
-    return total / (losses.size - 1)
+def spread(losses: Array, count: Array) -> float:
+    """The mean disparity where the rest is the side that loses least."""
+    return mean_disparity(losses, count, np.argmin(losses))
 
 
 @kernel
@@ -222,7 +219,7 @@ def _sweep(
     Returns the spread, the row to go on from and the number of moves, at most REFRESH; labels
     change in place. Of two sides most rows are ruled out by a bound, without an eigenvalue.
     """
-    n_sides, value, moved = sides.losses.size, spread(sides.losses), 0
+    n_sides, value, moved = sides.losses.size, spread(sides.losses, sides.count), 0
     while row < X.shape[0] and moved < REFRESH:
         x, a = X[row], np.int64(labels[row])
         hopeless = sides.count[a] <= min_size
@@ -232,7 +229,7 @@ def _sweep(
             best, pick = value, np.int64(-1)
             for b in range(n_sides):
                 if b != a:
-                    after = spread(losses_after(sides, x, kept[row], a, b))
+                    after = spread(*sides_after(sides, x, kept[row], a, b))
                     if after > best:
                         best, pick = after, np.int64(b)
             if pick >= 0:

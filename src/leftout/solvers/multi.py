@@ -2,8 +2,9 @@
 
 Refining repeats exact steps, rows to sides by prices and components from moments, and ends at
 partitions that no such step raises. So it also starts from elsewhere: each group is searched anew
-among the rows that the others leave, groups of different sizes exchange them, and tables so small
-that it costs nothing are refined from random partitions as well.
+among the rows that the others leave, the rows of two groups are split between them from random
+starts, groups of different sizes exchange these, and tables so small that it costs nothing are
+refined from random partitions as well.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.linalg.assignment import Partition, among, assign, row_values
+from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Labels, Problem
 from leftout.solvers.alternating import Alternating, exchange_rows
 from leftout.solvers.annealing import Annealing
@@ -27,6 +30,9 @@ from leftout.text import number
 # Peeling a table of up to so many rows takes this part of a single search's starts for each group,
 # since each is searched anew, from so many starts, for so many rounds.
 _ROWS, _PART, _STARTS, _ANEW = 8192, 2, 8, 2
+# Random starts from which the rows of two groups are split between them, and steps from each; the
+# best goes on.
+_SPLITS, _SPLIT_STEPS = 8, 6
 # Tables of up to so many rows are refined from so many random partitions, too.
 _TINY, _RANDOM = 64, 12
 _PASSES = 50
@@ -90,16 +96,20 @@ def _search_jointly(
     sizes: Sequence[int] | None,
     means: SolverContext,
 ) -> SearchResult:
-    """Peel, refine, search each group anew, exchange sizes where they are given, then rows."""
+    """Peel, refine, search groups anew, split pairs, exchange sizes where given, then rows."""
     peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
     trail = [Partition.of(problem, peeled, n_groups + 1)]
     trail.append(refine(problem, trail[0]))
     means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
     trail.append(best := anew(solver, problem, trail[-1], sizes, means))
-    if sizes is not None:
-        while (other := sizes_exchanged(problem, best)).value > best.value:
-            best = anew(solver, problem, other, sizes, means)
-        trail.append(best)
+    while True:
+        other = split_anew(problem, best, means.rng)
+        if sizes is not None:
+            other = sizes_exchanged(problem, other)
+        if other.value <= best.value:
+            break
+        best = anew(solver, problem, other, sizes, means)
+    trail.append(best)
     best, done = exchanged(problem, best, sizes is None)
     for start in _random(problem, best, sizes is None, means.rng):
         end, settled = exchanged(problem, refine(problem, start), sizes is None)
@@ -218,13 +228,54 @@ def refine(problem: Problem, found: Partition) -> Partition:
     return found
 
 
+def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> Partition:
+    """The rows of every two groups split between them from random starts, while that helps.
+
+    Two groups that each hold rows of both are often a partition that no single step raises.
+    """
+    best, n_sides = found, len(found.losses)
+    if _is_large(problem):
+        return best
+    for pair in combinations(range(1, n_sides), 2):
+        inside = np.isin(best.labels, pair)
+        task, sizes = among(problem, inside, None), best.sizes[list(pair)]
+        starts = rng.integers(len(task.X), size=(_SPLITS, 2 * task.d))
+        ends = [_split(task, sizes, _spanned(task, rows), _SPLIT_STEPS) for rows in starts]
+        _, _, own = max(ends, key=lambda end: end[0])
+        total, split, _ = _split(task, sizes, own, _PASSES)
+        if total > sizes @ best.losses[list(pair)]:
+            labels = best.labels.copy()
+            labels[inside] = np.asarray(pair, dtype=np.int8)[split]
+            end = refine(problem, Partition.of(problem, labels, n_sides))
+            best = max(best, end, key=lambda found: found.value)
+    return best
+
+
+def _spanned(task: Problem, rows: NDArray[np.intp]) -> Array:
+    """Components of two groups, each spanned by half of some rows."""
+    halves = task.rows(rows).reshape(2, task.d, -1)
+    return np.linalg.qr(halves.swapaxes(1, 2))[0].swapaxes(1, 2)
+
+
+def _split(
+    task: Problem, sizes: NDArray[np.intp], own: Array, steps: int
+) -> tuple[float, Labels, Array]:
+    """:func:`refine` for two groups without a rest: what they lose in total, rows, components."""
+    best = (-np.inf, np.empty(0, dtype=np.int8), own)
+    for _ in range(steps):
+        labels = assign(task.row_losses(own).T, sizes.tolist()).labels
+        losses, own = task.losses(labels)
+        if sizes @ losses <= best[0]:
+            break
+        best = float(sizes @ losses), labels, own
+    return best
+
+
 def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
     """Two groups exchange their sizes and all are refined: the best of all pairs, or as it was.
 
     Rows to sides keeps each group's size, so it never learns that a group's directions deserve the
-    size of another's. Taken is only what raises the total loss, too: the mean of disparities alone
-    would always rather have a small group of a large one's extreme rows, whatever becomes of the
-    others.
+    size of another's.
     """
     best, n_sides = found, len(found.losses)
     for one, other in combinations(range(1, n_sides), 2):
@@ -234,17 +285,21 @@ def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
         sizes[one], sizes[other] = sizes[other], sizes[one]
         labels = assign(row_values(problem, found.own, sizes), sizes).labels
         end = refine(problem, Partition.of(problem, labels, n_sides))
-        if end.value > best.value and end.total > found.total:
-            best = end
+        best = max(best, end, key=lambda found: found.value)
     return best
 
 
 def exchanged(problem: Problem, found: Partition, free: bool) -> tuple[Partition, bool]:
     """Exact swaps (and single moves where sizes are free) near the cuts, until none helps."""
     rounds = _ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS
-    if problem.leading is not None or problem.X.size > _LARGE:
+    if _is_large(problem):
         rounds = 0
     return exchange_rows(problem, found, free, rounds, _near_the_cuts, refine)
+
+
+def _is_large(problem: Problem) -> bool:
+    """Whether only peeling and a few passes are affordable."""
+    return problem.leading is not None or problem.X.size > _LARGE
 
 
 def _near_the_cuts(problem: Problem, found: Partition) -> np.ndarray:

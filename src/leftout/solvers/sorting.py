@@ -10,7 +10,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import REFRESH, track, transfer
 from leftout.solvers.base import SearchResult, SolverContext, as_history
-from leftout.solvers.greedy import higher_side, spread
+from leftout.solvers.greedy import higher_side
 
 SPLITS = ("half", "matched", "best")
 
@@ -77,8 +77,8 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
         stop = min(cut + REFRESH, last + 1)
         sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
         for row in order[cut:stop]:
-            if spread(sides.losses) > value:
-                best, value = cut, spread(sides.losses)
+            if np.ptp(sides.losses) > value:
+                best, value = cut, float(np.ptp(sides.losses))
             x, kept = problem.rows(row), problem.norms_and_kept[1][row]
             transfer(sides, x, kept, 0, 1)
             cut += 1
