@@ -315,7 +315,7 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
     """Repeated rows change chance tables, not the table's own profile."""
     X = np.repeat(np.unique(copied[0], axis=0), 2, axis=0)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    options = {"sizes": [60, 90], "n_surrogates": 3}
+    options = {"sizes": [60, 90], "n_surrogates": 12}
     found = chance.profile(search, X, **options)
     monkeypatch.setattr(
         "leftout.evidence.refit.find_repeats",
