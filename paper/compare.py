@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from leftout.explain.rules import PairRuns
 from leftout.text import counted
 from paper.known import STUDENTS, same_column
 from paper.measure import (
@@ -93,15 +94,19 @@ def score(kind: str, feature: int | slice, m: Measured) -> Array:
 
 def rule_runs(group: str, column: str, m: Measured) -> Array:
     """In how many of 30 runs a column leads the rules of a group."""
-    side = "left_out_runs" if group == "minority" else "rest_runs"
-    times = [line[side] for line in m.frequency.variables if line["variable"] == column]
+    left_out = group == "minority"
+    times = [
+        line["left_out_runs"] if left_out else line["rest_runs"]
+        for line in m.frequency.variables
+        if line["variable"] == column
+    ]
     return np.array([OF * sum(times) / m.frequency.runs])
 
 
 Pair = tuple[str, frozenset[str]]  # a group of the paper, and two columns
 
 
-def _leading(pair: Pair, m: Measured) -> list[dict[str, Any]]:
+def _leading(pair: Pair, m: Measured) -> list[PairRuns]:
     side = "left-out group" if pair[0] == "minority" else "rest"
     every = m.frequency.pairs
     return [line for line in every if line["group"] == side and {*line["pair"]} == pair[1]]
