@@ -97,7 +97,8 @@ def test_noise_is_not_sold_as_gain(seed):
     after = afterwards(X, found.labels_, 3)
     shared, fair, every = after.lines
     assert every.worst_loss < min(shared.worst_loss, fair.worst_loss)
-    assert after.splits == 5 and after.holds is False and after.advice != "MinimaxPCA"
+    assert after.splits in (5, 10)  # twice as many where five do not tell
+    assert after.holds is False and after.advice != "MinimaxPCA"
     assert "the gain of MinimaxPCA does not hold on rows not seen" in after.summary()
     assert every.held_out.low < every.held_out.value < every.held_out.high
 
