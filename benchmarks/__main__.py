@@ -535,6 +535,16 @@ def audit_whole():
 
 
 @case
+def audit_growth():
+    yield from audit.growth()
+
+
+@case
+def audit_start_up():
+    yield from audit.start_up()
+
+
+@case
 def audit_repeated():
     yield from audit.repeated()
 
