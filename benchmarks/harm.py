@@ -58,16 +58,6 @@ def demo():
         f"{-auc[1]:.3f})",
         extra[1] > 0.0 and not found.costs_more and found.gives_back,
     )
-    search = MaxDisparityPartition(group_size=0.1, random_state=0)
-    new = harm(X, y, search=search, n_components=0.8, models="logistic", repeats=1)
-    extra = [100 * value for value in new.extra_cost]
-    yield (
-        "the same where groups are predicted for rows that the search has not seen",
-        "above 0",
-        f"{extra[0]:.1f} ({extra[1]:.1f} to {extra[2]:.1f}), returns "
-        f"{100 * new.fair_return.value:.1f}",
-        new.extra_cost.clear > 0,
-    )
 
 
 def drawn_groups(tables=TABLES):

@@ -30,7 +30,7 @@ from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.prediction import OtherGap
-from leftout.downstream.result import AtDimension, Cost, Difference, Figure, Harm, OtherCost
+from leftout.downstream.result import Cost, Difference, Figure, Harm, OtherCost
 from leftout.evidence.chance import Profile
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.evidence_text import Trust
@@ -784,7 +784,7 @@ def measures(side, place, kind="two classes"):
         }  # fmt: skip
     return {
         "error": around(error), "guess_error": around(GUESSED[side]),
-        "log_loss": around(3 * error), "auc": around(1.0 - error / 2),
+        "auc": around(1.0 - error / 2),
         "false_negative": around(error + 0.2), "false_positive": around(error / 3),
         "base_rate": around(RATES[side]), "mean_prediction": around(RATES[side] + error / 10),
     }  # fmt: skip
@@ -835,7 +835,6 @@ def harm(kind="two classes", **changed):
         "folds": 5,
         "repeats": 3,
         "models": ["ridge" if number else "logistic"],
-        "new_rows": False,
         "scale": 41.0 if number else 1.0,
         "figures": [
             Figure(
@@ -853,7 +852,6 @@ def harm(kind="two classes", **changed):
         ],
         "gain": {v: _scaled(around(0.2 - 0.05 * i), unit) for i, v in enumerate(VARIANTS)},
         "everybody": {v: _scaled(around(0.11 + 0.03 * i), unit) for i, v in enumerate(VARIANTS)},
-        "by_dimension": [],
         "leaks": ["income"],
         "others": [
             OtherCost(
@@ -918,10 +916,6 @@ def compared(gap=None, kind="two classes"):
             ),
         ],
     )  # fmt: skip
-
-
-def across():
-    return [AtDimension(1, 0.317, 0.143, 0.267, 0.153), AtDimension(4, 0.217, 0.113, 0.137, 0.123)]
 
 
 def audit(**changed):

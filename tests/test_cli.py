@@ -518,7 +518,6 @@ def test_harm_writes_what_it_says(people, tmp_path):
         ("--components 3", {"n_components": 3}),
         ("--folds 4", {"folds": 4}),
         ("--repeats 2", {"repeats": 2}),
-        ("--across", {"by_dimension": True}),
         ("--seed 6", {"random_state": 6}),
         ("--jobs 2", {"n_jobs": 2}),
         ("--target paid=no", {"positive": "no"}),
@@ -528,7 +527,7 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
     given = caught(monkeypatch, "leftout.downstream.costs.harm")
     result = call("harm", people, *PAID[:4], *words.split())
     assert result.stderr == "Error: Enough.\n"
-    usual = {"folds": 5, "repeats": 3, "by_dimension": False, "random_state": 0, "n_jobs": -1,
+    usual = {"folds": 5, "repeats": 3, "random_state": 0, "n_jobs": -1,
              "positive": "yes"}  # fmt: skip
     features, y, groups, d = given["values"]
     assert {name: given[name] for name in usual} | {"n_components": d} == (

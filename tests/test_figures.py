@@ -83,8 +83,6 @@ def figures():
     yield "known groups, top", plots.known_groups, (known.known_groups(),), {"top": 1}
     yield "harm", plots.harm, (known.harm(),), {}
     yield "harm, numbers", plots.harm, (known.harm("number"),), {}
-    across = known.harm(by_dimension=known.across())
-    yield "harm by dimension", plots.harm_by_dimension, (across,), {}
     yield "plane", plots.plane, (found, X), {}
     yield "people", plots.people, (found, X), {}
     yield "parts", plots.parts, (known.parts(),), {}

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,7 +25,6 @@ import naive
 from leftout import (
     FairPCA,
     InputError,
-    MaxDisparityPartition,
     MinimaxPCA,
     TableEncoder,
     compare_prediction,
@@ -37,7 +36,7 @@ from leftout.datasets import make_planted
 from leftout.downstream.cross_validation import assign_folds
 from leftout.downstream.metrics import bootstrap_sums, interval, means
 from leftout.downstream.outcomes import VARIANTS, prediction_target
-from leftout.downstream.result import AtDimension, Difference
+from leftout.downstream.result import Difference
 from leftout.linalg.significance import Interval
 from leftout.running import collected_warnings
 
@@ -89,15 +88,12 @@ def test_costs_by_hand():
     cost = found.cost()
     assert (cost.cost.value, cost.rest_cost.value) == (0.25, 0.6)
     assert cost.extra_cost.value == found.extra_cost.value == 0.25 - 0.6
-    assert found.fair_return == found.rest_return == (0.0, 0.0, 0.0)
+    assert found.fair_return == found.cost().returns["Fair PCA"].rest == (0.0, 0.0, 0.0)
     assert found.at(GROUP, "shared PCA", "false_negative") == (1.0, 1.0, 1.0)
     assert found.at(REST, "shared PCA", "false_positive") == (0.0, 0.0, 0.0)
     assert found.at(GROUP, "all columns", "base_rate").value == 0.25
     assert found.at(REST, "all columns", "mean_prediction").value == pytest.approx(
         0.6 * 0.9 + 0.4 * 0.1
-    )
-    assert found.at(GROUP, "shared PCA", "log_loss").value == pytest.approx(
-        -0.25 * np.log(0.1) - 0.75 * np.log(0.9)
     )
     assert found.at(GROUP, "all columns", "auc").value == 1.0
     assert found.at(GROUP, "shared PCA", "auc").value == 0.5
@@ -291,7 +287,6 @@ def test_classes_against_a_plain_loop():
             each = chances[variant][:, mask]
             wanted = {
                 "error": np.mean([(p > 0.5) != y[mask] for p in each]),
-                "log_loss": np.mean([log_loss(y[mask], p) for p in each]),
                 "auc": np.mean([roc_auc_score(y[mask], p) for p in each]),
                 "false_negative": np.mean(each[:, y[mask] == 1] <= 0.5),
                 "false_positive": np.mean(each[:, y[mask] == 0] > 0.5),
@@ -427,38 +422,6 @@ def test_tables_of_any_kind(kind):
     assert again.extra_cost == plain.extra_cost
 
 
-class Halves(BaseEstimator):
-    """A search that keeps what it saw; the group are rows whose first value is above 0."""
-
-    seen: list = []
-
-    def fit(self, X):
-        self.seen.append(("fit", X[:, 1]))
-        self.labels_ = self.predict(X)
-        self.seen.pop()
-        return self
-
-    def predict(self, X):
-        self.seen.append(("predict", X[:, 1]))
-        return (X[:, 0] > 0).astype(int)
-
-
-def test_a_search_has_not_seen_the_rows_it_judges():
-    X, y, _ = planted(n_rows=300, size=100)
-    Halves.seen.clear()
-    found = harm(X, y, search=Halves(), n_components=2, models="logistic", folds=3, repeats=2)
-    fitted, judged = Halves.seen[::2], Halves.seen[1::2]
-    assert [what for what, _ in fitted] == ["fit"] * 6
-    for (_, before), (what, new) in zip(fitted, judged, strict=True):
-        assert what == "predict" and not set(before) & set(new) and len(before) + len(new) == 300
-    above = X[:, 0] > 0
-    assert found.new_rows and found.sizes == {GROUP: above.sum(), REST: (~above).sum()}
-    assert "rows that the search had not seen" in found.summary()
-    X, y, _ = planted(n_rows=900, size=300)
-    real = MaxDisparityPartition(2, group_size=0.3, random_state=0)
-    assert harm(X, y, search=real, n_components=2, models="logistic", repeats=1).costs_more
-
-
 def test_groups_with_names_are_each_compared_with_all_others():
     X, y, group = by_hand()
     names = np.where(group == 1, "a", np.where(np.arange(140) < 60, "b", "c"))
@@ -583,29 +546,14 @@ def test_a_large_table_is_drawn_from_and_says_so():
 
 def test_planted_harm_is_found_and_given_back():
     X, y, group = planted(n_rows=800, size=200)
-    found = harm(X, y, group, 2, models="logistic", by_dimension=True)
+    found = harm(X, y, group, 2, models="logistic")
     assert found.costs_more and found.gives_back
     assert found.extra_cost.low > 0.05 and found.fair_return.low > 0.05
-    numbers = [line.n_components for line in found.by_dimension]
-    assert numbers == [1, 2, 3, 4, 5, 6, 7]
-    second = found.by_dimension[1]
-    assert second.pca_group == pytest.approx(found.at(GROUP, "shared PCA").value, abs=0.05)
-    assert second.pca_rest == pytest.approx(found.at(REST, "shared PCA").value, abs=0.05)
-    assert second.fair_group == pytest.approx(found.at(GROUP, "Fair PCA").value, abs=0.05)
     data = json.loads(json.dumps(found.to_dict()))
     assert data["costs_more"] is True and data["extra_cost"]["value"] == found.extra_cost.value
     assert data["fair_return"]["low"] == found.fair_return.low
     random = np.random.default_rng(0).permutation(group)
     assert not harm(X, y, random, 2, models="logistic").costs_more
-
-
-def test_at_most_twelve_numbers_of_components():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((120, 30)), np.arange(120) % 2
-    found = harm(X, y, np.arange(120) < 50, 5, models=Sees(), repeats=1, by_dimension=True)
-    numbers = [line.n_components for line in found.by_dimension]
-    assert numbers[0] == 1 and numbers[-1] == 29 and 5 in numbers and len(numbers) <= 12
-    assert {line.pca_group for line in found.by_dimension if line.n_components != 4} == {0.5}
 
 
 def test_the_same_again_and_on_two_threads():
@@ -670,7 +618,7 @@ def test_a_model_without_probabilities():
 
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Hard(), repeats=1)
-    assert np.isnan(found.at(GROUP, "all columns", "log_loss").value)
+    assert found.at(GROUP, "all columns", "auc").value == 1.0
     assert found.at(REST, "shared PCA").value == 0.6
 
 
@@ -696,8 +644,7 @@ REFUSED = {
         {},
         "10 rows with a known target in group c",
     ),
-    "neither": (Y, None, {}, "neither of groups and search"),
-    "both": (Y, HALF, {"search": Halves()}, "both of groups and search"),
+    "no such rest": (Y, HALF.astype(str), {"rest": "x"}, "rest='x' is none of the labels"),
     "short target": (Y[:90], HALF, {}, "90 values for 100 rows"),
     "unknown model": (Y, HALF, {"models": "logistics"}, "Did you mean 'logistic'"),
     "no model": (Y, HALF, {"models": []}, "names no model"),
@@ -807,7 +754,6 @@ def test_probabilities_by_hand():
     found = compare_prediction(chance, np.where(y, "yes", "no"), group)
     a = found.measures[GROUP]
     assert found.probabilities and a["error"].value == 0.3
-    assert a["log_loss"].value == pytest.approx(log_loss(y[:30], chance[:30]))
     assert a["auc"].value == pytest.approx(roc_auc_score(y[:30], chance[:30]))
     # DeLong's variance, from the placements of either class
     hits, others = chance[:30][y[:30] == 1], chance[:30][y[:30] == 0]
@@ -851,7 +797,7 @@ def test_predictions_that_cannot_be_read(prediction, y, words):
 
 def test_the_figure_has_a_point_for_each_kind_of_features():
     X, y, group = by_hand()
-    found = harm(X, y, group, 1, models=Sees(), repeats=1, by_dimension=True)
+    found = harm(X, y, group, 1, models=Sees(), repeats=1)
     ax = plots.harm(found, Drawing().subplots())
     points = {one.get_label(): one.lines[0].get_ydata().tolist() for one in ax.containers}
     assert points == {GROUP: [0.0, *[25.0] * 3], REST: [0.0, *[60.0] * 3]}
@@ -860,12 +806,3 @@ def test_the_figure_has_a_point_for_each_kind_of_features():
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [
         "all columns", "shared PCA, 1", "Fair PCA, 1", "MinimaxPCA, 1",
     ]  # fmt: skip
-    lines = [AtDimension(1, 0.5, 0.25, 0.375, 0.125), AtDimension(3, 0.75, 0.625, 0.0625, 1.0)]
-    other = plots.harm_by_dimension(replace(found, by_dimension=lines), Drawing().subplots())
-    drawn = {line.get_label(): line.get_ydata() for line in other.lines}
-    assert list(drawn[f"{GROUP}: shared PCA"]) == [50.0, 75.0]
-    assert list(drawn["rest: shared PCA"]) == [25.0, 62.5]
-    assert list(drawn[f"{GROUP}: Fair PCA"]) == [37.5, 6.25]
-    assert list(drawn["rest: Fair PCA"]) == [12.5, 100.0]
-    with pytest.raises(InputError, match="by_dimension=True"):
-        plots.harm_by_dimension(harm(X, y, group, 1, models=Sees(), repeats=1))

@@ -265,7 +265,7 @@ def test_harm_example(lines_of):
 
 def test_options_of_harm_are_known_to_its_page():
     page = PAGES["docs/guide/harm.md"]
-    for name in ("--target", "--groups-col", "--prediction", "--across"):
+    for name in ("--target", "--groups-col", "--prediction"):
         assert name in page
 
 

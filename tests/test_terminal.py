@@ -77,7 +77,7 @@ def test_fair_pca_for_known_groups():
 
 def test_what_models_pay():
     names = {"left-out group": "north", "rest": "all others"}
-    found = known.harm(by_dimension=known.across(), repeats=1, missing=0, new_rows=True)
+    found = known.harm(repeats=1, missing=0)
     figures = [replace(line, side=names[line.side]) for line in found.figures]
     south = [replace(line, side="south", rows=417.0) for line in figures[:4]]
     other = known.cost(side="south", extra=Interval(-0.03, -0.05, -0.01))

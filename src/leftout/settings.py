@@ -385,7 +385,6 @@ OTHER_COMMANDS = {
         "folds that rows are held out in", "--folds", takes=range(2, _UNBOUNDED), usual="5"),
     "repeats": Setting(
         "times that rows are dealt anew", "--repeats", takes=range(1, _UNBOUNDED), usual="3"),
-    "by_dimension": Setting("also errors by the number of components", "--across", takes=bool),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.
 AUDIT: dict[str, Setting] = {

@@ -17,7 +17,7 @@ from leftout.data.conditions import Mask
 from leftout.data.files.fetching import short
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.costs import harm
-from leftout.downstream.outcomes import TooRare
+from leftout.downstream.outcomes import GROUP, REST_NAME
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
 from leftout.downstream.result import WORST_OFF, Harm
 from leftout.errors import InputError, parameter_label
@@ -169,15 +169,17 @@ def measure_harm(
             table, how["encoder"] = given.table, pipeline.before
         if pipeline.after is not None:
             how["models"] = pipeline.after
-    several = found.n_groups_ > 1
+    groups: Any = found.left_out_.mask
+    if found.n_groups_ > 1:
+        names = [REST_NAME, *(f"{GROUP} {label}" for label in range(1, found.n_groups_ + 1))]
+        groups, how["rest"] = np.array(names)[found.labels_], REST_NAME
     try:
         with collected_warnings():  # how many rows were predicted, the result says itself
             paid = harm(
                 table,
                 intake.target,
-                found.labels_ if several else found.left_out_.mask,
+                groups,
                 found.n_components_,
-                rest=0 if several else None,
                 positive=intake.positive,
                 also=also,
                 repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
@@ -187,9 +189,6 @@ def measure_harm(
                 **how,
             )
         return replace(paid, leaks=leaks), ""
-    except TooRare as error:  # an audit has no number of folds to lower
-        join = f"Join it with another class, or choose another target ({parameter_label('target')})"
-        return None, f"{error.found} {join}."
     except InputError as error:
         return None, str(error)
     except Exception as error:

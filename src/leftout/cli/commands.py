@@ -203,8 +203,8 @@ def _named_and_known(
 @click.command()
 @takes(
     "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "folds", "repeats",
-    "by_dimension", "drop", "categorical", "numeric", "missing", "dictionary", "random_state",
-    "out", "n_jobs", "as_json", "quiet",
+    "drop", "categorical", "numeric", "missing", "dictionary", "random_state", "out", "n_jobs",
+    "as_json", "quiet",
 )  # fmt: skip
 def harm(**given: Any) -> None:
     """What does PCA cost the groups of TABLE where something is predicted from it?
@@ -238,8 +238,7 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
     paid = measure(
         raw.drop(columns=aside), raw[target], sides, given["n_components"],
         encoder=_encoder(raw, given, aside, []), positive=positive, folds=given["folds"],
-        repeats=given["repeats"], by_dimension=given["by_dimension"], random_state=seed,
-        n_jobs=given["n_jobs"], progress=report,
+        repeats=given["repeats"], random_state=seed, n_jobs=given["n_jobs"], progress=report,
     )  # fmt: skip
     compared = None
     if prediction is not None:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from leftout.auditing.result import Audit
 from leftout.data.encoding import ColumnEncoding
-from leftout.downstream.outcomes import ALL, FAIR_PCA, SHARED
+from leftout.downstream.outcomes import ALL, SHARED
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.loss_parts import PART_NAMES, LossParts
@@ -404,16 +404,6 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
     """What components cost a model, for one command: in words, then as tables."""
     say(console, "What it costs.", f" {shown(found.summary())}\n")
     show_costs(console, found)
-    if found.by_dimension:
-        heads = ["components"]
-        for variant in (SHARED, FAIR_PCA):
-            heads += [f"{variant}, {side}" for side in (found.group, found.rest)]
-        rows = [
-            (str(line.n_components), *(found.figure(value) for value in values))
-            for line in found.by_dimension
-            for values in [(line.pca_group, line.pca_rest, line.fair_group, line.fair_rest)]
-        ]
-        show(console, "\nErrors by number of components", heads, rows)
     if compared is not None:
         say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
         rows = [

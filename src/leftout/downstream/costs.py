@@ -17,7 +17,6 @@ from leftout.data.matrix import check_matrix
 from leftout.downstream.cross_validation import (
     CrossValidated,
     PredictionTask,
-    View,
     cross_validate,
     models_of,
     taken,
@@ -32,21 +31,16 @@ from leftout.downstream.metrics import (
 )
 from leftout.downstream.outcomes import (
     ALL,
-    FAIR_PCA,
-    GROUP,
     MINIMAX_PCA,
     MITIGATIONS,
-    REST_NAME,
     SHARED,
     VARIANTS,
     ComparedGroups,
     Mask,
-    Rows,
     prediction_target,
 )
 from leftout.downstream.result import (
     COMPARED,
-    AtDimension,
     Cost,
     Difference,
     Figure,
@@ -62,26 +56,22 @@ from leftout.running import Report, Steps, one_thread, warn
 
 # Rows up to this many are all used, if nobody says how many.
 _PREDICTED_ROWS = 10_000
-# The most numbers of components that are looked at.
-_ACROSS = 12
 
 
 def harm(
     X: Any,
     y: Any,
-    groups: ArrayLike | None = None,
+    groups: ArrayLike,
     n_components: int | float = 0.8,
     *,
     representation: Any = None,
-    search: Any = None,
     encoder: Any = None,
     positive: Any = None,
     models: Any = ("logistic", "boosting"),
     folds: int = 5,
     repeats: int = 3,
-    by_dimension: bool = False,
     also: Mapping[str, ArrayLike] | None = None,
-    rest: int | None = None,
+    rest: Any = None,
     bootstrap: int = 999,
     max_rows: int | None = _PREDICTED_ROWS,
     random_state: Any = 0,
@@ -106,7 +96,7 @@ def harm(
         Numbers; with an ``encoder``, any table that it takes.
     y : array of shape (m,)
         What to predict: classes, or numbers of more than two values. Rows without are left out.
-    groups : array of shape (m,), optional
+    groups : array of shape (m,)
         True or 1 for a group and False or 0 for the rest; or a label for each of up to 20 groups,
         each of which is compared with all other rows.
     n_components : int or float, default=0.8
@@ -114,9 +104,6 @@ def harm(
     representation : transformer or None, default=None
         What takes the place of the shared PCA, with its own number of components; it is fitted anew
         on the other folds.
-    search : MaxDisparityPartition, optional
-        Instead of ``groups``: it is fitted on the other folds and predicts the group of held-out
-        rows, so that what is said holds for rows that it has not seen.
     encoder : transformer, optional
         Turns rows of ``X`` into numbers, such as :class:`leftout.TableEncoder`; fitted on the other
         folds.
@@ -129,15 +116,12 @@ def harm(
         Estimators see classes as 0, 1, ...
     folds, repeats : int, default=5 and 3
         Folds have their share of each class and group; each repeat has others.
-    by_dimension : bool, default=False
-        Also errors with up to 12 numbers of components, of the leading model, once; from the
-        shared PCA and Fair PCA.
     also : mapping of names to masks of shape (m,), optional
         More groups, each beside all other rows: their errors, and what the shared PCA costs them,
         follow from the same predictions of the leading model. (Fair PCA is that of ``groups``.)
-    rest : 0 or None, default=None
-        With 0, ``groups`` are a search's labels: every left-out group from 1 is compared with the
-        rest, not with all other rows. :meth:`Harm.of` tells of each.
+    rest : label, optional
+        Compare every other group with the one of this label, instead of with all other rows.
+        :meth:`Harm.of` describes each.
     bootstrap : int, default=999
         Draws of rows, within each group, for the intervals.
     max_rows : int or None, default=10000
@@ -150,9 +134,8 @@ def harm(
     Returns
     -------
     Harm
-        ``table``, ``extra_cost``, ``fair_return``, ``rest_return``, ``costs_more``,
-        ``gives_back``, ``costs``, ``gain``, ``everybody``, ``by_dimension``, ``others``,
-        ``summary()``, ``to_dict()``.
+        ``table``, ``extra_cost``, ``fair_return``, ``costs_more``, ``gives_back``, ``costs``,
+        ``gain``, ``everybody``, ``others``, ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -166,14 +149,16 @@ def harm(
     >>> found.costs_more, found.gives_back
     (True, True)
     """
-    _check(folds, repeats, bootstrap, max_rows, groups, search, rest)
+    check_count("folds", folds, 2, "not a number of folds")
+    check_count("repeats", repeats)
+    check_whole("bootstrap", bootstrap)
+    if max_rows is not None:
+        check_count("max_rows", max_rows)
     rng = generator(random_state)
-    steps = Steps(folds * (repeats + by_dimension), progress)
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
-    sides = ComparedGroups((GROUP, REST_NAME), np.zeros(n, dtype=np.intp))
-    if groups is not None:
-        sides = (ComparedGroups.of if rest is None else ComparedGroups.left_out)(groups, n)
+    sides = ComparedGroups.of(groups, n, rest)
+    more = check_also(also, n)
     target, known = prediction_target(y, positive, folds)
     if len(known) != n:
         raise InputError(
@@ -188,42 +173,33 @@ def harm(
         )
         chosen, target = chosen[kept], target.take(kept)
     table, sides = taken(table, chosen), sides.take(chosen)
-    if groups is not None:
-        sides.check(target, sides.place)
+    sides.check(target)
     given = np.asarray(y.values if isinstance(y, Column) else y)[chosen]
-    whole = _encoded(encoder, table, given)
+    whole = table
+    if encoder is not None:
+        whole = check_matrix(clone(encoder).fit_transform(table, given))
     if representation is not None:
         n_components = min(as_representation(representation).rank, *whole.shape)
     # only the number of components and who is first come from the whole table
-    fitted = measure(
-        whole, sides.place, 1 if groups is None else len(sides.names), n_components, "excess",
-        "global",
-    )  # fmt: skip
-    d = len(fitted.V)
-    if not sides.marked:
-        losses = fitted.losses()
-        if rest is not None:
-            losses[rest] = -np.inf
-        sides = replace(sides, first=int(losses.argmax()))
-    seen = [v for v in VARIANTS if v != MINIMAX_PCA or min(whole.shape) <= WIDE]
+    fitted = measure(whole, sides.place, len(sides.names), n_components, "excess", "global")
+    sides = sides.led_by(fitted.losses())
     task = PredictionTask(
-        table, given, target, sides.place, tuple(View(variant, d) for variant in seen),
-        models_of(models, not target.classes), encoder, search, representation,
-    )  # fmt: skip
-    more = {name: mask[chosen] for name, mask in check_also(also, n).items()}
+        X=table,
+        y=given,
+        target=target,
+        place=sides.place,
+        variants=[v for v in VARIANTS if v != MINIMAX_PCA or min(whole.shape) <= WIDE],
+        n_components=len(fitted.V),
+        models=models_of(models, not target.classes),
+        encoder=encoder,
+        representation=representation,
+    )
     with one_thread():
-        found = cross_validate(task, folds, repeats, rng, n_jobs, steps)
-        for place in found.place if search is not None else ():
-            sides.check(target, place)
-        # rows are drawn within groups, where these do not change with the fold
-        strata = sides.place if search is None else np.zeros_like(sides.place)
-        measures = _measured(task, sides, found, strata, bootstrap, rng)
-        gain, everybody = _overall(task, found, strata, bootstrap, rng)
-        dimensions: list[AtDimension] = []
-        if by_dimension:
-            most = max(whole.shape[1] - 1, 1)
-            dimensions = _by_dimension(task, sides.first, d, most, folds, rng, n_jobs, steps)
-        others = _others(task, found, more, bootstrap, rng)
+        found = cross_validate(task, folds, repeats, rng, n_jobs, Steps(folds * repeats, progress))
+        measures = _measured(task, sides, found, bootstrap, rng)
+        gain, everybody = _overall(task, found, bootstrap, rng)
+        masks = {name: mask[chosen] for name, mask in more.items()}
+        others = _others(task, found, masks, bootstrap, rng)
     return Harm(
         target=target.text,
         kind=target.kind,
@@ -233,77 +209,48 @@ def harm(
         n_rows=len(chosen),
         missing=int(n - known.sum()),
         set_aside=int(known.sum() - len(chosen)),
-        n_components=d,
+        n_components=task.n_components,
         folds=folds,
         repeats=repeats,
         models=list(task.models),
-        new_rows=search is not None,
         scale=target.scale,
         figures=_figures(task, sides, measures),
         costs=_costs(task, sides, measures),
         gain=gain,
         everybody=everybody,
-        by_dimension=dimensions,
         others=others,
         shared="PCA" if representation is None else as_representation(representation).name,
     )
 
 
-def _check(
-    folds: Any, repeats: Any, bootstrap: Any, max_rows: Any, groups: Any, search: Any, rest: Any
-) -> None:
-    if rest is not None and (rest != 0 or groups is None):
-        raise InputError(
-            f"{parameter_label('rest', rest)} is not available; give 0, with a search's labels as "
-            f"{parameter_label('groups')}, or None."
-        )
-    check_count("folds", folds, 2, "not a number of folds")
-    check_count("repeats", repeats)
-    check_whole("bootstrap", bootstrap)
-    if max_rows is not None:
-        check_count("max_rows", max_rows)
-    if (groups is None) == (search is None):
-        found = "neither" if groups is None else "both"
-        raise InputError(
-            f"Found {found} of {parameter_label('groups')} and {parameter_label('search')}; one "
-            "of them says who is compared with whom. Give labels of the rows, or a search that "
-            "finds them."
-        )
-
-
-def _encoded(encoder: Any, table: Any, y: Any) -> Array:
-    return table if encoder is None else check_matrix(clone(encoder).fit_transform(table, y))
-
-
 def _measured(
-    task: PredictionTask, sides: ComparedGroups, found: CrossValidated, strata: Rows,
-    bootstrap: int, rng: np.random.Generator,
+    task: PredictionTask, sides: ComparedGroups, found: CrossValidated, bootstrap: int,
+    rng: np.random.Generator,
 ) -> BootstrapMeasures:  # fmt: skip
-    """Measures of (models, views, sides), of what rows add on average over repeats."""
-    masks = [sides.members(place) for place in found.place]
+    """Measures of (models, variants, sides), of what rows add on average over repeats."""
+    members = sides.members()
     averaged: dict[str, list[Array]] = {}
-    for m, sure in enumerate(found.sure):
-        for v in range(len(task.views)):
-            repeats = [
-                row_terms(task.target, guesses, found.chances[m, v, r], masks[r], sure)
-                for r, guesses in enumerate(found.guesses[m, v])
-            ]
-            for name in repeats[0]:
-                mean = np.mean([each[name] for each in repeats], axis=0)
-                averaged.setdefault(name, []).append(mean)
-    shape = (len(strata), len(task.models), len(task.views), -1)
+    for m, v in np.ndindex(len(task.models), len(task.variants)):
+        repeats = [
+            row_terms(task.target, guesses, chances, members)
+            for guesses, chances in zip(found.guesses[m, v], found.chances[m, v], strict=True)
+        ]
+        for name in repeats[0]:
+            mean = np.mean([each[name] for each in repeats], axis=0)
+            averaged.setdefault(name, []).append(mean)
+    shape = (len(members), len(task.models), len(task.variants), -1)
     terms = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
-    return BootstrapMeasures.of(task.target, terms, strata, bootstrap, rng)
+    return BootstrapMeasures.of(task.target, terms, sides.place, bootstrap, rng)
 
 
 def _figures(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures) -> list[Figure]:
     """Measures of every group, and of the rest of the first one."""
-    told = sorted(sides.sides, key=lambda side: side[0] != sides.first)
+    ordered = sorted(sides.sides, key=lambda side: side[0] != sides.first)
     return [
-        Figure(model, name, view.variant, float(found.rows[side]), found.at(m, v, side))
+        Figure(model, name, variant, float(found.rows[side]), found.at(m, v, side))
         for m, model in enumerate(task.models)
-        for side, name in told
-        for v, view in enumerate(task.views)
+        for side, name in ordered
+        for v, variant in enumerate(task.variants)
     ]
 
 
@@ -311,18 +258,17 @@ def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures
     """How far each kind of features is below the shared PCA; of two groups, for the first."""
     codes = set(range(len(sides.names))) - {sides.beside}
     groups = sorted(codes, key=lambda group: group != sides.first)
-    variants = [view.variant for view in task.views]
     lines = []
     for m, model in enumerate(task.models):
         for group in groups if len(sides.names) > 2 else groups[:1]:
             for name in (name for name in COMPARED if name in found.values):
                 drawn = found.values[name][:, m]
-                shared = drawn[:, variants.index(SHARED)]
+                shared = drawn[:, task.variants.index(SHARED)]
                 below = {
                     variant: Difference(
                         *found.apart(shared - drawn[:, v], group, sides.rest_side(group))
                     )
-                    for v, variant in enumerate(variants)
+                    for v, variant in enumerate(task.variants)
                 }
                 returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}
                 lines.append(Cost(model, sides.names[group], name, *below[ALL], returns))
@@ -330,20 +276,16 @@ def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures
 
 
 def _overall(
-    task: PredictionTask,
-    found: CrossValidated,
-    strata: Rows,
-    bootstrap: int,
-    rng: np.random.Generator,
+    task: PredictionTask, found: CrossValidated, bootstrap: int, rng: np.random.Generator
 ) -> list[dict[str, Interval]]:
     """The leading model's errors over all rows: how far below one guess for all, and themselves."""
     wrong = task.target.errors(found.guesses[0]).mean(axis=1)
     n = wrong.shape[1]
     each = np.vstack([task.target.errors(task.target.guess) - wrong, wrong])
-    means = (bootstrap_sums(each.T, strata, bootstrap, rng) / n).reshape(1 + bootstrap, 2, -1)
+    means = bootstrap_sums(each.T, task.place, bootstrap, rng) / n
     return [
-        {view.variant: interval(means[:, what, v], n) for v, view in enumerate(task.views)}
-        for what in (0, 1)
+        {v: interval(of, n) for v, of in zip(task.variants, side, strict=True)}
+        for side in means.T.reshape(2, len(task.variants), -1)
     ]
 
 
@@ -353,30 +295,11 @@ def _others(
 ) -> list[OtherCost]:  # fmt: skip
     """What the shared PCA costs more groups in errors of the leading model, and all its errors."""
     each = task.target.errors(found.guesses[0]).mean(axis=1)
-    wrong = {view.variant: of for view, of in zip(task.views, each, strict=True)}
+    wrong = dict(zip(task.variants, each, strict=True))
     paid = wrong[SHARED] - wrong[ALL]
-    told = compare_masks(OtherCost, task.target, paid, masks, bootstrap, rng, varied=True)
+    lines = compare_masks(OtherCost, task.target, paid, masks, bootstrap, rng, varied=True)
     return [
         line if line.why
         else replace(line, errors={seen: float(of[mask].mean()) for seen, of in wrong.items()})
-        for line, mask in zip(told, masks.values(), strict=True)
+        for line, mask in zip(lines, masks.values(), strict=True)
     ]  # fmt: skip
-
-
-def _by_dimension(
-    task: PredictionTask, first: int, d: int, most: int, folds: int, rng: np.random.Generator,
-    n_jobs: int | None, steps: Steps,
-) -> list[AtDimension]:  # fmt: skip
-    """The leading model's errors from PCA and Fair PCA of up to ``most`` components."""
-    spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS - 1)
-    numbers = sorted({*np.round(spaced).astype(int).tolist(), d})
-    views = tuple(View(variant, number) for number in numbers for variant in (SHARED, FAIR_PCA))
-    leading = dict(list(task.models.items())[:1])
-    task = replace(task, views=views, models=leading, representation=None)
-    found = cross_validate(task, folds, 1, rng, n_jobs, steps, "numbers of components")
-    wrong = task.target.errors(found.guesses[0, :, 0]).reshape(len(numbers), 2, -1)
-    group = found.place[0] == first
-    return [
-        AtDimension(d, *(float(each[v, side].mean()) for v in (0, 1) for side in (group, ~group)))
-        for d, each in zip(numbers, wrong, strict=True)
-    ]

@@ -1,7 +1,7 @@
 """Predictions of rows that a model has not seen, from columns and from components.
 
-Whatever learns (an encoder, a search, the projections, a scaler, a model) learns on the other folds
-only. A projection is fitted once for each fold and shared by all models; MinimaxPCA, which takes
+Whatever learns (an encoder, the projections, a scaler, a model) learns on the other folds only. A
+projection is fitted once for each fold and shared by all models; MinimaxPCA, which takes
 longest, is fitted when folds are dealt for the first time, and its predictions stand for all times.
 """
 
@@ -78,25 +78,18 @@ def _model(model: Any, numbers: bool) -> tuple[str, Any]:
     return type(model[-1] if isinstance(model, Pipeline) else model).__name__, model
 
 
-class View(NamedTuple):
-    """What a model sees: a kind of features, and of how many components."""
-
-    variant: str
-    n_components: int
-
-
 @dataclass(frozen=True)
 class PredictionTask:
-    """A table, what to predict, and the groups, or the search that finds them."""
+    """A table, what to predict, the groups, and what models see."""
 
     X: Any
     y: NDArray[Any]  # the target as it came, for an encoder that reads it
     target: PredictionTarget
     place: Rows  # each row's group
-    views: tuple[View, ...]
+    variants: list[str]
+    n_components: int
     models: dict[str, Any]
     encoder: Any = None
-    search: Any = None
     representation: Any = None  # fitted anew in every fold; None: PCA
 
     def matrices(self, train: Rows, test: Rows) -> tuple[Array, Array]:
@@ -108,14 +101,6 @@ class PredictionTask:
         learnt = check_matrix(encoder.fit_transform(learnt, self.y[train]), min_features=1)
         return learnt, check_matrix(encoder.transform(new), min_features=1)
 
-    def groups(self, learnt: Array, new: Array, train: Rows, test: Rows) -> tuple[Rows, Rows]:
-        """Groups of the rows learnt from and of the new ones; the search sees only the former."""
-        if self.search is None:
-            return self.place[train], self.place[test]
-        search = clone(self.search).fit(learnt)
-        # the left-out group comes first
-        return 1 - search.labels_, 1 - search.predict(new)
-
 
 def taken(table: Any, rows: Rows) -> Any:
     """Some rows of a table or matrix."""
@@ -125,16 +110,13 @@ def taken(table: Any, rows: Rows) -> Any:
 class CrossValidated(NamedTuple):
     """What was predicted for each row, while it was held out.
 
-    ``guesses`` (models, views, repeats, rows) are codes of classes, or numbers; ``chances`` (...,
-    classes) the probabilities of classes. ``place`` (repeats, rows) are groups. ``sure`` says of
-    each model whether it gives probabilities; else these are its guesses. Of a single fold, there
-    are no repeats.
+    ``guesses`` (models, variants, repeats, rows) are codes of classes, or numbers; ``chances``
+    (..., classes) the probabilities of classes, 0 or 1 where a model gives none. Of a single fold,
+    there are no repeats.
     """
 
     guesses: Array
     chances: Array
-    place: Rows
-    sure: NDArray[np.bool_]
 
 
 def assign_folds(
@@ -157,25 +139,22 @@ def cross_validate(
     rng: np.random.Generator,
     n_jobs: int | None,
     steps: Steps,
-    what: str = "predicting held-out rows",
 ) -> CrossValidated:
     """Predict every row from what the other folds taught, once in each repeat."""
-    shape = (len(task.models), len(task.views), repeats, len(task.place))
-    chances = np.zeros((*shape, len(task.target.classes)))
-    place, sure = np.tile(task.place, (repeats, 1)), np.ones(len(task.models), dtype=bool)
-    found = CrossValidated(np.zeros(shape), chances, place, sure)
+    shape = (len(task.models), len(task.variants), repeats, len(task.place))
+    found = CrossValidated(np.zeros(shape), np.zeros((*shape, len(task.target.classes))))
     dealt = [assign_folds(task.target, task.place, folds, rng) for _ in range(repeats)]
     parts = [(repeat, fold == k) for repeat, fold in enumerate(dealt) for k in range(folds)]
     with collected_warnings():  # of searches and PCAs; what a model warns of, its owner reads
+        what = "predicting held-out rows"
         each = imap_ordered(_fold, [(task, *part) for part in parts], n_jobs, steps, what)
         for (repeat, test), part in zip(parts, each, strict=True):
             found.guesses[:, :, repeat, test] = part.guesses
             found.chances[:, :, repeat, test] = part.chances
-            found.place[repeat, test] = part.place
-            found.sure[:] &= part.sure
-    once = [place for place, view in enumerate(task.views) if view.variant == MINIMAX_PCA]
-    for values in (found.guesses, found.chances):
-        values[:, once] = values[:, once, :1]
+    if MINIMAX_PCA in task.variants:
+        once = task.variants.index(MINIMAX_PCA)
+        for values in found:
+            values[:, once] = values[:, once, :1]
     return found
 
 
@@ -185,56 +164,51 @@ def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> Cro
     """One fold: each projection once, then every model on all columns and on its components."""
     train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     learnt, new = task.matrices(train, test)
-    before, place = task.groups(learnt, new, train, test)
     n_classes = len(task.target.classes)
-    shape = (len(task.models), len(task.views), len(test))
+    shape = (len(task.models), len(task.variants), len(test))
     guesses, chances = np.zeros(shape), np.zeros((*shape, n_classes))
-    sure = np.ones(len(task.models), dtype=bool)
-    for v, view in enumerate(task.views):
-        if repeat and view.variant == MINIMAX_PCA:
+    for v, variant in enumerate(task.variants):
+        if repeat and variant == MINIMAX_PCA:
             continue
-        project = projection(view, learnt, before, task.representation)
+        project = projection(task, variant, learnt, task.place[train])
         seen, unseen = project(learnt), project(new)
         for m, model in enumerate(task.models.values()):
             fitted = clone(model).fit(seen, task.target.values[train])
             guesses[m, v] = fitted.predict(unseen)
-            if not n_classes:
-                continue
-            sure[m] = hasattr(fitted, "predict_proba")
-            if sure[m]:
+            if n_classes and hasattr(fitted, "predict_proba"):
                 columns = np.asarray(fitted.classes_, dtype=np.intp)
                 chances[m, v][:, columns] = fitted.predict_proba(unseen)
-            else:
+            elif n_classes:
                 chances[m, v] = np.eye(n_classes)[guesses[m, v].astype(np.intp)]
-    return CrossValidated(guesses, chances, place, sure)
+    return CrossValidated(guesses, chances)
 
 
 def projection(
-    view: View, learnt: Array, place: Rows, representation: Any = None
+    task: PredictionTask, variant: str, learnt: Array, place: Rows
 ) -> Callable[[Array], Array]:
     """What turns rows into coordinates under one kind of features, fitted to rows.
 
-    A ``representation`` takes the place of the PCA: what can be fitted is fitted anew. MinimaxPCA
+    A representation takes the place of the PCA: what can be fitted is fitted anew. MinimaxPCA
     protects groups of as many rows as the smallest here has, and is not told any.
     """
-    d = min(view.n_components, *learnt.shape)
-    if view.variant == FAIR_PCA:
+    d, representation = min(task.n_components, *learnt.shape), task.representation
+    if variant == FAIR_PCA:
         fair = FairPCA(d).fit(learnt, groups=place)
         # more than two groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
         return lambda X: (X - fair.mean_) @ V.T
-    if view.variant == MINIMAX_PCA:
+    if variant == MINIMAX_PCA:
         fewest = int(np.unique(place, return_counts=True)[1].min())
         minimax = MinimaxPCA(
             d, group_size=fewest, max_rounds=_GAME_ROUNDS, tol=_GAME_TOL, random_state=0
         )
         minimax._last = _LAST_CLIMBS
         return minimax.fit(learnt).transform
-    if view.variant == SHARED and representation is None:
+    if variant == SHARED and representation is None:
         solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"
         return PCA(d, svd_solver=solver).fit(learnt).transform
-    if view.variant == SHARED and not isinstance(representation, np.ndarray):
+    if variant == SHARED and not isinstance(representation, np.ndarray):
         if hasattr(representation, "fit"):
             representation = clone(representation).fit(learnt)
         return representation.transform
-    return lambda X: X if view.variant == ALL else X @ representation.T
+    return lambda X: X if variant == ALL else X @ representation.T

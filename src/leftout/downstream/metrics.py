@@ -20,8 +20,6 @@ from leftout.linalg.losses import Array
 from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.text import counted, unambiguous
 
-# Probabilities nearer to 0 or 1 than this count as this: no single row costs more than 16.
-_LEAST_CHANCE = 1e-7
 # Draws that are added up at a time.
 _DRAWS_TOGETHER = 64
 _UNKNOWN = Interval(np.nan, np.nan, np.nan)
@@ -30,19 +28,18 @@ Three = tuple[Interval, Interval, Interval]
 
 
 def row_terms(
-    target: PredictionTarget, guesses: Array, chances: Array, sides: Mask, sure: bool = True
+    target: PredictionTarget, guesses: Array, chances: Array, sides: Mask
 ) -> dict[str, Array]:
     """What each row adds to each side, in one repeat: arrays of shape (rows, sides).
 
     ``sides`` (rows, sides) says which rows are on which; ``chances`` (rows, classes) are the
-    probabilities of classes, or, where a model is not ``sure``, its guesses.
+    probabilities of classes.
     """
     y, wrong = target.values, target.errors(guesses)
     each = {"wrong": wrong, "guessed_wrong": target.errors(target.guess)}
     if target.classes:
         positive = (y == target.positive).astype(np.float64)
         each |= {
-            "log_loss": -np.log(np.clip(chances[np.arange(len(y)), y], _LEAST_CHANCE, 1.0)),
             "positive": positive,
             "missed": wrong * positive,
             "alarm": wrong * (1.0 - positive),
@@ -56,8 +53,6 @@ def row_terms(
     found["rows"] = sides.astype(np.float64)
     if target.classes:
         found["auc"] = np.stack([_auc(target, chances, side) for side in sides.T], axis=1)
-        if not sure:
-            found["log_loss"] = np.full(sides.shape, np.nan)
     return found
 
 
@@ -66,7 +61,7 @@ def _measures(target: PredictionTarget, sums: dict[str, Array]) -> dict[str, Arr
     rows = sums["rows"]
     found = {"error": sums["wrong"] / rows, "guess_error": sums["guessed_wrong"] / rows}
     if target.classes:
-        found |= {"log_loss": sums["log_loss"] / rows, "auc": sums["auc"] / rows}
+        found["auc"] = sums["auc"] / rows
         if len(target.classes) == 2:
             found["false_negative"] = sums["missed"] / sums["positive"]
             found["false_positive"] = sums["alarm"] / (rows - sums["positive"])

@@ -33,16 +33,6 @@ MITIGATIONS = (FAIR_PCA, MINIMAX_PCA)
 GROUP, REST_NAME, OTHERS = "left-out group", "rest", "all others"
 
 
-class TooRare(InputError):
-    """A class has too few rows; ``found`` says so without advice, which depends on who asks."""
-
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(
-            f"{found} Join it with another class, or lower {parameter_label('folds')}."
-        )
-
-
 @dataclass(frozen=True)
 class PredictionTarget:
     """What is predicted, for the rows where it is known.
@@ -133,10 +123,11 @@ def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarg
         classes, chosen = _two_classes(column, chosen), 1
     counts = np.bincount(codes.astype(np.intp), minlength=len(classes))
     if counts.min() < folds:
-        raise TooRare(
+        raise InputError(
             f"{counted(int(counts.min()), 'row')} with a known target "
             f"{'has' if counts.min() == 1 else 'have'} the class "
-            f"{unambiguous(classes[int(counts.argmin())])}; every one of {folds} folds needs one."
+            f"{unambiguous(classes[int(counts.argmin())])}; every one of {folds} folds needs one. "
+            "Join it with another class, or choose another target."
         )
     return PredictionTarget(column.name, text, codes.astype(np.intp), classes, chosen), known
 
@@ -162,10 +153,10 @@ class ComparedGroups:
     place: Rows
     first: int = 0
     beside: int | None = None
-    marked: bool = True
+    marked: bool = False
 
     @classmethod
-    def of(cls, labels: ArrayLike, n_rows: int) -> ComparedGroups:
+    def of(cls, labels: ArrayLike, n_rows: int, rest: Any = None) -> ComparedGroups:
         """Groups by their labels; of yes and no, or 1 and 0, the group is the first."""
         found, place = check_groups(labels, n_rows)
         if len(found) < 2:
@@ -180,30 +171,32 @@ class ComparedGroups:
                 "the rest: labels == name."
             )
         if found.dtype.kind in "biuf" and found.tolist() == [0, 1]:
-            return cls((GROUP, REST_NAME), 1 - place)
+            return cls((GROUP, REST_NAME), 1 - place, marked=True)
         names = tuple(shortened(unambiguous(name)) for name in found.tolist())
-        return cls(names, place, marked=False)
-
-    @classmethod
-    def left_out(cls, labels: ArrayLike, n_rows: int) -> ComparedGroups:
-        """Left-out groups that a search numbered from 1, each beside the rest, which is 0."""
-        found, place = check_groups(labels, n_rows)
-        k = len(found)
-        if found.dtype.kind not in "iu" or found.tolist() != list(range(k)) or k < 3:
-            raise InputError(
-                f"{parameter_label('rest', 0)} goes with labels 0 for the rest and 1, 2 and so on "
-                f"for several left-out groups; found {counted(k, 'label')}. Give a search's "
-                "labels_."
-            )
-        return cls((REST_NAME, *(f"{GROUP} {label}" for label in found[1:])), place, 0, 0, False)
+        beside = None
+        if rest is not None:
+            if rest not in found:
+                raise InputError(
+                    f"{parameter_label('rest', rest)} is none of the labels in "
+                    f"{parameter_label('groups')}. Give one of them, or leave it out."
+                )
+            beside = found.tolist().index(rest)
+        return cls(names, place, beside=beside)
 
     def take(self, rows: Rows) -> ComparedGroups:
         """The same of some of the rows."""
         return replace(self, place=self.place[rows])
 
-    def members(self, place: Rows) -> Mask:
-        """Which rows are on which side, (rows, sides), where these are their groups."""
-        inside = place[:, None] == np.arange(len(self.names))
+    def led_by(self, losses: NDArray[np.float64]) -> ComparedGroups:
+        """The same with the group of the largest loss first, unless 1 and 0 stood for the sides."""
+        if self.marked:
+            return self
+        groups = [group for group in range(len(self.names)) if group != self.beside]
+        return replace(self, first=max(groups, key=lambda group: losses[group]))
+
+    def members(self) -> Mask:
+        """Which rows are on which side, (rows, sides)."""
+        inside = self.place[:, None] == np.arange(len(self.names))
         return inside if len(self.names) == 2 else np.hstack([inside, ~inside])
 
     def rest_side(self, group: int) -> int:
@@ -224,14 +217,14 @@ class ComparedGroups:
 
     @property
     def sides(self) -> list[tuple[int, str]]:
-        """Sides that measures are told of: every group, and all others for the first one."""
+        """Sides that measures are given of: every group, and all others for the first one."""
         rest = self.rest_side(self.first)
         return [*enumerate(self.names), *[(rest, self.rest)] * (rest >= len(self.names))]
 
-    def check(self, target: PredictionTarget, place: Rows, *, varied: bool = True) -> None:
+    def check(self, target: PredictionTarget, *, varied: bool = True) -> None:
         """Refuse groups of few rows, and with ``varied`` those where the target does not vary."""
         for code, name in enumerate(self.names):
-            side = place == code
+            side = self.place == code
             if side.sum() < FEWEST_PER_SIDE:
                 raise InputError(
                     f"Found {counted(int(side.sum()), 'row')} with a known target in "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -197,16 +197,14 @@ def compare_prediction(
     there = ~given.missing[known]
     rows = np.flatnonzero(known)[there]
     target, sides = target.take(np.flatnonzero(there)), sides.take(rows)
-    sides.check(target, sides.place, varied=False)
+    sides.check(target, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), column, target)
-    terms = row_terms(target, guesses, chances, sides.members(sides.place), probabilities)
+    terms = row_terms(target, guesses, chances, sides.members())
     rng = generator(random_state)
     found = BootstrapMeasures.of(target, terms, sides.place, bootstrap, rng)
     if not probabilities:
-        for name in ("log_loss", "auc"):
-            del found.values[name]
-    if not sides.marked:
-        sides = replace(sides, first=int(np.argmin(found.rows[: len(sides.names)])))
+        del found.values["auc"]
+    sides = sides.led_by(-found.rows)
     return ComparedPrediction(
         target=target.text,
         kind=target.kind,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEAST_COST = 0.01
 TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
-COMPARED = ("error", "log_loss", "auc", "r2", "false_negative", "false_positive")
+COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
 # Those whom a mitigation leaves worst off are called so.
 WORST_OFF = "worst off under"
 
@@ -33,7 +33,7 @@ class Figure(Serializable):
     Attributes
     ----------
     measures : dict of Interval
-        By name: error, guess_error, log_loss, auc, false_negative, false_positive, base_rate,
+        By name: error, guess_error, auc, false_negative, false_positive, base_rate,
         mean_prediction; of numbers error, guess_error, r2, mean, mean_prediction.
     """
 
@@ -59,10 +59,8 @@ class Cost(Serializable):
     A cost is the measure on the shared PCA minus the one on all columns; a return is the one on the
     shared PCA minus the one on Fair PCA or MinimaxPCA (``returns``, by name). Of errors both are
     good to know as they are; AUC and R2 fall where errors rise. ``extra`` is the group's minus the
-    rest's. ``fair_return``, ``rest_return`` and ``extra_return`` are those of Fair PCA.
+    rest's.
     """
-
-    also = ("fair_return", "rest_return", "extra_return")
 
     model: str
     side: str
@@ -71,29 +69,6 @@ class Cost(Serializable):
     rest_cost: Interval
     extra_cost: Interval
     returns: dict[str, Difference]
-
-    @property
-    def fair_return(self) -> Interval:
-        return self.returns[FAIR_PCA].group
-
-    @property
-    def rest_return(self) -> Interval:
-        return self.returns[FAIR_PCA].rest
-
-    @property
-    def extra_return(self) -> Interval:
-        return self.returns[FAIR_PCA].extra
-
-
-@dataclass(frozen=True)
-class AtDimension(Serializable):
-    """Errors of the leading model on both sides, with one number of components."""
-
-    n_components: int
-    pca_group: float
-    pca_rest: float
-    fair_group: float
-    fair_rest: float
 
 
 @dataclass(frozen=True)
@@ -200,14 +175,12 @@ class Harm(GroupComparison, Serializable):
         The side asked about first, and all other rows. Of groups that are not marked by 1 and 0
         that is the one that the shared PCA represents worst.
     sizes : dict
-        Rows of each group; with a search, on average over repeats.
+        Rows of each group.
     n_rows, missing, set_aside : int
         Rows predicted, rows left out since their target is missing, and rows that were not needed.
     n_components, folds, repeats : int
     models : list of str
         The first one leads.
-    new_rows : bool
-        Whether groups of held-out rows were predicted by a search that had not seen them.
     scale : float
         The spread of the numbers that are predicted; 1 for classes.
     figures : list of Figure
@@ -218,7 +191,6 @@ class Harm(GroupComparison, Serializable):
         error of that guess is the measure ``guess_error``.
     everybody : dict
         For each kind of features: the leading model's error over all rows.
-    by_dimension : list of AtDimension
     others : list of OtherCost
         Errors of more groups, and what the shared PCA costs them, where some were named.
     leaks : list of str
@@ -229,8 +201,7 @@ class Harm(GroupComparison, Serializable):
     """
 
     also = (
-        "extra_cost", "fair_return", "rest_return", "costs_more", "gives_back", "told",
-        "told_short", "told_brief", "told_measured", "told_base",
+        "extra_cost", "fair_return", "costs_more", "gives_back", "told", "told_brief", "told_base",
     )  # fmt: skip
 
     target: str
@@ -245,13 +216,11 @@ class Harm(GroupComparison, Serializable):
     folds: int
     repeats: int
     models: list[str]
-    new_rows: bool
     scale: float
     figures: list[Figure]
     costs: list[Cost]
     gain: dict[str, Interval]
     everybody: dict[str, Interval]
-    by_dimension: list[AtDimension]
     others: list[OtherCost] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     shared: str = "PCA"
@@ -294,12 +263,7 @@ class Harm(GroupComparison, Serializable):
     @property
     def fair_return(self) -> Interval:
         """Errors that Fair PCA takes off the shared PCA's, for the group."""
-        return self.cost().fair_return
-
-    @property
-    def rest_return(self) -> Interval:
-        """Errors that Fair PCA takes off the shared PCA's, for the rest; below 0 it adds some."""
-        return self.cost().rest_return
+        return self.cost().returns[FAIR_PCA].group
 
     @property
     def within(self) -> Cost:
@@ -369,27 +333,6 @@ class Harm(GroupComparison, Serializable):
         )
 
     @property
-    def told_short(self) -> str:
-        """The errors of both sides from all kinds of features, in one sentence."""
-        seen = {ALL: ALL, SHARED: f"{self._components} of the shared {self.shared}"}
-        *each, last = (
-            f"{' and '.join(self._both(variant))} from {seen.get(variant, f'as many of {variant}')}"
-            for variant in self.variants
-        )
-        return (
-            f"Where {self.target} is predicted, the {self._words.error} for {self._group} and for "
-            f"{self._rest} is {', '.join(each)}, and {last}."
-        )
-
-    @property
-    def told_measured(self) -> str:
-        """What the shared PCA costs the two sides, without the errors that it comes from."""
-        return (
-            f"Where {self.target} is predicted from {self._components} instead of all columns, "
-            f"that costs {self._paid}"
-        )
-
-    @property
     def told_brief(self) -> str:
         """The errors of both sides, in as few words as say whom components cost what."""
         unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
@@ -406,22 +349,17 @@ class Harm(GroupComparison, Serializable):
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
+        cost = self.cost()
+        more = "more" if cost.extra_cost.value >= 0 else "less"
         text = (
             f"The {self._words.error} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {self._components} of a shared {self.shared} it is {c} and {d}; "
-            f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._paid}"
-        )
-        return f"{text} {self.told_leaks}".rstrip()
-
-    @property
-    def _paid(self) -> str:
-        cost = self.cost()
-        more = "more" if cost.extra_cost.value >= 0 else "less"
-        return (
+            f"always guessing the {self._words.guess}, {e} and {f}. That costs "
             f"{self._group} {self.figure(cost.cost.value, ' points')}, "
             f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
             f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
         )
+        return f"{text} {self.told_leaks}".rstrip()
 
     @property
     def _components(self) -> str:
@@ -493,8 +431,6 @@ class Harm(GroupComparison, Serializable):
             f"{self.n_rows:,} rows, {self.target} predicted by {self.models[0]}, each row while it "
             f"was held out ({self.folds} folds, {times}). "
         )
-        if self.new_rows:
-            text += "Groups, too, are those of rows that the search had not seen. "
         text += f"{' '.join(self.told)}{self._others()} {self.told_base}"
         if self.missing:
             is_or_are = "is" if self.missing == 1 else "are"

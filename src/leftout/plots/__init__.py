@@ -18,7 +18,6 @@ from leftout.plots.axes import REST as REST
 from leftout.plots.axes import SERIES, axis, finish, joined_points, log_sizes, named
 from leftout.plots.axes import drawable as drawable
 from leftout.plots.losing import harm as harm
-from leftout.plots.losing import harm_by_dimension as harm_by_dimension
 from leftout.plots.losing import parts as parts
 from leftout.plots.losing import people as people
 from leftout.plots.losing import sides as sides
@@ -42,7 +41,6 @@ __all__ = [
     "epochs",
     "feature_scores",
     "harm",
-    "harm_by_dimension",
     "jaccard",
     "known_groups",
     "mitigation",

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.downstream.outcomes import ALL, SHARED
-from leftout.errors import InputError, parameter_label
 from leftout.evidence.loss_parts import PART_NAMES as PARTS
 from leftout.evidence.loss_parts import LossParts
 from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import (
-    FAIR,
     GREY,
     LEFT_OUT,
     QUIET,
@@ -131,34 +129,6 @@ def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Ax
     ax.set_ylim(bottom=0.0)
     title = f"{drawable(found.target)} predicted by {drawable(model or found.models[0], 20)}"
     return finish(ax, title, y=_errors(found), ticks="y", loc="best")
-
-
-def harm_by_dimension(found: Harm, ax: Axes | None = None) -> Axes:
-    """Errors of the group and of the rest by the number of components: shared dashed, fair solid.
-
-    Grey lines are errors from all columns.
-    """
-    if not found.by_dimension:
-        raise InputError(
-            "There are no numbers of components to draw. Ask for them with "
-            f"{parameter_label('by_dimension', True)}."
-        )
-    ax = axis(ax)
-    unit = 1.0 if found.kind == "number" else 100.0
-    numbers = [line.n_components for line in found.by_dimension]
-    for name, side, color in (("group", found.group, LEFT_OUT), ("rest", found.rest, REST)):
-        for kind, label, style in (("pca", "shared PCA", "--"), ("fair", "Fair PCA", "-")):
-            errors = [unit * getattr(line, f"{kind}_{name}") for line in found.by_dimension]
-            ax.plot(
-                numbers, errors, style, color=color if kind == "pca" or name == "rest" else FAIR,
-                marker="o", ms=3, label=f"{drawable(side, 30)}: {label}",
-            )  # fmt: skip
-        ax.axhline(unit * found.at(side, ALL).value, color=GREY, lw=0.8, ls=":")
-    ax.axvline(found.n_components, color=QUIET, lw=1, zorder=0)
-    ax.locator_params(axis="x", integer=True)
-    ax.set_ylim(bottom=0.0)
-    title = f"{drawable(found.target)}: errors by number of components"
-    return finish(ax, title, "components", _errors(found), ticks="y", loc="best")
 
 
 def _errors(found: Harm) -> str:
