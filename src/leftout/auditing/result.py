@@ -54,7 +54,7 @@ _BRIEF_PARTS = {
     "table": ("source", "rows", "rows_in_table", "features", "target", "positive"),
     "trust": ("p_value", "beyond_chance", "verdict", "cross_fitted", "membership"),
     "mitigation": ("losses_before", "losses_after", "max_loss", "gap", "price"),
-    "harm": ("extra_cost", "fair_return", "rest_return", "costs_more", "gives_back"),
+    "harm": ("extra_cost", "fair_return", "costs_more", "gives_back"),
 }
 
 
