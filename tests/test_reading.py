@@ -6,7 +6,6 @@ import datetime as dt
 import gzip
 import hashlib
 import os
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -23,9 +22,9 @@ from leftout import InputError, MaxDisparityPartition, TableEncoder, audit
 from leftout.auditing import presets
 from leftout.cli import main
 from leftout.data.cleaning import MISSING, clean_all
-from leftout.data.columns import columns_of, find_all, found
-from leftout.data.files.text import _has_codes
-from leftout.data.frames import RepeatedName, column_names
+from leftout.data.columns import columns_of
+from leftout.data.files.text import has_codes
+from leftout.data.frames import column_names
 from leftout.data.reading import Source, read_table
 from leftout.running import collected_warnings
 from leftout.settings import Settings
@@ -67,8 +66,6 @@ FILES = {
     "UTF-8 with a mark": ("t.csv", text().encode("utf-8-sig")),
     "UTF-16": ("t.csv", text().encode("utf-16")),
     "UTF-16, big end first": ("t.csv", b"\xfe\xff" + text().encode("utf-16-be")),
-    "UTF-16 without a mark": ("t.csv", text().encode("utf-16-le")),
-    "UTF-16 without a mark, big end first": ("t.csv", text().encode("utf-16-be")),
     "UTF-32": ("t.csv", text().encode("utf-32")),
     "Latin-1": ("t.csv", text().encode("latin-1")),
     "gzipped": ("t.csv.gz", gzip.compress(text(sep=";").encode("cp1252"))),
@@ -81,7 +78,6 @@ FILES = {
     "Feather": ("t.feather", MIXED.to_feather),
     "Excel": ("t.xlsx", excel),
 }  # fmt: skip
-READ_AS = {"UTF-16": "UTF-16", "UTF-32": "UTF-32", "Latin-1": "Windows-1252"}
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +105,9 @@ def test_every_file_gives_the_same_columns_and_labels(kind, tmp_path, expected):
     path = written(tmp_path, *FILES[kind])
     with collected_warnings() as notes:
         table = read_table(path)
-    name = next((READ_AS[key] for key in READ_AS if kind.startswith(key)), None)
-    name = "Windows-1252" if kind == "gzipped" else name
-    said = [f"'{path.name}' is not UTF-8 text; it was read as {name}."]
-    assert notes == (said if name else [])
+    guessed = kind in ("Latin-1", "gzipped")
+    said = [f"'{path.name}' is not UTF-8 text; it was read as Windows-1252."]
+    assert notes == (said if guessed else [])
     for column, other in zip(clean_all(columns_of(table)), expected[0], strict=True):
         assert (column.name, column.dates) == (other.name, other.dates)
         assert column.categories == other.categories
@@ -181,26 +176,17 @@ def test_codes_are_found_wherever_a_field_begins(parts):
     import re
 
     data = b"a\n" + b"".join(parts)
-    assert _has_codes(data) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
+    assert has_codes(data) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
 
 
-def test_repeated_headers_are_told_apart_and_dropped_together(tmp_path):
+def test_repeated_headers_are_told_apart(tmp_path):
     path = written(tmp_path, "t.csv", b"a,b,a,a.1\n1,2,3,4\n5,6,7,8\n9,1,2,3\n")
     said = "Several columns are named 'a'; all but the first of a name are called 'a.2'."
     with pytest.warns(UserWarning) as warned:
         table = read_table(path)
     assert [str(w.message) for w in warned] == [said] and Source.of(path).notes == (said,)
-    assert list(table.columns) == ["a", "b", "a.2", "a.1"]
-    assert [type(name) for name in table.columns] == [str] * 4
-    for each in (table, table.iloc[[2, 0]], table.copy()):
-        assert [c.name for c in columns_of(each, drop="a")] == ["b", "a.1"]
-        assert [c.name for c in columns_of(each, drop=["a.2"])] == ["a", "b", "a.1"]
-    honest = pd.DataFrame([[1, 2], [3, 4]], columns=["x", "x.1"])
-    assert [c.name for c in columns_of(honest, drop="x")] == ["x.1"]
-    names = column_names(table)
-    assert find_all(names, "a", "drop") == ["a", "a.2"] and found(names, "a.1", "drop") == {"a.1"}
-    again = pickle.loads(pickle.dumps(RepeatedName("a.1", "a")))
-    assert (again, again.header) == ("a.1", "a")
+    assert list(table.columns) == column_names(table) == ["a", "b", "a.2", "a.1"]
+    assert [c.name for c in columns_of(table, drop="a")] == ["b", "a.2", "a.1"]
 
 
 REPEATED = {
@@ -214,9 +200,9 @@ def test_frames_with_repeated_names(kind):
     table = REPEATED[kind]()
     with collected_warnings() as notes:
         a, b, again = columns_of(table)
-        assert [c.name for c in columns_of(table, drop=["a"])] == ["b"]
+        assert [c.name for c in columns_of(table, drop=["a"])] == ["b", "a.1"]
         encoder = TableEncoder().fit(table)
-        assert TableEncoder(drop=["a"]).fit_transform(table).shape == (3, 1)
+        assert TableEncoder(drop=["a"]).fit_transform(table).shape == (3, 2)
     assert (a.name, b.name, again.name) == ("a", "b", "a.1")
     assert again.values.tolist() == [3, 6, 0]
     assert encoder.feature_names_in_.tolist() == ["a", "b", "a.1"]
@@ -228,41 +214,6 @@ def planted(names):
     return table.set_axis(names, axis=1)
 
 
-def test_a_repeated_header_on_the_command_line_and_in_a_sample(tmp_path):
-    table = planted(["a", "b", "c", "d"])
-    content = table.to_csv(index=False).replace("c", "a", 1)
-    path = written(tmp_path, "t.csv", content.encode())
-    quick = {"group_size": 20, "n_surrogates": 0, "n_restarts": 0}
-    for sample in (None, 60):
-        dropped = audit(path, drop=["a"], sample=sample, **quick)
-        assert set(dropped.intake.dropped) == {"a", "a.1"}
-        assert any("Several columns are named 'a'" in each for each in dropped.notes)
-        one = audit(path, drop=["a.1"], sample=sample, **quick)
-        assert set(one.intake.dropped) == {"a.1"}
-    arrow = pa.table([table[name] for name in table], names=["a", "b", "a", "d"])
-    assert set(audit(arrow, drop="a", sample=60, **quick).intake.dropped) == {"a", "a.1"}
-    run = CliRunner().invoke(
-        main,
-        ["fair", str(path), "--drop", "a", "--groups-col", "grp", "--json", "--across", "none"],
-    )
-    assert run.exit_code == 2 and "--groups-col names the column 'grp'" in run.stderr
-    out = tmp_path / "out"
-    command = [
-        "audit",
-        str(path),
-        "--drop",
-        "a",
-        "--size",
-        "20",
-        "--surrogates",
-        "0",
-        "--restarts",
-        "0",
-    ]
-    done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
-    assert done.exit_code == 0 and "a.1" in (out / "audit.json").read_text()
-
-
 def test_repeated_headers_in_excel_and_parquet(tmp_path):
     with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
         repeated = pd.DataFrame([[1, 2, "03"], [4, 5, "06"]], columns=["a", "b", "a"])
@@ -272,7 +223,6 @@ def test_repeated_headers_in_excel_and_parquet(tmp_path):
         source = Source.of(tmp_path / name)
         assert list(source.table.columns) == want
         assert ["Several columns are named 'a'" in text for text in source.notes] == [True]
-        assert found(column_names(source.table), "a", "drop") == {"a", "a.1"}
     assert read_table_quietly(tmp_path / "t.xlsx")["a.1"].tolist() == ["03", "06"]
 
 
@@ -359,16 +309,7 @@ def test_addresses(tmp_path):
     with pytest.raises(InputError, match="'nothing://t.csv' cannot be opened: Protocol not known"):
         read_table("nothing://t.csv")
     out = tmp_path / "out"
-    command = [
-        "audit",
-        "memory://folder/t.csv",
-        "--size",
-        "20",
-        "--surrogates",
-        "0",
-        "--restarts",
-        "0",
-    ]
+    command = "audit memory://folder/t.csv --size 20 --surrogates 0 --restarts 0".split()
     done = CliRunner().invoke(main, [*command, "--quiet", "--out", str(out)])
     assert done.exit_code == 0, done.stderr
     assert "memory://folder/t.csv" in (out / "audit.json").read_text()

@@ -11,7 +11,7 @@ import pytest
 import leftout
 from leftout import losses
 from leftout.cli.audit import audit
-from leftout.data.files.fetching import REGISTERED
+from leftout.data.files.formats import FORMATS
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PAGES = {
@@ -162,7 +162,7 @@ def test_extending_by_a_file_format(lines_of):
     try:
         assert "20 of 200 rows" in lines_of("docs/extend.md", 4)[0]
     finally:
-        REGISTERED.pop(".jsonl", None)
+        FORMATS.pop(".jsonl", None)
 
 
 @pytest.mark.parametrize("suffix", [".csv", "jsonl", ".tar.gz"])

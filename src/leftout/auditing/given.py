@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import names_of
-from leftout.data.files.fetching import TEXT, called, fetch, kind_of, short
+from leftout.data.files.fetching import called, fetch, short
+from leftout.data.files.formats import TEXT, format_of
 from leftout.data.frames import as_frame, column_names, dense
 from leftout.data.matrix import check_matrix
 from leftout.data.preparation import Features, PreparedTable
@@ -149,7 +150,8 @@ def _frame(source: Source) -> pd.DataFrame:
     if frame is None:
         return pd.DataFrame(np.asarray(source.table))
     table = frame.to_pandas() if not isinstance(source.table, pd.DataFrame) else source.table
-    if source.path is not None and kind_of(source.path) in TEXT:  # cells came as they were written
+    # cells of text are as they were written
+    if source.path is not None and format_of(source.path) in TEXT:
         table = pd.read_csv(io.StringIO(table.to_csv(index=False)))
     return table
 
@@ -188,7 +190,7 @@ def _read(path: str) -> Any:
                 f"{called(path)} cannot be read as an array of numbers: {short(error)}."
             ) from error
     frame = read_table(path)
-    if kind_of(path) in TEXT:
+    if format_of(path) in TEXT:
         import pandas as pd
 
         frame = pd.read_csv(io.StringIO(frame.to_csv(index=False)))

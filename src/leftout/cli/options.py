@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.cleaning import clean
-from leftout.data.columns import column_of, find, find_all
+from leftout.data.columns import column_of, find
 from leftout.data.frames import column_names
 from leftout.data.stratify import strata
 from leftout.errors import InputError
@@ -51,7 +51,7 @@ def names(texts: str | Sequence[str], table: pd.DataFrame, option: str) -> list[
     parts: list[str] = []
     for text in [texts] if isinstance(texts, str) else texts:
         parts += [text] if text in map(str, known) else _parts(text, known)
-    chosen = [name for part in parts for name in find_all(known, part, option)]
+    chosen = [find(known, part, option) for part in parts]
     return list(dict.fromkeys(chosen))
 
 

@@ -301,13 +301,6 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     )
 
 
-def find_all(names: list[Any], name: Any, what: str) -> list[Any]:
-    """The columns that ``name`` means: several, where it is the header of several."""
-    first = find(names, name, what)
-    again = [known for known in names if getattr(known, "header", None) == str(name)]
-    return [first, *again]
-
-
 def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
@@ -322,7 +315,7 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
         )
     single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     each = [wanted] if single else wanted
-    return {known for name in each for known in find_all(names, name, what)}
+    return {find(names, name, what) for name in each}
 
 
 def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:

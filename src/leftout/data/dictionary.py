@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -20,7 +17,10 @@ import numpy as np
 from leftout.checks import is_missing
 from leftout.data.cleaning import MISSING, clean, unique
 from leftout.data.columns import Column, find
-from leftout.data.files.text import SEPARATORS, as_utf8
+from leftout.data.files.fetching import fetch, short
+from leftout.data.files.formats import BINARY
+from leftout.data.files.limits import TableLimits
+from leftout.data.files.text import Dialect, decoded, unpacked
 from leftout.data.frames import as_frame
 from leftout.data.missing import names_by_label, number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
@@ -34,7 +34,6 @@ Record = dict[str, Any]
 _FACTS = ("kind", "label", "values", "note")
 _FIELDS = {"column", "value", "value_label", *_FACTS}
 _ANY_FACT = f"any of {', '.join(_FACTS)}"
-_TABLES = (".parquet", ".feather", ".xlsx")
 # What else people call a kind.
 _ALSO = {
     "number": ("numeric", "integer", "ordinal", "int", "float", "continuous"),
@@ -321,8 +320,7 @@ def _records(given: Any) -> list[Record]:
             f"The dictionary is {type(given).__name__}; a path to CSV or JSON, a mapping by "
             "columns, a list of mappings or a data frame is needed."
         )
-    _check_header(frame.columns, "the data frame")
-    return [_folded(row) for row in frame.iter_rows(named=True)]
+    return [_line(row, "a row of its table") for row in frame.iter_rows(named=True)]
 
 
 def _keyed(name: Any, facts: Any) -> Record:
@@ -349,7 +347,12 @@ def _line(facts: Any, where: str) -> Record:
             f"The dictionary has {quoted(facts)} in {where}; an object with 'column' and "
             f"{_ANY_FACT} is needed."
         )
-    _check_header(facts, where)
+    if "column" not in map(_lower, facts):
+        first = ", ".join(shortened(shown(_lower(name))) for name in list(facts)[:5])
+        raise InputError(
+            f"The dictionary needs a field named 'column' that names the table's columns; {where} "
+            f"has {first or 'no fields'}. Name it, beside {_ANY_FACT}."
+        )
     return _folded(facts)
 
 
@@ -366,86 +369,32 @@ def _folded(facts: Mapping[Any, Any]) -> Record:
     }
 
 
-def _check_header(names: Iterable[Any], called: str) -> None:
-    folded = list(map(_lower, names))
-    if "column" not in folded:
-        first = ", ".join(shortened(shown(name)) for name in folded[:5]) or "no names"
-        raise InputError(
-            f"The dictionary needs a field named 'column' that names the table's columns; {called} "
-            f"has {first}. Name it, beside {_ANY_FACT}."
-        )
-    twice = [name for name in folded if folded.count(name) > 1]
-    if twice:
-        raise InputError(f"The dictionary has several fields named {twice[0]!r}. Keep one.")
-
-
 def _in_file(path: Path) -> list[Record]:
-    called = f"The dictionary {quoted(path.name)}"
-    if path.suffix.lower() in _TABLES:
+    import pandas as pd
+
+    name, called = path.name.lower(), f"The dictionary {quoted(path.name)}"
+    if name.endswith(BINARY):
         return _records(read_table(path))
+    data, _ = fetch(os.fspath(path))
+    limits = TableLimits.here()
+    text = decoded(unpacked(data, called, limits) if name.endswith(".gz") else data, called)
     try:
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        text = as_utf8(content, called)[0].decode()
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, zlib.error) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).strip().rstrip(".")
-        raise InputError(f"{called} cannot be read: {shown(reason)}. Check the path.") from error
-    name = path.name.lower().removesuffix(".gz")
-    return _in_json(text, called) if name.endswith(".json") else _in_csv(text, called)
-
-
-def _in_json(text: str, called: str) -> list[Record]:
-    try:
-        given = json.loads(text, object_pairs_hook=_once)
+        if name.endswith(".json"):
+            return _records(_from_json(text, called))
+        # every cell as text, a mark for missing cells as well: it may be a label
+        options = Dialect.of(text, ",", called).options() | {"dtype": str, "na_values": []}
+        return _records(pd.read_csv(io.BytesIO(text), **options))
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{called} is not JSON: {shown(str(error))[:200]}. Correct it.") from error
+        raise InputError(f"{called} cannot be read: {short(error)}. Correct it.") from error
+
+
+def _from_json(text: bytes, called: str) -> Any:
+    given = json.loads(text)
     if not isinstance(given, list | dict):
         raise InputError(
             f"{called} holds {type(given).__name__}; a list of objects, or an object with a "
             "column's name for each, is needed."
         )
-    return _records(given)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if found.setdefault(key, value) != value:
-            raise InputError(
-                f"The dictionary has {quoted(key)} twice in one object, with different facts. "
-                "Keep one."
-            )
-    return found
-
-
-def _in_csv(text: str, called: str) -> list[Record]:
-    text = text.lstrip("\ufeff\r\n")
-    records = []
-    try:
-        headers = {mark: list(map(_lower, next(_rows(text, mark), []))) for mark in SEPARATORS}
-        # the mark that shows what is needed, or else most
-        separator = max(headers, key=lambda mark: ("column" in headers[mark], len(headers[mark])))
-        names = headers[separator]
-        _check_header(names, called.removeprefix("The dictionary "))
-        rows = _rows(text, separator)
-        next(rows)
-        for row in rows:
-            if len(row) > len(names):
-                raise InputError(
-                    f"{called} has {len(row)} fields in line {rows.line_num} but {len(names)} "
-                    "names above them. Put a text that holds the separator in quotes."
-                )
-            if any(cell.strip() for cell in row):
-                records.append(_folded(dict(zip(names, row, strict=False))))
-    except csv.Error as error:
-        raise InputError(f"{called} cannot be read as CSV: {error}. Check the file.") from error
-    return records
-
-
-def _rows(text: str, separator: str) -> Any:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    return given

@@ -17,19 +17,6 @@ from leftout.text import listed, shortened, shown
 _SHOWN = 5
 # Sparse matrices become arrays up to this many values.
 _DENSE = 1 << 26
-# Where a pandas frame keeps which of its names were told apart, and what they were.
-_KEPT = "repeated names"
-
-
-class RepeatedName(str):
-    """The name of a column whose ``header`` another column before it has, too."""
-
-    header: str
-
-    def __new__(cls, name: str, header: str = "") -> RepeatedName:
-        made = super().__new__(cls, name)
-        made.header = header
-        return made
 
 
 def to_matrix(table: Any) -> Any:
@@ -89,20 +76,33 @@ def number_matrix(table: Any, frame: Any) -> np.ndarray | None:
 
 def column_names(table: Any) -> list[Any]:
     """Names of a table's columns, told apart where several are the same; empty for an array."""
-    names = _own_names(table)
-    attrs = getattr(table, "attrs", None)
-    marked = attrs.get(_KEPT, {}) if isinstance(attrs, dict) else {}
-    return [
-        RepeatedName(name, marked[name]) if name in marked else name for name in told_apart(names)
-    ]
+    return _distinct(_own_names(table))
 
 
-def told_apart(names: list[Any]) -> list[Any]:
+def rename_repeated(names: list[Any]) -> list[Any]:
+    """Names of columns, told apart with a warning where several are the same."""
+    distinct = _distinct(names)
+    renamed = [(old, new) for old, new in zip(names, distinct, strict=True) if new != old]
+    if renamed:
+        quoted = [shortened(shown(repr(new))) for _, new in renamed[:_SHOWN]]
+        quoted += [f"{len(renamed) - _SHOWN} more"] * (len(renamed) > _SHOWN)
+        others = len({old for old, _ in renamed}) - 1
+        more = f" (and {others} other names are repeated)" if others else ""
+        warn(
+            f"Several columns are named {shortened(shown(repr(str(renamed[0][0]))))}{more}; all "
+            f"but the first of a name are called {listed(quoted)}."
+        )
+    return distinct
+
+
+def _distinct(names: list[Any]) -> list[Any]:
     """Names as pandas tells them apart: the second ``a`` is ``a.1``, unless another is.
 
-    >>> told_apart(["a", "b", "a", "a", "a.1"])
+    >>> _distinct(["a", "b", "a", "a", "a.1"])
     ['a', 'b', 'a.2', 'a.3', 'a.1']
     """
+    if len(set(names)) == len(names):
+        return names
     taken, result = set(map(str, names)), []
     times: Counter[Any] = Counter()
     for name in names:
@@ -111,22 +111,19 @@ def told_apart(names: list[Any]) -> list[Any]:
             number = times[name] - 1
             while f"{name}.{number}" in taken:
                 number += 1
-            name = RepeatedName(f"{name}.{number}", str(name))
+            name = f"{name}.{number}"
             taken.add(name)
         result.append(name)
     return result
 
 
-def mark_repeated(table: Any, names: list[Any]) -> Any:
-    """A pandas frame under names that were told apart, which it knows from now on."""
-    again = {str(name): name.header for name in names if isinstance(name, RepeatedName)}
-    if again:
-        _tell_repeated(names)
-        table = table.set_axis(
-            [str(n) if isinstance(n, RepeatedName) else n for n in names], axis=1
+def refuse_unnamed(places: list[int], called: str) -> None:
+    """Refuse columns of a file without a name."""
+    if places:
+        raise InputError(
+            f"{called}: column {places[0] + 1} has no name; every column needs one. Name it, or "
+            "remove it (a row number that pandas wrote goes with to_csv(index=False))."
         )
-        table.attrs[_KEPT] = again
-    return table
 
 
 def rows_of(table: Any, rows: np.ndarray) -> Any:
@@ -153,24 +150,10 @@ def _with_names(table: Any) -> Any:
         )
     if len(set(own)) == len(own):
         return table
-    names = told_apart(own)
+    names = rename_repeated(own)
     if hasattr(table, "rename_columns"):  # pyarrow
-        _tell_repeated(names)
-        return table.rename_columns(list(map(str, names)))
-    return mark_repeated(table, names)
-
-
-def _tell_repeated(names: list[Any]) -> None:
-    again = [name for name in names if isinstance(name, RepeatedName)]
-    headers = list(dict.fromkeys(name.header for name in again))
-    quoted = [shortened(shown(repr(str(name)))) for name in again[:_SHOWN]]
-    quoted += [f"{len(again) - _SHOWN} more"] * (len(again) > _SHOWN)
-    first = shortened(shown(repr(headers[0])))
-    more = f" (and {len(headers) - 1} other names are repeated)" if len(headers) > 1 else ""
-    warn(
-        f"Several columns are named {first}{more}; all but the first of a name are called "
-        f"{listed(quoted)}."
-    )
+        return table.rename_columns(names)
+    return table.set_axis(names, axis=1)
 
 
 def dense(table: Any) -> Any:

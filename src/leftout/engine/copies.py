@@ -20,19 +20,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from leftout.data.files.fetching import TEXT, called, short
-from leftout.data.files.text import (
-    Codec,
-    header_of,
-    how_to_read,
-    refuse_ragged,
-    separator_said,
-)
-from leftout.data.frames import told_apart
+from leftout.data.files.fetching import called, short
+from leftout.data.files.formats import TEXT
+from leftout.data.files.text import Dialect, detect_encoding, undecodable
+from leftout.data.frames import rename_repeated
 from leftout.engine.chunks import Chunk, Layout, listed, paths_of
 from leftout.engine.column_counts import PLAIN, TRUTH, WHOLE, ColumnCounter, ColumnCounts, follows
 from leftout.errors import InputError
-from leftout.running import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,14 +91,14 @@ def _as_text(
     try:
         stat = os.stat(path)
         text = _Text(path, name)
-        header, separator = header_of(text.start(), "\t" if ".tsv" in path.lower() else ",", name)
-        names = list(map(str, told_apart(header)))
+        dialect = Dialect.of(text.start(), "\t" if ".tsv" in path.lower() else ",", name)
+        names = rename_repeated(dialect.names)
         layout = Layout(path, pa.schema([(each, pa.large_string()) for each in names]))
         if before:
             before[0].joined([layout])
         short_rows, rows, nothing = False, 0, ColumnCounts.none(pa.large_string())
         with pq.ParquetWriter(copy, layout.schema) as writer:
-            for frame in _frames(text, names, separator):
+            for frame in _frames(text, names, dialect):
                 table = pa.Table.from_pandas(frame, layout.schema, preserve_index=False)
                 for each, cells in zip(names, table.columns, strict=True):
                     counter = known.setdefault(each, ColumnCounter(nothing))
@@ -115,7 +109,7 @@ def _as_text(
                 short_rows |= bool(len(names) > 1 and table.column(-1).null_count)
         if short_rows:  # filled up without a word
             with text.open() as again:
-                refuse_ragged(again, separator, len(names), name)
+                dialect.refuse_ragged(again, name)
         if not rows:
             raise InputError(
                 f"{name} has no rows and {len(names)} columns; a table with both is needed. Check "
@@ -126,7 +120,7 @@ def _as_text(
         reason = getattr(error, "strerror", None) or short(error)
         raise InputError(f"{name} cannot be read: {reason}.") from error
     except UnicodeDecodeError as error:
-        raise InputError(text.codec.not_decoded(name, error.start)) from error
+        raise undecodable(name, text.codec, error.start) from error
     except (InputError, MemoryError):
         raise
     except Exception as error:  # whatever else the readers of pandas raise
@@ -145,15 +139,11 @@ class _Text:
 
     def __init__(self, path: str, name: str) -> None:
         self.path = path
-        self.codec = Codec.of(self._blocks, name)
-        if self.codec.name is not None:
-            warn(f"{name} is not UTF-8 text; it was read as {self.codec.name}.")
+        self.codec = detect_encoding(self._blocks, name)
 
     def open(self) -> IO[str]:
         """All of it from the start, without a mark."""
-        text = io.TextIOWrapper(self._file(), encoding=self.codec.codec, newline="")
-        text.read(bool(self.codec.mark))
-        return text
+        return io.TextIOWrapper(self._file(), encoding=self.codec, newline="")
 
     def start(self) -> bytes:
         """The beginning, as UTF-8."""
@@ -169,16 +159,15 @@ class _Text:
                 yield block
 
 
-def _frames(text: _Text, names: list[str], separator: str) -> Iterator[pd.DataFrame]:
+def _frames(text: _Text, names: list[str], dialect: Dialect) -> Iterator[pd.DataFrame]:
     """Some rows at a time, all cells as text; what stands for nothing is missing."""
     import pandas as pd
 
-    how = how_to_read(separator) | {
-        "names": names, "header": 0, "dtype": str, "skipinitialspace": True,
-        "skiprows": int(separator_said(text.start()) is not None),
-        "chunksize": max(_ROWS // max(len(names) // 50, 1), 1000), "encoding": text.codec.codec,
+    options = dialect.options() | {
+        "names": names, "header": 0, "dtype": str,
+        "chunksize": max(_ROWS // max(len(names) // 50, 1), 1000),
     }  # fmt: skip
-    with text.open() as file, pd.read_csv(file, **how) as reader:
+    with text.open() as file, pd.read_csv(file, **options) as reader:
         yield from reader
 
 

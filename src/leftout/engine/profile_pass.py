@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from leftout.data.cells import DistinctCells, ValueCounts
 from leftout.data.cleaning import MISSING, WAYS, unit_of
 from leftout.data.columns import Column, column_of, of_distinct
+from leftout.data.files.arrow import as_pandas
 from leftout.data.missing import ValueLiteral
-from leftout.data.reading import as_pandas
 from leftout.engine.cells import floats_of, places_of, values_of
 from leftout.engine.chunks import Chunk
 from leftout.engine.column_counts import ColumnCounter, ColumnCounts, together

@@ -11,8 +11,10 @@ from typing import Any
 from weakref import finalize
 
 from leftout.checks import check_choice
-from leftout.data.files.fetching import TEXT, file_name, is_address, is_stream
-from leftout.data.reading import Source, as_pandas
+from leftout.data.files.arrow import as_pandas
+from leftout.data.files.fetching import file_name, is_address, is_stream
+from leftout.data.files.formats import TEXT
+from leftout.data.reading import Source
 from leftout.engine.chunks import STORED, Chunk, listed, n_rows_of, paths_of
 from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
 from leftout.engine.engines import Dask, Engine, Local

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from leftout.data.files.guards import describe_size
+from leftout.data.files.limits import describe_size
 from leftout.text import counted, shortened, shown
 
 _HERE = Path(__file__).parent

@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message
 
-from leftout.data.files.fetching import suffix_of
-from leftout.data.files.guards import Most, describe_size
+from leftout.data.files.formats import suffix_of
+from leftout.data.files.limits import TableLimits, describe_size
 from leftout.errors import InputError
 from leftout.page.store import Entry, Store
 
@@ -28,7 +28,7 @@ _SIZE_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits(Most):
+class Limits(TableLimits):
     """How much the page takes: sizes in bytes, times in seconds. More is refused, in a sentence.
 
     Attributes

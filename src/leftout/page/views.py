@@ -17,7 +17,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from leftout.data.files.fetching import BINARY, TEXT
+from leftout.data.files.formats import BINARY, TEXT
 from leftout.errors import InputError
 from leftout.page import form
 from leftout.page.form import Columns

@@ -26,7 +26,7 @@ from leftout.data.cleaning import clean
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import LEVELS, ColumnEncoder
-from leftout.data.files.guards import check_size, sheets_of
+from leftout.data.files.excel import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
 from leftout.data.profiling.column_names import words_of
@@ -131,7 +131,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
     """
     sheets: list[str] = []
     if file is not None and file.endswith(".xlsx"):
-        sheets = sheets_of(Path(file).read_bytes(), shortened(shown(repr(name))))
+        sheets = sheet_names(Path(file).read_bytes(), shortened(shown(repr(name))), limits)
         if len(sheets) > 1:
             only = asdict(Columns(0, 0, 0, [], [], sheets))
             if sheet is None:
@@ -148,8 +148,6 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
             raise InputError(str(error)) from error
     else:
         source = Source.of(file, sheet, name, limits)
-        rows, columns = source.table.shape
-        check_size(rows, columns, repr(name), limits)
     for column in map(str, source.table.columns):
         if "\0" in column or any("\ud800" <= char <= "\udfff" for char in column):
             raise InputError(

@@ -6,19 +6,14 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.text import quoted, shown
 
-TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-BINARY = (".parquet", ".feather", ".xlsx")
-REGISTERED: dict[str, Callable[[bytes], Any]] = {}  # readers of users' own formats
 # More than one letter before the colon: a single one is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _STREAM = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/\d+")
@@ -45,7 +40,7 @@ def fetch(path: str) -> tuple[bytes, File]:
     if is_address(path):
         data, modified = _downloaded(path), None
     else:
-        _check_there(Path(path))
+        check_there(Path(path))
         data, modified = _read(path)
     return data, File(file_name(path), hashlib.sha256(data).hexdigest(), len(data), modified)
 
@@ -66,27 +61,6 @@ def file_name(path: str | os.PathLike[str]) -> str:
     return PurePosixPath(bare(text)).name if is_address(text) else Path(text).name
 
 
-def kind_of(path: str) -> str:
-    """What a file is by its suffix; refuses what is not there, a folder, or of another kind."""
-    if is_stream(path):
-        return ".csv"
-    if not is_address(path):
-        _check_there(Path(path))
-    return suffix_of(file_name(path))
-
-
-def suffix_of(name: str) -> str:
-    """The known suffix of a file's name, the longest that fits; refuses one of another kind."""
-    known = sorted((*TEXT, *BINARY, *REGISTERED), key=len, reverse=True)
-    found = next((suffix for suffix in known if name[1:].lower().endswith(suffix)), None)
-    if found is None:
-        raise InputError(
-            f"{quoted(name)} is of a kind that is not known here. Tables may be CSV or TSV (also "
-            "with .gz), Parquet, Feather or Excel (.xlsx)."
-        )
-    return found
-
-
 def called(path: str, whole: bool = False) -> str:
     """A file's name in a sentence, or its whole path (without a query, which may be secret)."""
     return quoted(bare(path) if whole else file_name(path))
@@ -103,7 +77,8 @@ def bare(path: str) -> str:
     return re.split(r"[?#]", path, maxsplit=1)[0] if is_address(path) else path
 
 
-def _check_there(path: Path) -> None:
+def check_there(path: Path) -> None:
+    """Refuse a path that is not that of a file."""
     try:
         exists, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # a name that no system takes
