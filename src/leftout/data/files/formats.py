@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leftout.data.files.arrow import read_feather, read_parquet
-from leftout.data.files.excel import read_excel
 from leftout.data.files.fetching import check_there, file_name, is_address, is_stream
-from leftout.data.files.text import read_text
 from leftout.errors import InputError
 from leftout.text import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from leftout.data.files.limits import TableLimits
+
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".feather", ".xlsx")
 
+
+def _reader(module: str, function: str, **options: Any) -> Callable[..., pd.DataFrame]:
+    """A reader, imported when it reads: the page knows formats without a library of numbers."""
+
+    def read(data: bytes, called: str, limits: TableLimits, **more: Any) -> pd.DataFrame:
+        reader: Callable[..., pd.DataFrame] = getattr(
+            import_module(f"leftout.data.files.{module}"), function
+        )
+        return reader(data, called, limits, **options, **more)
+
+    return read
+
+
 # Readers take the bytes of a file, its name in a sentence, and limits on its size.
 FORMATS: dict[str, Callable[..., Any]] = {
-    suffix: partial(
-        read_text, separator="\t" if ".tsv" in suffix else ",", gzipped=suffix.endswith(".gz")
+    ".parquet": _reader("arrow", "read_parquet"),
+    ".feather": _reader("arrow", "read_feather"),
+    ".xlsx": _reader("excel", "read_excel"),
+} | {
+    suffix: _reader(
+        "text",
+        "read_text",
+        separator="\t" if ".tsv" in suffix else ",",
+        gzipped=suffix.endswith(".gz"),
     )
     for suffix in TEXT
-} | dict(zip(BINARY, (read_parquet, read_feather, read_excel), strict=True))
+}
 
 
 def register_format(suffix: str, read: Callable[[bytes], pd.DataFrame]) -> None:
