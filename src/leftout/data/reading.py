@@ -122,5 +122,5 @@ def _read(
             f"{called(name)} has {rows} rows and {len(table.columns)} columns; a table with both "
             "is needed. Check the file."
         )
-    limits.check_shape(*table.shape, called(name))
+    limits.check_shape(len(table), len(table.columns), called(name))
     return table, replace(file, name=file_name(name))

@@ -24,9 +24,7 @@ def _reader(module: str, function: str, **options: Any) -> Callable[..., pd.Data
     """A reader, imported when it reads: the page knows formats without a library of numbers."""
 
     def read(data: bytes, called: str, limits: TableLimits, **more: Any) -> pd.DataFrame:
-        reader: Callable[..., pd.DataFrame] = getattr(
-            import_module(f"leftout.data.files.{module}"), function
-        )
+        reader = getattr(import_module(f"leftout.data.files.{module}"), function)
         return reader(data, called, limits, **options, **more)
 
     return read
