@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup, escape
 
 from leftout import plots
-from leftout.report import figures
 from paper.compare import adjacent_epochs, first_to_last_epoch
 from paper.known import STUDENTS
 from paper.measure import (
@@ -27,6 +29,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# Colours that figures are drawn in, and what the page calls them.
+_INK = "#010203"
+_COLOURS = {
+    _INK: "currentColor",
+    "#000000": "currentColor",
+    plots.LEFT_OUT: "var(--left)",
+    plots.REST: "var(--rest)",
+    plots.GREY: "var(--grey)",
+    plots.QUIET: "var(--line)",
+    plots.FAIR: "var(--fair)",
+}
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "leftout",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+_SIZE = (5.6, 3.7)
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
 class Drawing(NamedTuple):
     """A figure: how it is drawn, what it is, and what it shows in words."""
 
@@ -37,8 +71,40 @@ class Drawing(NamedTuple):
 
 def standalone(draw: Callable[[Axes], None]) -> str:
     """One figure as a file of its own, on white; the same every time."""
-    white = {"figure.facecolor": "white", "savefig.facecolor": "white"}
-    return figures.svg(draw, {**figures.STYLE, **white})
+    return _svg(draw, {**_STYLE, "figure.facecolor": "white", "savefig.facecolor": "white"})
+
+
+def inline(name: str, drawing: Drawing) -> Markup:
+    """One figure inside a page: text stays text, colours follow the page's."""
+    image = _svg(drawing.draw, _STYLE)
+    image = re.sub(r"<metadata>.*?</metadata>", "", image[image.index("<svg") :], flags=re.DOTALL)
+    # several figures share a page: each has names of its own
+    image = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', image)
+    image = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", image)
+    image = re.sub(r'xlink:href="#([^"]+)"', rf'xlink:href="#{name}-\1"', image)
+    for colour, ours in _COLOURS.items():
+        image = image.replace(colour, ours)
+    viewed = re.search(r'viewBox="[^"]+"', image)
+    assert viewed is not None
+    label = f"{name}-text"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'{viewed.group()} role="img" aria-labelledby="{label}">'
+        f'<title id="{label}">{escape(drawing.alternative)}</title>'
+    )
+    return Markup(head + image[image.index(">") + 1 :])
+
+
+def _svg(draw: Callable[[Axes], None], style: Any) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    buffer = StringIO()
+    with rc_context(style):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        draw(figure.subplots())
+        figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
+    return buffer.getvalue()
 
 
 def variance(shares: Array, d: int, title: str, ax: Axes) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from leftout import __version__
 from leftout.errors import InputError
 from leftout.files import plain, write_into
-from leftout.report.figures import drawn
 from leftout.report.pages import rendered
 from leftout.running import Report, Stages, clean_interrupts, one_thread
 from leftout.text import listed, shortened
@@ -88,13 +87,14 @@ class Reproduction:
         return write_into(Path(folder), self.files())
 
 
-def page(data: Mapping[str, Any], drawings: Mapping[str, drawings.Drawing]) -> str:
+def page(data: Mapping[str, Any], figures: Mapping[str, drawings.Drawing]) -> str:
     """The page on the paper's tables and figures."""
-    images = {name: drawn(name, each.draw, each.alternative) for name, each in drawings.items()}
-    captions = {name: each.caption for name, each in drawings.items()}
-    verdict_of = {line["pointer"]: line for line in data["verdicts"]}
-    more = {"captions": captions, "verdict_of": verdict_of}
-    return rendered("reproduction.html", {**data, **more}, images, _TEMPLATES)
+    more = {
+        "figures": {name: drawings.inline(name, each) for name, each in figures.items()},
+        "captions": {name: each.caption for name, each in figures.items()},
+        "verdict_of": {line["pointer"]: line for line in data["verdicts"]},
+    }
+    return rendered("reproduction.html", {**data, **more}, _TEMPLATES)
 
 
 @clean_interrupts()

@@ -73,20 +73,3 @@ def browser():
         started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield started
         started.close()
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Figures of pages are laid out, but not written as SVG, which takes a third of a second each.
-
-    For tests of what pages say; test_report.py has whole pages, test_plots.py the figures.
-    """
-    from matplotlib.figure import Figure
-
-    from leftout.report import figures
-
-    def blank(draw, style, size=None):
-        draw(Figure().subplots())
-        return '<svg viewBox="0 0 1 1"></svg>'
-
-    monkeypatch.setattr(figures, "svg", blank)

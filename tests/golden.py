@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 import cells
-from leftout import __version__, report
-from leftout.report.figures import figures_of
+from leftout import __version__
+from leftout.report import pages
 
 READ = Path(__file__).parent / "read"
 
@@ -28,15 +28,9 @@ def same(name, lines):
     assert read == path.read_text(encoding="utf-8").splitlines()
 
 
-def nothing(ax):
-    ax.axis("off")
-    return ax
-
-
 def page_of(found):
-    """The page, with figures that hold nothing but their words."""
     data = json.loads(found.json()) | {"versions": {"python": "0.0"}}
-    return report.page(data, dict.fromkeys(figures_of(found), nothing))
+    return pages.page(data)
 
 
 def page_lines(found):

@@ -32,7 +32,6 @@ from leftout.solvers import SearchResult
 from leftout.solvers.base import as_history
 from leftout.text import number
 
-pytestmark = pytest.mark.usefixtures("undrawn")
 SCHEMA = schema()
 FEW = {"n_surrogates": 19, "n_restarts": 5}
 ASKED = {"sensitive": ["sex"], "n_components": 3, "encoding": "target", "group_size": 60} | FEW

@@ -21,8 +21,6 @@ from leftout.cli import main, options
 from leftout.errors import InputError
 from leftout.settings import Settings
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])

@@ -68,19 +68,15 @@ def test_the_report_in_a_browser(browser, page, width, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     unfold(tab)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width and clipped(tab) == []
-    figures = tab.locator("figure svg")
-    assert figures.count() == 9
-    for place in range(figures.count()):
-        box = figures.nth(place).bounding_box()
-        assert box["width"] > 250 and box["height"] > 150
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1
+    for box in [meter.bounding_box() for meter in tab.locator(".meter, .track").all()]:
+        assert box["width"] > 50 and box["height"] > 10
     assert tab.locator("table.stack caption").first.bounding_box()["width"] > width / 2
     ground, ink = tab.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
     )
     dark = [sum(map(int, re.findall(r"\d+", colour)[:3])) < 384 for colour in (ground, ink)]
     assert dark == ([True, False] if scheme == "dark" else [False, True])
-    # ids that links and figures use are there once
+    # ids that links use are there once
     ids = tab.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     links = tab.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
@@ -93,7 +89,7 @@ def test_nothing_in_a_table_is_more_than_text(browser, page, hostile):
     assert heard["requests"] == [page.as_uri()]
     assert tab.evaluate("document.scripts.length") == 1
     assert tab.evaluate("document.querySelectorAll('img, iframe, object, link, b b').length") == 0
-    text = tab.evaluate("document.body.textContent")
+    text = tab.evaluate("document.body.textContent").replace("\u00a0", " ")
     for name in HOSTILE[:6]:
         assert name in text
     assert "\\u202eright to left\\u200b\\x07\\x1b[2J" in text and "\u202e" not in text
@@ -208,22 +204,19 @@ def test_the_page_is_one_small_file_that_asks_for_nothing(page):
     for attribute in re.findall(r'(?:src|href)="([^"]*)"', text):
         assert attribute.startswith(("#", "data:image/png"))
     assert "default-src 'none'" in text and "@import" not in text
-    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", text.split("</style>")[0])
+    assert "url(" not in text
 
 
 class Outline(HTMLParser):
-    """Titles, alternatives, and whether tags close in order."""
+    """Titles, and whether tags close in order."""
 
-    VOID = ("meta", "link", "br", "img", "path", "use", "image", "rect", "line", "circle")
+    VOID = ("meta", "link", "br", "img")
 
     def __init__(self):
         super().__init__()
         self.open, self.titles, self.wrong = [], [], []
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        if tag == "svg" and (given.get("role") != "img" or "aria-labelledby" not in given):
-            self.wrong.append("svg")
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -236,7 +229,7 @@ class Outline(HTMLParser):
             self.titles.append(data)
 
 
-def test_order_and_alternatives(page):
+def test_order_of_the_sections(page):
     outline = Outline()
     outline.feed(page.read_text(encoding="utf-8"))
     assert outline.wrong == [] and outline.open == []

@@ -42,13 +42,14 @@ from leftout.groups.outcome import Outcome
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
-from leftout.report.figures import SCREE
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = "3.0"
+# Components whose shares of the variance are listed.
+_SCREE = 50
 _Kind = TypeVar("_Kind")
 
 
@@ -450,7 +451,7 @@ class AuditRecord(Serializable):
             pca=PcaRecord(
                 representation=audited(found, audit.intake), n_components=found.n_components_,
                 explained_variance_ratio=found.explained_variance_ratio_,
-                scree=audit.scree[:SCREE],
+                scree=audit.scree[:_SCREE],
             ),
             partition=PartitionRecord(
                 group_size=int(found.sizes_[1]), min_group_size=audit.smallest,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout import report
 from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
@@ -38,7 +37,7 @@ from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import SIX, NamedGroups
 from leftout.linalg.losses import Array
-from leftout.report.figures import figures_of
+from leftout.report import pages
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
@@ -286,7 +285,7 @@ class Audit:
         return f"<Audit: {self.headline()}>"
 
     def _repr_html_(self) -> str:
-        return report.brief(self.to_dict())
+        return pages.brief(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as in audit.json; every report is made from it."""
@@ -319,7 +318,7 @@ class Audit:
 
     def html(self) -> str:
         """The report's text."""
-        return report.page(self.to_dict(), figures_of(self))
+        return pages.page(self.to_dict())
 
     def csv(self) -> str:
         """The text of groups.csv."""

@@ -1,9 +1,4 @@
-"""From plain data to what people read: pages that need nothing else, and a short note.
+"""What people read of an audit: a page that needs nothing else, and a short note for notebooks.
 
-Everything comes from the dict that ``audit.json`` holds, through templates that escape it; only
-figures are drawn by the functions that come with it.
+Everything comes from the dict that ``audit.json`` holds, through templates that escape it.
 """
-
-from leftout.report.pages import brief, page
-
-__all__ = ["brief", "page"]

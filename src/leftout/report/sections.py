@@ -1,13 +1,13 @@
 """The folded sections of the page, each with a line on what it holds; and what tables need."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leftout.evidence.loss_parts import PART_NAMES
 from leftout.linalg.significance import describe_p
-from leftout.report.figures import Data, shares_by_column
 from leftout.text import as_name, counted, listed, number
 
+Data = Mapping[str, Any]
 _IN_GIST = 3
 _EVIDENCE = ("p_value", "p_cloud", "verdict", "verdict_name")
 _STATUSES = ("found", "not found", "not applicable", "not run")
@@ -46,7 +46,9 @@ def _real(data: Data) -> str:
 
 
 def _drivers(data: Data) -> str:
-    parts = shares_by_column(data)
+    parts: dict[str, float] = {}
+    for line in data["explanation"]["disparity_by_feature"]:
+        parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
     most = sorted(parts, key=lambda name: -parts[name])[:_IN_GIST]
     each = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
     return f"Of the disparity: {listed(each)}"
@@ -142,35 +144,18 @@ def sections(data: Data, told_groups: Sequence[Data]) -> list[Section]:
         and not (told_groups and name in _OF_EACH)
     ]
     found[1:1] = [  # after the findings
-        Section(
-            f"group{told['mark']}", told["title"], told["title"], told["gist"], "group.html", told
-        )
+        Section(told["name"], told["title"], told["title"], told["gist"], "group.html", told)
         for told in told_groups
     ]
     return found
 
 
 def carriers(parts: Data | None) -> dict[str, list[str]]:
-    """The few columns that carry each part; any cloud's are none's in particular."""
-    found: dict[str, list[str]] = {}
+    """The few columns that carry each part; any covariance's are none's in particular."""
     if parts is None:
-        return found
-    for key in PART_NAMES:
-        large = key != "cloud" and parts[key]["share"] > _LARGE_PART
-        found[key] = [as_name(name) for name in parts[key]["carriers"]] if large else []
-    return found
-
-
-def by_column(parts: Data | None) -> Sequence[dict[str, Any]]:
-    """What each column adds to every part, most together first."""
-    found: dict[str, dict[str, Any]] = {}
-    if parts is None:
-        return []
-    for key in PART_NAMES:
-        for line in parts[key]["columns"]:
-            found.setdefault(line["column"], {"column": line["column"]})[key] = line["loss"]
-    lines = [{**line, "together": sum(line[key] for key in PART_NAMES)} for line in found.values()]
-    return sorted(lines, key=lambda line: -line["together"])
+        return {}
+    large = {key: key != "cloud" and parts[key]["share"] > _LARGE_PART for key in PART_NAMES}
+    return {key: list(map(as_name, parts[key]["carriers"] * large[key])) for key in PART_NAMES}
 
 
 def group_sections(data: Data) -> list[dict[str, Any]]:
@@ -181,7 +166,7 @@ def group_sections(data: Data) -> list[dict[str, Any]]:
 def _told(data: Data, group: Data) -> dict[str, Any]:
     details = group["details"]
     return {
-        "mark": f"-{group['label']}",
+        "name": f"group-{group['label']}",
         "title": f"Left-out group {group['label']}",
         "gist": _gist(group),
         "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
@@ -197,7 +182,6 @@ def _told(data: Data, group: Data) -> dict[str, Any]:
         },
         "parts": group["parts"],
         "carriers": carriers(group["parts"]),
-        "by_column": by_column(group["parts"]),
         "answers": {finding["code"]: finding for finding in details["findings"]},
         "findings": details["findings"],
         "partition": {
