@@ -44,8 +44,8 @@ from leftout.explain.explanation import Explanation
 from leftout.explain.replication import HalfReplication, Replication
 from leftout.explain.rules import Frequency
 from leftout.explain.sentence import Sentence
-from leftout.fair.afterwards import Afterwards, Under
-from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA, TradeOffCurve
+from leftout.fair.assessment import Afterwards, ProjectionLosses
+from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
 from leftout.fair.mitigation import Dimension, Mitigation, RandomGroups
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
@@ -448,7 +448,7 @@ def mitigation(**changed):
 
 def under(called, group, worst, shared, error, held_out, who=None):
     mask = np.arange(REST + GROUP) < GROUP
-    return Under(
+    return ProjectionLosses(
         called=called, group_loss=group, worst_loss=worst, shared=shared, error=error,
         held_out=None if held_out is None else Interval(*held_out), worst=mask, who=who,
     )  # fmt: skip
@@ -471,9 +471,11 @@ def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **change
 
 
 def trade_off():
-    """A curve of three trade-offs."""
-    worst, price = np.array([0.64, 0.51, 0.43]), np.array([0.0, 0.011, 0.029])
-    return TradeOffCurve(np.array([0.0, 0.5, 1.0]), worst, price, 2 * worst, worst, worst / 2, [])
+    """Fits of three trade-offs."""
+    fits = [MinimaxPCA(3, trade_off=t) for t in (0.0, 0.5, 1.0)]
+    for fair, worst, price in zip(fits, (0.64, 0.51, 0.43), (0.0, 0.011, 0.029), strict=True):
+        fair.worst_loss_, fair.price_ = worst, price
+    return fits
 
 
 def minimax():

@@ -266,7 +266,6 @@ def plain_loop(X, y, group, d, folds, repeats, model):
             if repeat == 0:
                 few = group[train].sum()
                 every = MinimaxPCA(d, group_size=few, max_rounds=6, tol=0.05, random_state=0)
-                every._last = 16
                 views.append(every.fit(X[train]).transform)
             for variant, view in enumerate(views):
                 fitted = make_pipeline(StandardScaler(), model()).fit(view(X[train]), y[train])

@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -18,14 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
-from leftout import (
-    FairPCA,
-    MaxDisparityPartition,
-    MinimaxPCA,
-    datasets,
-    group_losses,
-    trade_off_curve,
-)
+from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, datasets, group_losses
 from leftout.fair.dual import Seen, many_groups
 from leftout.fair.game import Game
 from leftout.fair.objective import Objective, leading
@@ -53,7 +45,7 @@ def moments(X, groups, d):
     return second, naive.own_best(second, d)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(25))
 def test_the_dual_does_not_mind_that_groups_overlap(seed):
     rng = np.random.default_rng(seed)
     k, n = int(rng.integers(2, 31)), int(rng.integers(3, 9))
@@ -91,39 +83,41 @@ def tiny(seed):
     return X / np.sqrt(np.mean(np.sum(X**2, axis=1))), d, size
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_tiny_tables_reach_the_optimum_over_all_groups(seed):
-    X, d, size = tiny(seed)
-    second, best = every_group(X, d, size)
-    optimum = naive.fair_optimum(second, best, d)
-    game = Game(GroupSearch(X, d, size), 1.0, [], [], np.random.default_rng(seed))
-    relaxed, stopped = game.play(60, 1e-7)
-    values = np.linalg.eigvalsh(relaxed.F)
-    assert values.min() > -1e-9 and values.max() < 1 + 1e-9 and values.sum() == pytest.approx(d)
-    worst = under(second, best, relaxed.F).max()
-    assert relaxed.value == pytest.approx(worst, abs=1e-9) and stopped == "gap"
-    # the convex program is right to about 1e-7
-    assert abs(worst - optimum) < 1e-6 and worst - game.bound < 1e-8
-    fair = MinimaxPCA(d, group_size=size, random_state=0).fit(X)
-    losses = under(second, best, fair.components_.T @ fair.components_)
-    assert fair.lower_bound_ <= min(optimum + 1e-7, worst + 1e-12)
-    assert fair.worst_loss_ == pytest.approx(losses.max(), abs=1e-9)
-    assert losses.max() <= fair.bound_ + 1e-9
+def test_the_game_on_tiny_tables_against_the_optimum_over_all_groups():
+    """What is proved never exceeds it; what a search says of the answer is nearly always true."""
+    missed, above = [], []
+    for seed in range(40):
+        X, d, size = tiny(seed)
+        second, best = every_group(X, d, size)
+        optimum = naive.fair_optimum(second, best, d)
+        searching, rng = GroupSearch(X, d, size), np.random.default_rng(seed)
+        pca = np.diag(np.arange(X.shape[1]) < d).astype(float)
+        game = Game(searching, 1.0, searching.search(pca, [], 40, rng, 3), rng)
+        relaxed, _ = game.play(20, 1e-4)
+        values = np.linalg.eigvalsh(relaxed.F)
+        assert values.min() > -1e-9 and values.max() < 1 + 1e-9 and values.sum() == pytest.approx(d)
+        # the convex program is right to about 1e-7
+        assert game.bound <= optimum + 1e-7
+        worst = under(second, best, relaxed.F).max()
+        assert optimum - 1e-7 <= worst and relaxed.value <= worst + 1e-9
+        missed.append(worst - relaxed.value)
+        above.append(worst - optimum)
+        fair = MinimaxPCA(d, group_size=size, random_state=0).fit(X)
+        losses = under(second, best, fair.components_.T @ fair.components_)
+        assert fair.lower_bound_ <= optimum + 1e-7 and fair.worst_loss_ <= losses.max() + 1e-9
+        assert losses.max() <= fair.bound_ + 1e-9
+        missed.append(losses.max() - fair.worst_loss_)
+    assert np.mean(np.array(missed) < 1e-9) >= 0.9
+    assert np.mean(np.array(above) < 0.01) >= 0.9
 
 
-def test_a_search_begins_at_known_groups_and_finds_what_a_list_has(monkeypatch):
-    """Where groups are listed, a search without the list comes to the same worst group."""
+def test_a_search_finds_the_worst_of_all_groups():
     apart = []
     for seed in range(20):
         X, d, size = tiny(seed)
-        listed = GroupSearch(X, d, size)
-        with monkeypatch.context() as patched:
-            patched.setattr("leftout.fair.worst._LISTED", 0)
-            searching = GroupSearch(X, d, size)
-        assert listed.every and not searching.every
         F = np.diag(np.arange(X.shape[1]) < d).astype(float)
-        found = searching.search(F, [], 40, np.random.default_rng(0), 3)[0].loss(F)
-        apart.append(listed.search(F, [], 0, np.random.default_rng(0), 1)[0].loss(F) - found)
+        found = GroupSearch(X, d, size).search(F, [], 40, np.random.default_rng(0), 3)[0].loss(F)
+        apart.append(under(*every_group(X, d, size), F).max() - found)
     assert min(apart) > -1e-9 and np.mean(np.array(apart) < 1e-9) >= 0.9
 
 
@@ -186,23 +180,6 @@ def test_a_search_finds_no_group_that_was_missed(planted, fitted):
     assert losses[1] == pytest.approx(expected)
 
 
-def test_named_groups_are_protected_whatever_their_size(planted, fitted):
-    X, _ = planted
-    small = np.argsort(np.sum((X - fitted.inverse_transform(fitted.transform(X))) ** 2, axis=1))
-    labels = np.where(np.isin(np.arange(len(X)), small[-6:]), "few", "most")
-    fair = MinimaxPCA(2, random_state=0).fit(X, groups=labels)
-    for name, value in fair.named_losses_.items():
-        assert value == pytest.approx(loss(X, labels == name, fair.components_, 2), abs=1e-9)
-        assert value <= fair.worst_loss_ + 1e-9
-    assert list(fair.named_losses_) == ["few", "most"] and fitted.named_losses_ == {}
-    before = loss(X, labels == "few", fitted.components_, 2)
-    assert before > 1.2 * fitted.worst_loss_ and fair.named_losses_["few"] < 0.95 * before
-    assert (
-        fair.baseline_worst_loss_ >= loss(X, labels == "few", PCA(2).fit(X).components_, 2) - 1e-9
-    )
-    assert fair.lower_bound_ >= fitted.lower_bound_ * 0.97  # more groups to please
-
-
 def test_the_trade_off_goes_from_ordinary_pca_to_the_worst_group(planted):
     X, _ = planted
     line = [MinimaxPCA(2, trade_off=t, random_state=0).fit(X) for t in (0, 0.3, 0.7, 1)]
@@ -219,44 +196,6 @@ def test_the_trade_off_goes_from_ordinary_pca_to_the_worst_group(planted):
         value = t * fair.worst_loss_ + (1 - t) * variance * fair.price_
         assert fair.lower_bound_ <= value + 1e-9
         assert fair.gap_ == pytest.approx(value - fair.lower_bound_, abs=1e-9)
-
-
-def test_the_curve_falls_and_rises(planted):
-    X, labels = planted
-    curve = trade_off_curve(X, 2, trade_offs=(1, 0.4, 0, 0.8), max_rounds=4, random_state=0)
-    assert curve.trade_offs.tolist() == [0, 0.4, 0.8, 1]
-    assert (np.diff(curve.worst_losses) <= 0).all() and (np.diff(curve.prices) >= 0).all()
-    assert curve.prices[0] == pytest.approx(0, abs=1e-12)
-    assert curve.worst_losses[-1] < 0.9 * curve.worst_losses[0]
-    assert (curve.lower_bounds <= curve.values + 1e-9).all()
-    assert (curve.worst_losses <= curve.bounds + 1e-9).all()
-    for i, fair in enumerate(curve.fits):
-        assert (fair.worst_loss_, fair.price_) == (curve.worst_losses[i], curve.prices[i])
-        spent = np.sum((X - fair.inverse_transform(fair.transform(X))) ** 2) / len(X)
-        least = np.sum(np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[2:] ** 2) / len(X)
-        t = curve.trade_offs[i]
-        assert t * fair.worst_loss_ + (1 - t) * (spent - least) == pytest.approx(curve.values[i])
-    assert curve.table.shape == (4, 6) and curve.table["price"].tolist() == curve.prices.tolist()
-    with pytest.raises(AttributeError):
-        curve.prices = None
-    few = trade_off_curve(X, 2, trade_offs=[1], groups=labels, max_rounds=2, random_state=0)
-    assert list(few.fits[0].named_losses_) == [0, 1, 2]
-    for given, message in (((), "Found no trade_offs"), ((0, 2), "trade_offs=2 is not a share")):
-        with pytest.raises(ValueError, match=message):
-            trade_off_curve(X, 2, trade_offs=given)
-
-
-def test_one_dimension_more(planted, fitted):
-    X, _ = planted
-    more = MinimaxPCA(2, extra=1, random_state=0).fit(X)
-    assert (more.n_asked_, more.n_components_) == (2, 3) and more.components_.shape == (3, 8)
-    assert more.worst_loss_ == pytest.approx(loss(X, more.worst_group_, more.components_, 2))
-    assert more.worst_loss_ < fitted.worst_loss_ and more.price_ < fitted.price_
-    assert more.lower_bound_ == pytest.approx(fitted.lower_bound_, rel=0.05)
-    most = MinimaxPCA(7, extra=5, random_state=0).fit(X)  # no more than there are
-    assert most.n_components_ == 8 and most.worst_loss_ <= 1e-9
-    most = MinimaxPCA(1, extra=6, random_state=0).fit(X)  # better than any group's own
-    assert most.worst_loss_ < 0 < most.lower_bound_ and most.gap_ == 0
 
 
 def test_where_nobody_loses_it_is_ordinary_pca(planted):
@@ -293,17 +232,6 @@ def test_it_lives_in_pipelines_and_names_its_columns(planted, fitted):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_groups_are_routed_as_metadata(planted):
-    X, labels = planted
-    with sklearn.config_context(enable_metadata_routing=True):
-        fair = MinimaxPCA(2, max_rounds=2, random_state=0).set_fit_request(groups=True)
-        pipe = make_pipeline(StandardScaler(), fair)
-        pipe.fit(X, groups=labels)
-        assert list(pipe[1].named_losses_) == [0, 1, 2]
-        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
-            make_pipeline(StandardScaler(), MinimaxPCA(2)).fit(X, groups=labels)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -315,8 +243,6 @@ def test_groups_are_routed_as_metadata(planted):
         ({"group_size": 301}, "group_size=301 asks for more rows than the 300 of the table"),
         ({"trade_off": 1.1}, "trade_off=1.1 is not a share; give a number from 0 to 1"),
         ({"trade_off": "worst"}, "trade_off='worst' is not a share"),
-        ({"extra": -1}, "extra=-1 is not a whole number"),
-        ({"extra": 0.5}, "extra=0.5 is not a whole number"),
         ({"centering": "paper"}, "centering='paper'"),
         ({"max_rounds": 0}, "max_rounds=0 is not a count"),
         ({"tol": 0.0}, "tol=0.0 is not a tolerance"),
@@ -327,8 +253,8 @@ def test_options_that_make_no_sense_are_refused(planted, options, message):
         MinimaxPCA(**{"n_components": 2, **options}).fit(planted[0])
 
 
-def test_tables_and_groups_that_cannot_be_used_are_refused(planted, fitted):
-    X, labels = planted
+def test_tables_that_cannot_be_used_are_refused(planted, fitted):
+    X, _ = planted
     broken = X.copy()
     broken[3, 2] = np.nan
     with pytest.raises(ValueError, match="contains NaN: 1 of 2400 values, the first in row 3"):
@@ -337,7 +263,5 @@ def test_tables_and_groups_that_cannot_be_used_are_refused(planted, fitted):
         MinimaxPCA(2).fit(np.ones_like(X))
     with pytest.raises(ValueError, match="Found 1 sample, but PCA needs at least 2 rows"):
         MinimaxPCA(1).fit(X[:1])
-    with pytest.raises(ValueError, match="one label per row is needed"):
-        MinimaxPCA(2).fit(X, groups=labels[:-1])
     with pytest.raises(ValueError, match="Found 3 coordinates per row"):
         fitted.inverse_transform(X[:, :3])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Afterwards": "fair.afterwards",
+    "Afterwards": "fair.assessment",
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
     "Finding": "auditing.group_result",
@@ -22,9 +22,8 @@ _HOME = {
     "NamedGroups": "groups.subgroups",
     "InputError": "errors",
     "TableEncoder": "data.encoder",
-    "TradeOffCurve": "fair.minimax",
     "Trust": "evidence.evidence_text",
-    "afterwards": "fair.afterwards",
+    "afterwards": "fair.assessment",
     "audit": "engine.run",
     "compare_prediction": "downstream.prediction",
     "disparity": "groups.known",
@@ -35,7 +34,6 @@ _HOME = {
     "mitigate": "fair.mitigation",
     "named_groups": "groups.subgroups",
     "register_format": "data.files.formats",
-    "trade_off_curve": "fair.minimax",
     "trust": "evidence.assess",
     "trust_each": "evidence.assess",
 }
@@ -75,12 +73,10 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.evidence_text import Trust as Trust
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many
-    from leftout.fair.afterwards import Afterwards as Afterwards
-    from leftout.fair.afterwards import afterwards as afterwards
+    from leftout.fair.assessment import Afterwards as Afterwards
+    from leftout.fair.assessment import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
-    from leftout.fair.minimax import TradeOffCurve as TradeOffCurve
-    from leftout.fair.minimax import trade_off_curve as trade_off_curve
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
     from leftout.groups.known import disparity as disparity

@@ -18,7 +18,7 @@ from leftout.downstream.result import Harm
 from leftout.evidence.evidence_text import Trust
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.left_out import LeftOut, describe_points
 from leftout.groups.subgroups import NamedGroup, NamedGroups

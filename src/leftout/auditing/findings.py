@@ -28,7 +28,7 @@ from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.stability import FEWEST_RUNS, Stability
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, describe_claims
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition

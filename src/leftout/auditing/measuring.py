@@ -23,7 +23,7 @@ from leftout.downstream.result import WORST_OFF, Harm
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.groups.fitted import NEITHER
 from leftout.groups.known import known_groups
 from leftout.groups.known_result import KnownGroups

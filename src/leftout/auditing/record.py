@@ -34,7 +34,7 @@ from leftout.evidence.null_test import Chance
 from leftout.evidence.stability import Membership, Stability
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
 from leftout.groups.known_result import KnownGroup, KnownGroups

@@ -30,7 +30,7 @@ from leftout.evidence.n_groups import HowMany
 from leftout.evidence.stability import Stability
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import write_whole
 from leftout.groups.known_result import KnownGroups

@@ -55,7 +55,7 @@ from leftout.evidence.stability import Stability, agreement, other_starts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.replication import sentence_replicates
-from leftout.fair.afterwards import afterwards
+from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
 from leftout.groups.known_result import KnownGroups

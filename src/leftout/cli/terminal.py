@@ -21,7 +21,7 @@ from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.loss_parts import PART_NAMES, LossParts
 from leftout.explain import Explanation
-from leftout.fair.afterwards import Afterwards
+from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups

@@ -38,9 +38,9 @@ _TREES = {"max_iter": 40, "max_leaf_nodes": 8, "early_stopping": False, "random_
 # Penalized, and on one scale, it ends long before; warnings of one that did not cannot be kept from
 # people without changing the whole process.
 _MAX_ITERATIONS = 10_000
-# Rounds of MinimaxPCA's game and how near it must come, and the effort of its last search: it is
-# played in every fold, and its numbers are not told.
-_GAME_ROUNDS, _GAME_TOL, _LAST_CLIMBS = 6, 0.05, 16
+# Rounds of MinimaxPCA's game and how near it must come: it is played in every fold, and its
+# numbers are not reported.
+_GAME_ROUNDS, _GAME_TOL = 6, 0.05
 
 
 def models_of(models: Any, numbers: bool) -> dict[str, Any]:
@@ -202,7 +202,6 @@ def projection(
         minimax = MinimaxPCA(
             d, group_size=fewest, max_rounds=_GAME_ROUNDS, tol=_GAME_TOL, random_state=0
         )
-        minimax._last = _LAST_CLIMBS
         return minimax.fit(learnt).transform
     if variant == SHARED and representation is None:
         solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"

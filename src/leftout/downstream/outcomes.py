@@ -12,8 +12,8 @@ from leftout.checks import check_groups
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import as_numbers, called, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label
-from leftout.fair.afterwards import FAIR_PCA as FAIR_PCA
-from leftout.fair.afterwards import MINIMAX_PCA as MINIMAX_PCA
+from leftout.fair.assessment import FAIR_PCA as FAIR_PCA
+from leftout.fair.assessment import MINIMAX_PCA as MINIMAX_PCA
 from leftout.text import as_name, counted, shortened, unambiguous
 
 Mask = NDArray[np.bool_]

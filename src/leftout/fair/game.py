@@ -25,15 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair.dual import Seen, centre, look, many_groups
-from leftout.fair.objective import Objective, leading
+from leftout.fair.dual import centre, look
+from leftout.fair.objective import Objective
 from leftout.fair.worst import GroupSearch, Rows, WorstGroup
 from leftout.linalg.losses import Array
 
 # Groups that one round adds, and known ones that its search begins at.
 ADDED, WARM = 16, 12
-# Further climbs: of a round's search, of one that decides whether to stop, and of the last word.
-_ROUND, _CHECK, LAST = 20, 48, 128
+# Further climbs: of a round's search, and of one that decides whether to stop.
+_ROUND, _CHECK = 20, 48
 # The barrier's part of the gap, and what it may shrink by in a round; Newton's steps in a round.
 _PART, _SHRINK, _STEPS, _DONE = 0.4, 0.25, 15, 0.5
 # Groups with less than this part of an even weight leave the master; the list keeps them.
@@ -44,9 +44,8 @@ _WEIGHED, _PARTS, _AVERAGED, _TIMES = 80, (0.3, 0.05), 3, 2
 # Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
 # the value) and where to give up.
 _NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
-# Fractions of dimensions below this are none; so are values, of rows of length 1. Where all groups
-# are listed, the game is solved to this.
-_WHOLE, _NOTHING, _EXACT = 0.05, 1e-12, 1e-10
+# Fractions of dimensions below this are none; so are values, of rows of length 1.
+_WHOLE, _NOTHING = 0.05, 1e-12
 
 
 class Candidate(NamedTuple):
@@ -74,8 +73,6 @@ class Game:
         Rows of average squared length near 1.
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
-    named : list of WorstGroup
-        In the list from the start, whatever their size.
     found : list of WorstGroup
         That a search under PCA found.
     rng : Generator
@@ -85,7 +82,6 @@ class Game:
         self,
         table: GroupSearch,
         trade_off: float,
-        named: list[WorstGroup],
         found: list[WorstGroup],
         rng: np.random.Generator,
     ) -> None:
@@ -96,8 +92,7 @@ class Game:
         self._seen: set[bytes] = set()
         n = table.X.shape[1]
         self.second, self.best = np.empty((0, n * n)), np.empty(0)
-        self.named = len(named)
-        self.add([*named, *found, *table.every])
+        self.add(found)
         self.bound, self.weights = 0.0, np.empty(0)  # the best bound, and what proves it
         self.history: list[Round] = []
 
@@ -125,20 +120,17 @@ class Game:
         """The largest value under ``F``, by a search that begins at known groups and adds some."""
         known = np.argsort(-self.losses(F))[:WARM]
         starts = [self.groups[place].own for place in known]
-        if not self.table.every:
-            self.add(self.table.search(F, starts, climbs, self.rng, ADDED))
+        self.add(self.table.search(F, starts, climbs, self.rng, ADDED))
         return self.worst(F)
 
-    def objective(
-        self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
-    ) -> Objective:
+    def objective(self, places: Rows, P: Array | None = None, rho: float = 0.0) -> Objective:
         """Fair PCA for some of the groups, pulled to ``P``."""
-        n = len(self.everyone.second)
+        n, d = len(self.everyone.second), self.table.d
         shift = (1.0 - self.t) * self.everyone.second
         shift = shift if P is None else shift + rho * P
         second = self.t * self.second[places].reshape(-1, n, n) + shift
         best = self.t * self.best[places] + (1.0 - self.t) * self.everyone.best
-        return Objective(second, best + rho * rank * (P is not None), rank)
+        return Objective(second, best + rho * d, d)
 
     def play(self, rounds: int, tol: float) -> tuple[Candidate, str]:
         """The best ``F`` found, and why the game stopped."""
@@ -146,8 +138,6 @@ class Game:
         tried, value = [pca], self.worst(pca)
         if value <= _NOTHING:
             return Candidate(pca, value), "gap"
-        if self.table.every:
-            return self._exact(), "gap"
         weights, mu, stopped = np.ones(len(self.groups)), np.inf, "max_rounds"
         for _ in range(rounds):
             value = min(map(self.worst, tried[-WARM:]))
@@ -183,7 +173,7 @@ class Game:
     def _master(self, weights: Array, mu: float) -> tuple[Array, Array]:
         """``F`` on the central path for the groups that have weight; their weights there."""
         places = np.flatnonzero(weights)
-        objective = self.objective(places, self.table.d)
+        objective = self.objective(places)
         state = look(objective, weights[places] / weights[places].sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
@@ -206,25 +196,6 @@ class Game:
             found.append(F)
         return found
 
-    def _exact(self) -> Candidate:
-        """The optimum, where all groups are listed: exact masters, to which the worst are added."""
-        d, n = self.table.d, len(self.everyone.second)
-        F = self.pca.T @ self.pca
-        places, before = np.arange(self.named), -1
-        while len(places) > before:
-            before = len(places)
-            new = np.argsort(-self.values(F))[:ADDED]
-            places = np.union1d(places, new[self.values(F)[new] > self.bound + _EXACT])
-            objective = self.objective(places, d)
-            even = np.full(len(places), 1.0 / len(places))
-            seen = Seen(even, leading(objective.mix(even), n))
-            answer = many_groups(objective, [seen], _EXACT)
-            F = (answer.V.T * answer.occupation) @ answer.V
-            self.bound, self.weights = answer.bound, np.zeros(len(self.groups))
-            self.weights[places] = answer.weights
-            self.history.append(Round(0, self.worst(F), self.bound, len(places)))
-        return Candidate(F, self.worst(F))
-
     def _shared(self, weights: Array, F: Array, value: float, master: float) -> Array:
         """Weights to begin the next round with: idle groups leave, those above the master join."""
         weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
@@ -233,7 +204,6 @@ class Game:
         new = np.argsort(-joining)[:ADDED]
         new = new[joining[new] > min(master, self.bound)]
         weights[weights < _IDLE / np.count_nonzero(weights)] = 0.0
-        weights[: self.named] = np.maximum(weights[: self.named], 1e-6)
         if len(new):
             share = min(0.3, 2.0 * (value - master) / value) + 0.02
             weights *= (1.0 - share) / weights.sum()
@@ -241,22 +211,21 @@ class Game:
         return weights
 
     def project(self, P: Array, rounds: int, tol: float) -> Candidate:
-        """A projection near ``P`` onto as many dimensions, made better step by step."""
-        rank = round(float(np.trace(P)))
-        best = Candidate(P, np.inf)
-        best = best._replace(value=self.search(best.F, _ROUND))
+        """A projection near ``P``, made better step by step."""
+        best = Candidate(P, self.search(P, _ROUND))
         judged: list[Candidate] = []
-        # with more dimensions than the groups' own PCAs have, losses may be below zero
         scale = max(best.value, self.bound, _NOTHING)
         weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * scale
         for _ in range(rounds):
             best = best._replace(value=self.worst(best.F))
             places = np.flatnonzero(weights)
-            P, weights, fractions = self._step(best, rank, rho, weights, scale)
+            P, weights, fractions = self._step(best, rho, weights, scale)
             model = float(self.values(P)[places].max())
             value = self.search(P, _ROUND) if model < best.value else np.inf
             gain = best.value - model
-            self.history.append(Round(rank, min(value, best.value), self.bound, len(places)))
+            self.history.append(
+                Round(self.table.d, min(value, best.value), self.bound, len(places))
+            )
             if value < best.value - 0.1 * gain:
                 best = Candidate(P, value)
                 rho *= 0.6 if fractions < _WHOLE else 1.0
@@ -275,24 +244,24 @@ class Game:
         return min(judged, key=lambda found: found.value)
 
     def _step(
-        self, best: Candidate, rank: int, rho: float, weights: Array, scale: float
+        self, best: Candidate, rho: float, weights: Array, scale: float
     ) -> tuple[Array, Array, float]:
         """A projection near the best, the groups' weights there, and its sum of fractions."""
-        places = np.flatnonzero(weights)
-        objective = self.objective(places, rank, best.F, rho)
-        mu = _SHARP * scale / (rank + len(places))
+        places, d = np.flatnonzero(weights), self.table.d
+        objective = self.objective(places, best.F, rho)
+        mu = _SHARP * scale / (d + len(places))
         state = look(objective, weights[places] / weights.sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
         weights[places] = state.weights
-        V = state.vectors[:, :rank]
+        V = state.vectors[:, :d]
         return V @ V.T, weights, float(np.minimum(state.filled, state.free).sum())
 
     def _beside(self, weights: Array, F: Array, count: int) -> Array:
         """Weights with which the groups of the largest values under ``F`` join."""
         weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
         weights[weights < _IDLE / max(int(np.count_nonzero(weights)), 1)] = 0.0
-        new = np.union1d(np.argsort(-self.values(F))[:count], np.arange(self.named)).astype(np.intp)
+        new = np.argsort(-self.values(F))[:count]
         new = new[weights[new] == 0.0]
         if len(new):
             share = 0.2 if weights.any() else 1.0

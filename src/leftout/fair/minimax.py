@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from leftout.checks import (
-    check_count,
-    check_floor,
-    check_groups,
-    check_whole,
-    generator,
-)
+from leftout.checks import check_count, check_floor, generator
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
-from leftout.fair.game import ADDED, LAST, WARM, Game, Round, leading_projection
+from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
 from leftout.fair.objective import leading
 from leftout.fair.worst import GroupSearch, WorstGroup
 from leftout.groups.sizes import check_size
 from leftout.linalg.losses import Array, signed, summarise
 from leftout.representation.base import check_variance, dimensions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PROJECTION_CENTERINGS = ("global", "none")
 ROUND_HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
@@ -35,6 +24,8 @@ ROUND_HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("g
 _FEW, _LEFT = 40, 0.05
 # Groups with less weight than this are not needed for the bound; those with more than that bind.
 _NEEDED, _BINDS = 1e-3, 0.01
+# Climbs of the last word, for each round that was asked for.
+_LAST = 6
 # How often the last word may send the projection back, and the groups it names.
 _AGAIN, _NAMED = 2, 4
 
@@ -58,8 +49,6 @@ def equalise(
     d: int,
     *,
     trade_off: float,
-    extra: int,
-    named: list[WorstGroup],
     found: list[WorstGroup],
     max_rounds: int,
     tol: float,
@@ -73,7 +62,7 @@ def equalise(
     X = full.X
     m, n = X.shape
     left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
-    q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
+    q = min(n, d + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
     narrow = full
     if n > _FEW and q < n:
         narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
@@ -81,9 +70,9 @@ def equalise(
     def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
         return groups if narrow is full else [narrow.group(group.rows) for group in groups]
 
-    game = Game(narrow, trade_off, narrowed(named), narrowed(found), rng)
+    game = Game(narrow, trade_off, narrowed(found), rng)
     relaxed, stopped = game.play(max_rounds, tol)
-    P = leading_projection(relaxed.F, d + extra)
+    P = leading_projection(relaxed.F, d)
     best: tuple[float, Array, WorstGroup] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
@@ -92,7 +81,7 @@ def equalise(
         known = np.argsort(-game.losses(projected.F))[:WARM]
         starts = [_wide(game.groups[place].own, n) for place in known]
         groups = full.search(P, starts, last, rng, _NAMED)
-        worst = max([*groups, *named], key=lambda group: group.loss(P))
+        worst = groups[0]
         value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
             best = value, P, worst
@@ -159,13 +148,11 @@ class MinimaxPCA(Projection):
     trade_off : float, default=1.0
         From 0, ordinary PCA, to 1, the worst-off group alone: the weight ``t`` in ``t`` times the
         largest loss plus ``1 - t`` times the average squared error beyond PCA's.
-    extra : int, default=0
-        Dimensions more than ``n_components`` that the projection may have. Losses are measured
-        against own PCAs of ``n_components`` all the same.
     centering : {"global", "none"}, default="global"
         About the column means, or about zero.
     max_rounds : int, default=20
         Of the game with fractions of dimensions, and at most as many again of the projection's.
+        The last search, which says what the worst-off group loses, has six climbs for each.
     tol : float, default=0.02
         Stop when what was found is at most this share above what is proved.
     random_state : int, RandomState, Generator or None, default=None
@@ -177,15 +164,13 @@ class MinimaxPCA(Projection):
     components_ : array of shape (``n_components_``, n)
         Orthonormal rows, by falling variance of the whole table along them.
     mean_ : array of shape (n,)
-    n_components_, n_asked_ : int
-        Number of components with ``extra``, and without.
+    n_components_ : int
     worst_loss_, baseline_worst_loss_ : float
-        The largest loss of a group that a search found, here and under ordinary PCA with as many
-        components as asked.
+        The largest loss of a group that a search found, here and under ordinary PCA.
     worst_group_, baseline_worst_group_ : array of bool, shape (m,)
         Whose losses these are.
     lower_bound_ : float
-        No projection onto ``n_asked_`` dimensions has a smaller largest loss (with a ``trade_off``
+        No projection onto as many dimensions has a smaller largest loss (with a ``trade_off``
         below 1: a smaller value of what is minimised).
     gap_ : float
         How far what was minimised can be from its optimum at most, if the search missed no group.
@@ -201,8 +186,6 @@ class MinimaxPCA(Projection):
         The groups that bind: no projection lowers the losses of all of them further.
     group_weights_, group_losses_ : arrays of shape (g,)
         Their part in the proof of the bound, and their losses.
-    named_losses_ : dict
-        Losses of the groups that ``fit`` was given.
     n_rounds_ : int
     history_ : structured array
         For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
@@ -222,15 +205,12 @@ class MinimaxPCA(Projection):
     True
     """
 
-    _last = LAST  # effort of the last word; comparisons over many halves make do with less
-
     def __init__(
         self,
         n_components: int | float = 0.8,
         *,
         group_size: int | float = 0.1,
         trade_off: float = 1.0,
-        extra: int = 0,
         centering: str = "global",
         max_rounds: int = 20,
         tol: float = 0.02,
@@ -240,14 +220,13 @@ class MinimaxPCA(Projection):
         self.n_components = n_components
         self.group_size = group_size
         self.trade_off = trade_off
-        self.extra = extra
         self.centering = centering
         self.max_rounds = max_rounds
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the projection.
 
         Parameters
@@ -255,20 +234,17 @@ class MinimaxPCA(Projection):
         X : table of shape (m, n)
             Numbers: an array, or a pandas, polars or pyarrow table.
         y : ignored
-        groups : array of shape (m,), optional
-            Groups to protect beside all of the size, whatever their own: the group of each row.
 
         Returns
         -------
         self
         """
         check_floor("trade_off", self.trade_off)
-        check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups), PROJECTION_CENTERINGS)
+        self._fitting(X, self._fit, PROJECTION_CENTERINGS)
         return self
 
-    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
+    def _fit(self, X: Array) -> None:
         m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
@@ -276,8 +252,6 @@ class MinimaxPCA(Projection):
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
-        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
-        named = {name: np.flatnonzero(place == i) for i, name in enumerate(names.tolist())}
         table = summarise(X, self.centering)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
@@ -285,38 +259,30 @@ class MinimaxPCA(Projection):
         values, axes = leading(second, len(second))
         n = len(values)
         d = dimensions(self.n_components, np.maximum(values, 0.0), n, n)
-        rank = min(d + int(self.extra), n)
         rng = generator(self.random_state)
         rows = ((table.rows - table.moments.origin) @ axes) / np.sqrt(variance)
         rows = np.ascontiguousarray(rows)
         everyone = np.diag(np.maximum(values, 0.0)) / variance
         pca = np.diag(np.arange(n) < d).astype(float)
-        t = float(self.trade_off)
+        t, last = float(self.trade_off), _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
-        own = [whole.group(index) for index in named.values()]
-        found = whole.search(pca, [], self._last, rng, ADDED)
-        before = max([*found, *own], key=lambda group: group.loss(pca))
-        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
-            projected = np.diag(np.arange(n) < rank).astype(float)
-            after = before
-            if rank > d:
-                again = whole.search(projected, [], self._last, rng, 1)
-                after = max([*again, *own], key=lambda group: group.loss(projected))
-            played = Played(projected, projected, after, 0.0, 0.0, [], np.empty(0), [], "gap")
+        found = whole.search(pca, [], last, rng, ADDED)
+        before = found[0]
+        if t == 0.0 or d == n or values[d:].sum() <= 1e-12 * values.sum():
+            played = Played(pca, pca, before, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
             played = equalise(
-                whole, d, trade_off=t, extra=rank - d, named=own, found=found,
-                max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=self._last,
+                whole, d, trade_off=t, found=found, max_rounds=self.max_rounds, tol=self.tol,
+                rng=rng, last=last,
             )  # fmt: skip
         P = played.P
-        V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
-        self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
+        V = leading(P @ (everyone + np.eye(n)) @ P, d).vectors[:, :d].T
+        self.mean_, self.n_components_ = table.mean, d
         self.components_ = signed(table.in_columns(V @ axes.T))
-        self.component_weights_ = np.ones(rank)
+        self.component_weights_ = np.ones(d)
         self.explained_variance_ratio_ = np.einsum("in,in->i", V @ everyone, V)
         self.price_ = float(values[:d].sum() / variance - self.explained_variance_ratio_.sum())
-        least = 0.0 if rank == d else -np.inf  # only rounding makes a loss negative
-        self.worst_loss_ = variance * max(played.worst.loss(P), least)
+        self.worst_loss_ = variance * max(played.worst.loss(P), 0.0)  # else by rounding alone
         self.baseline_worst_loss_ = variance * max(before.loss(pca), 0.0)
         self.lower_bound_ = variance * max(played.lower, 0.0)
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
@@ -327,9 +293,6 @@ class MinimaxPCA(Projection):
         self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
         self.group_weights_ = played.weights
         self.group_losses_ = variance * np.array([group.loss(P) for group in played.groups])
-        self.named_losses_ = {
-            name: variance * whole.group(index).loss(P) for name, index in named.items()
-        }
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,
@@ -337,117 +300,6 @@ class MinimaxPCA(Projection):
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
         self._relaxed = axes @ played.relaxed @ axes.T
-
-
-@dataclass(frozen=True)
-class TradeOffCurve:
-    """What protecting the worst-off group costs on average, for some trade-offs.
-
-    Made by :func:`leftout.trade_off_curve`. Arrays follow ``trade_offs``.
-
-    Attributes
-    ----------
-    trade_offs : array
-        The weights ``t``, rising.
-    worst_losses : array
-        The largest loss of a group that a search found; it falls with ``t``.
-    prices : array
-        Share of the table's variance that ordinary PCA would have kept beyond this; it rises.
-    bounds : array
-        No group of the size loses more than this: certified.
-    values, lower_bounds : arrays
-        What is minimised, ``t`` times the largest loss plus ``1 - t`` times the average squared
-        error beyond PCA's; and what no projection onto as many dimensions gets below.
-    fits : list of MinimaxPCA
-        The projections.
-    """
-
-    trade_offs: Array
-    worst_losses: Array
-    prices: Array
-    bounds: Array
-    values: Array
-    lower_bounds: Array
-    fits: list[MinimaxPCA]
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row for each trade-off."""
-        import pandas as pd
-
-        names = ("trade_off", "worst_loss", "price", "bound", "value", "lower_bound")
-        arrays = (
-            self.trade_offs, self.worst_losses, self.prices, self.bounds, self.values,
-            self.lower_bounds,
-        )  # fmt: skip
-        return pd.DataFrame(dict(zip(names, arrays, strict=True)))
-
-
-def trade_off_curve(
-    X: Any,
-    n_components: int | float = 0.8,
-    *,
-    group_size: int | float = 0.1,
-    trade_offs: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
-    groups: ArrayLike | None = None,
-    random_state: Any = None,
-    **options: Any,
-) -> TradeOffCurve:
-    """Fit :class:`MinimaxPCA` for several trade-offs between the average and the worst-off group.
-
-    Each trade-off is given the best of all projections that were found for any of them, so that
-    the worst loss falls along the curve and the price rises.
-
-    Parameters
-    ----------
-    X : table of shape (m, n)
-    n_components, group_size, random_state, **options
-        As in :class:`MinimaxPCA`.
-    trade_offs : sequence of float
-        Weights from 0, ordinary PCA, to 1, the worst-off group alone.
-    groups : array of shape (m,), optional
-        Groups to protect beside all of the size.
-
-    Returns
-    -------
-    TradeOffCurve
-
-    Examples
-    --------
-    >>> from leftout import datasets, trade_off_curve
-    >>> X, _ = datasets.make_planted(400, 12, 3, 100, random_state=0)
-    >>> curve = trade_off_curve(X, 3, group_size=0.25, trade_offs=(0, 0.5, 1), random_state=0)
-    >>> bool(curve.worst_losses[0] > curve.worst_losses[-1])
-    True
-    >>> bool(curve.prices[0] < curve.prices[-1])
-    True
-    """
-    if not len(trade_offs):
-        raise InputError("Found no trade_offs. Give at least one number from 0 to 1.")
-    for t in trade_offs:
-        check_floor("trade_offs", t)
-    weights = np.unique(np.asarray(trade_offs, dtype=float))
-    seed = generator(random_state).integers(2**31)
-    fits = [
-        MinimaxPCA(
-            n_components, group_size=group_size, trade_off=t, random_state=int(seed), **options
-        ).fit(X, groups=groups)
-        for t in weights.tolist()
-    ]
-    worst, price = (
-        np.array([getattr(f, name) for f in fits]) for name in ("worst_loss_", "price_")
-    )
-    values = np.outer(weights, worst) + np.outer(1.0 - weights, fits[0].variance_ * price)
-    chosen = values.argmin(axis=1)
-    return TradeOffCurve(
-        weights,
-        worst[chosen],
-        price[chosen],
-        np.array([fits[i].bound_ for i in chosen]),
-        values[np.arange(len(weights)), chosen],
-        np.array([fit.lower_bound_ for fit in fits]),
-        [fits[i] for i in chosen],
-    )
 
 
 def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:

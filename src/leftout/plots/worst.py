@@ -13,8 +13,8 @@ from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, read
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from leftout.fair.afterwards import Afterwards
-    from leftout.fair.minimax import MinimaxPCA, TradeOffCurve
+    from leftout.fair.assessment import Afterwards
+    from leftout.fair.minimax import MinimaxPCA
 
 
 def worst_by_dimension(found: Sequence[Afterwards], ax: Axes | None = None) -> Axes:
@@ -42,16 +42,18 @@ def worst_by_dimension(found: Sequence[Afterwards], ax: Axes | None = None) -> A
     return ax
 
 
-def trade_off(found: TradeOffCurve, ax: Axes | None = None) -> Axes:
-    """What the worst-off group loses against the price, from ordinary PCA to the worst-off alone.
-
-    Each point is a trade-off ``t``.
-    """
+def trade_off(fits: Sequence[MinimaxPCA], ax: Axes | None = None) -> Axes:
+    """What the worst-off group loses against the price, for fits of several ``trade_off``."""
+    if not fits:
+        raise InputError("There is nothing to draw. Give at least one fitted MinimaxPCA.")
     ax = axis(ax)
-    prices = 100.0 * found.prices
-    ax.plot(prices, found.worst_losses, color=FAIR, marker="o", ms=4, label="worst-off group")
-    for t, price, loss in zip(found.trade_offs, prices, found.worst_losses, strict=True):
-        ax.annotate(f"t = {t:g}", (price, loss), textcoords="offset points", xytext=(4, 4))
+    fits = sorted(fits, key=lambda fair: fair.trade_off)
+    prices = [100.0 * fair.price_ for fair in fits]
+    losses = [fair.worst_loss_ for fair in fits]
+    ax.plot(prices, losses, color=FAIR, marker="o", ms=4, label="worst-off group")
+    for fair, price, loss in zip(fits, prices, losses, strict=True):
+        text = f"t = {fair.trade_off:g}"
+        ax.annotate(text, (price, loss), textcoords="offset points", xytext=(4, 4))
     ax.set_xlabel("price, % of the variance")
     _finish(ax, "What protecting the worst off costs")
     read(ax.xaxis)

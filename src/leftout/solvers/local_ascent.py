@@ -4,6 +4,9 @@ A climb alternates two half steps: the best rows for the components at hand, the
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
 iteration instead of being computed afresh, and rows are passed over whose reach shows that they
 cannot be among the best.
+
+The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`, in single precision):
+where the rest is endless, its loss is zero, and the disparity is the group's loss.
 """
 
 from typing import NamedTuple
@@ -18,7 +21,7 @@ from leftout.linalg.problem import Problem
 # Climbs run on at most this many rows; the whole table has the last word.
 ROWS = 8192
 # A climb ends when a pass gains less than this share of the disparity, or after this many passes.
-_GAIN, _PASSES = 1e-3, 50
+GAIN, PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
 # gains like its last is given up.
 _PATIENCE = 5.0
@@ -30,14 +33,14 @@ _WORK, _FEWEST, _MOST = 4e9, 16, 200
 
 
 class AscentWorkspace(NamedTuple):
-    """A problem laid out for climbing: candidate rows by falling reach."""
+    """A problem laid out for climbing, in single or double precision: candidates by reach."""
 
     X: Array  # (c, n), origin removed
     Y: Array  # (c, d), in the shared components
     kept: Array  # (c,)
     reach: Array  # (c,), falling
     V: Array  # (d, n)
-    n_rows: float  # all rows, candidates or not
+    n_rows: float  # all rows, candidates or not; infinite where the rest does not count
     total: Array  # (n,)
     second: Array  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
@@ -108,13 +111,15 @@ def _refit(
     W = W @ C
     W = W @ C
     orthonormalise(W)
-    VS, WS = V @ S, W @ S
+    WS = W @ S
     from_V = own = cross = 0.0
     for i in range(W.shape[0]):
-        from_V += VS[i] @ V[i]
         own += WS[i] @ W[i]
     if not np.isnan(kept):
         return W, (own - kept) / count
+    VS = V @ S
+    for i in range(W.shape[0]):
+        from_V += VS[i] @ V[i]
     if loss.kind == EXCESS:
         return W, (own - from_V) / count
     left, right = WS @ V.T, W @ V.T
@@ -136,23 +141,25 @@ def _score(
     """Scores of candidates ``first`` to ``last``: :meth:`Problem.scores`, compiled."""
     d, n = slope.V.shape
     # one product for both sides: the rest's components scaled by the root of their weight
-    both = np.empty((n, 2 * d))
-    for j in range(d):
-        for c in range(n):
+    rest = d if weight > 0.0 else 0
+    both = np.empty((n, rest + d), dtype=slope.X.dtype)
+    for c in range(n):
+        for j in range(rest):
             both[c, j] = np.sqrt(weight) * own[0, j, c]
-            both[c, d + j] = own[1, j, c]
+        for j in range(d):
+            both[c, rest + j] = own[1, j, c]
     Z = slope.X[first:last] @ both
     if loss.kind == EXCESS:
         for i in range(last - first):
             value = -(1.0 + weight) * slope.kept[first + i]
-            for j in range(2 * d):
+            for j in range(rest + d):
                 value += Z[i, j] * Z[i, j]
             scores[first + i] = value
     else:
         across = slope.Y[first:last] @ (slope.V @ both)
         for i in range(last - first):
             value = (1.0 + weight) * slope.kept[first + i]
-            for j in range(2 * d):
+            for j in range(rest + d):
                 value += Z[i, j] * (Z[i, j] - 2.0 * across[i, j])
             scores[first + i] = value
 
@@ -225,7 +232,8 @@ def _regroup(
             member[i] = chosen
             changed[moved] = i
             moved += 1
-    rows, signed = np.empty((moved, n)), np.empty((moved, n))
+    rows = np.empty((moved, n), dtype=slope.X.dtype)
+    signed = np.empty_like(rows)
     for i in range(moved):
         sign = 1.0 if member[changed[i]] else -1.0
         for j in range(n):
@@ -261,9 +269,10 @@ def climb(
     """
     c, n = slope.X.shape
     member = np.zeros(c, dtype=np.bool_)
-    scores = np.empty(c)
+    scores = np.empty(c, dtype=slope.X.dtype)
     # moments of the rest (0) and of the group (1)
-    total, second = np.zeros((2, n)), np.zeros((2, n, n))
+    total = np.zeros((2, n), dtype=slope.X.dtype)
+    second = np.zeros((2, n, n), dtype=slope.X.dtype)
     best, active, n_rest = -np.inf, c, slope.n_rows - size
     for turn in range(passes):
         active = _regroup(loss, slope, own, size, active, scores, member, total, second)
@@ -273,8 +282,10 @@ def climb(
             for i in range(c):
                 if member[i]:
                     kept += slope.kept[i]
-        left = slope.all_kept - kept
-        rest, lost = _refit(loss, slope.V, own[0], second[0], total[0], n_rest, left)
+        rest, lost = own[0], 0.0
+        if np.isfinite(n_rest):
+            left = slope.all_kept - kept
+            rest, lost = _refit(loss, slope.V, own[0], second[0], total[0], n_rest, left)
         group, value = _refit(loss, slope.V, own[1], second[1], total[1], float(size), kept)
         value -= lost
         gain = value - best
@@ -310,20 +321,20 @@ def line(
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
-        value, best = climb(problem.loss, slope, start, size, _GAIN, _PASSES, -np.inf)
+        value, best = climb(problem.loss, slope, start, size, GAIN, PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(problem.loss, slope, own, size, _GAIN, _PASSES, value)
+        end = climb(problem.loss, slope, own, size, GAIN, PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
     agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return *climb(problem.loss, slope, best, size, 1e-9, _PASSES, -np.inf), agree
+    return *climb(problem.loss, slope, best, size, 1e-9, PASSES, -np.inf), agree
 
 
 def _fresh(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:

@@ -10,7 +10,7 @@ from sklearn.decomposition import NMF, PCA
 
 import known
 from leftout import FairPCA, MaxDisparityPartition, afterwards, datasets
-from leftout.fair.afterwards import ADVICE
+from leftout.fair.assessment import ADVICE
 
 
 def loss(rows, V):

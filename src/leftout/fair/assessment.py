@@ -8,7 +8,7 @@ is; also with components from one half of the rows and the search in the other h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +23,8 @@ from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import split
 from leftout.explain.sentence import Sentence, describe
 from leftout.fair.estimator import FairPCA, prefers_one_thread
-from leftout.fair.game import LAST
 from leftout.fair.minimax import MinimaxPCA
-from leftout.fair.worst import GroupSearch, WorstGroup
+from leftout.fair.worst import GroupSearch, Rows
 from leftout.files import Serializable
 from leftout.linalg.distinct import distinct_rows
 from leftout.linalg.losses import Array
@@ -35,10 +34,9 @@ from leftout.running import one_thread
 from leftout.text import counted, listed, number
 
 FAIR_PCA, MINIMAX_PCA = "Fair PCA", "MinimaxPCA"
-# Another group is as badly off if it loses this share of what the first did.
-AS_BADLY = 0.9
-# MinimaxPCA is advised where its worst-off lose less than under both others by this share.
-CLEARLY = 0.1
+# Another group is as badly off if it loses this share of what the first did; MinimaxPCA is advised
+# where its worst off lose less than under both others by that share.
+_AS_BADLY, _CLEARLY = 0.9, 0.1
 # A gain on rows not seen holds from this share on, where an interval of this confidence is above 0.
 # Halves of the same rows overlap, so that intervals over splits are too narrow: of 80 tables of
 # Gaussian noise, one of 95 % was above 0 on 7, one of 99 % on 2, and with such a gain on 1. Where
@@ -51,8 +49,10 @@ ADVICE = {
     FAIR_PCA: "Use Fair PCA if this group is the one to serve: nobody else is left as badly off.",
     "more components": "Use more components: with as many, no projection spares every group.",
 }
-# Rounds of MinimaxPCA: it is one line of a comparison here; climbs of searches in halves.
-_ROUNDS, _TOL, _HALF = 6, 0.05, 64
+# Rounds of MinimaxPCA, which is one line of a comparison here, and climbs of the searches: among
+# all rows, and in halves.
+_ROUNDS, _TOL, _CLIMBS = 10, 0.05, 128
+_HALF_ROUNDS, _HALF_CLIMBS = 6, 32
 # Losses and errors up to this share of the variance are rounding.
 _NOTHING = 1e-12
 # Groups that share more of the rows that either has are the same.
@@ -60,7 +60,7 @@ _SAME = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Under(Serializable):
+class ProjectionLosses(Serializable):
     """What becomes of everybody under one projection.
 
     Attributes
@@ -105,7 +105,7 @@ class Afterwards(Serializable):
 
     Attributes
     ----------
-    lines : list of Under
+    lines : list of ProjectionLosses
         Under the representation audited, Fair PCA for the group, and MinimaxPCA.
     size : int
         Rows of the group, of several the first, and of each worst-off one.
@@ -124,7 +124,7 @@ class Afterwards(Serializable):
 
     also = ("moved", "holds", "advice", "told", "told_brief")
 
-    lines: list[Under]
+    lines: list[ProjectionLosses]
     size: int
     rows: int
     of_rows: int
@@ -138,7 +138,7 @@ class Afterwards(Serializable):
     def moved(self) -> bool:
         """Whether Fair PCA for the group leaves another group as badly off as it was."""
         shared, fair, _ = self.lines
-        return fair.worst_loss >= AS_BADLY * shared.group_loss > 0.0
+        return fair.worst_loss >= _AS_BADLY * shared.group_loss > 0.0
 
     @property
     def holds(self) -> bool | None:
@@ -151,7 +151,7 @@ class Afterwards(Serializable):
     def advice(self) -> str:
         """What to use: a key of ``ADVICE``."""
         shared, fair, every = self.lines
-        least = (1.0 - CLEARLY) * min(shared.worst_loss, fair.worst_loss)
+        least = (1.0 - _CLEARLY) * min(shared.worst_loss, fair.worst_loss)
         if every.worst_loss <= least > 0.0 and self.holds is not False:
             return MINIMAX_PCA
         return "more components" if self.moved else FAIR_PCA
@@ -277,32 +277,37 @@ def afterwards(
             "cannot take its place. Give a projection, such as a fitted PCA."
         )
     groups = [labels == label for label in range(1, labels.max() + 1)]
-    size, rng = int(groups[0].sum()), generator(random_state)
+    rng, n_groups = generator(random_state), len(groups)
+    if given is not None:
+        n_components = given.rank
     with one_thread(prefers_one_thread(matrix)):
-        trial = _Trial.of(matrix, labels, n_components, given, LAST, rng, n_jobs)
+        every = _minimax(matrix, labels, n_components, _ROUNDS, rng, n_jobs)
+        shared = _projections(matrix, labels, given, every)
+        masks = [*groups, every.worst_group_, every.baseline_worst_group_]
+        known = [np.flatnonzero(mask) for mask in masks]
         measured = [
-            _measured(matrix, V, size, groups, trial.known, LAST, rng, n_jobs) for V in trial.shared
+            _measured(matrix, V, known, n_groups, len(known[0]), _CLIMBS, rng, n_jobs)
+            for V in shared
         ]
-        halves = [_half(matrix, labels, trial, given, rng, n_jobs) for _ in range(splits)]
-        if _is_borderline(_gain_over(halves), len(_held_out_losses(halves))):
-            halves += [_half(matrix, labels, trial, given, rng, n_jobs) for _ in range(splits)]
-    found = _held_out_losses(halves)
+        held_out = _held_out(matrix, labels, given, every.n_components_, splits, rng, n_jobs)
+        if splits and _is_borderline(_gain(held_out), len(held_out)):
+            more = _held_out(matrix, labels, given, every.n_components_, splits, rng, n_jobs)
+            held_out = np.vstack([held_out, more])
     lines = []
-    for place, (V, line) in enumerate(zip(trial.shared, measured, strict=True)):
-        worst = np.zeros(len(matrix), dtype=bool)
-        worst[line.worst] = True
-        shared = max(float(np.sum(worst & mask) / np.sum(worst | mask)) for mask in groups)
-        told = Under(
-            called=V.name, group_loss=line.group_loss, worst_loss=line.worst_loss, shared=shared,
-            error=_over(line.error, measured[0].error),
-            held_out=_over_splits(found[:, place]), worst=worst,
-            who=describe(columns, worst) if columns and shared <= _SAME else None,
+    for place, (V, found) in enumerate(zip(shared, measured, strict=True)):
+        worst = np.isin(np.arange(len(matrix)), found.worst)
+        overlap = max(float(np.sum(worst & mask) / np.sum(worst | mask)) for mask in groups)
+        line = ProjectionLosses(
+            called=V.name, group_loss=found.group_loss, worst_loss=found.worst_loss,
+            shared=overlap, error=_share(found.error, measured[0].error),
+            held_out=_over_splits(held_out[:, place]), worst=worst,
+            who=describe(columns, worst) if columns and overlap <= _SAME else None,
         )  # fmt: skip
-        lines.append(told)
+        lines.append(line)
     return Afterwards(
-        lines=lines, size=size, rows=len(matrix), of_rows=of_rows or len(matrix),
-        bound=trial.bound, gain=_gain_over(halves), splits=len(found),
-        n_components=trial.n_components, n_groups=len(groups),
+        lines=lines, size=len(known[0]), rows=len(matrix), of_rows=of_rows or len(matrix),
+        bound=every.lower_bound_, gain=_gain(held_out), splits=len(held_out),
+        n_components=every.n_components_, n_groups=n_groups,
     )  # fmt: skip
 
 
@@ -314,79 +319,68 @@ def _labels(group: ArrayLike, n_rows: int) -> NDArray[np.intp]:
     return check_left_out(group, n_rows).astype(np.intp)
 
 
-class _Trial(NamedTuple):
-    """The three projections that some rows lead to, with their own origins."""
+def _minimax(
+    X: Array,
+    labels: NDArray[np.intp],
+    n_components: int | float,
+    rounds: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> MinimaxPCA:
+    """MinimaxPCA against every group as large as the first."""
+    size = int(np.sum(labels == 1))
+    return MinimaxPCA(
+        n_components, group_size=size, max_rounds=rounds, tol=_TOL, random_state=rng, n_jobs=n_jobs
+    ).fit(X)
 
-    shared: list[Representation]
-    known: list[NDArray[np.intp]]  # groups to begin searches at
-    bound: float
-    n_components: int
 
-    @classmethod
-    def of(
-        cls,
-        X: Array,
-        labels: NDArray[np.intp],
-        n_components: int | float,
-        given: Representation | None,
-        effort: int,
-        rng: np.random.Generator,
-        n_jobs: int | None,
-    ) -> _Trial:
-        d = n_components if given is None else given.rank
-        every = MinimaxPCA(
-            d, group_size=int(np.sum(labels == 1)), max_rounds=_ROUNDS, tol=_TOL, random_state=rng,
-            n_jobs=n_jobs,
-        )  # fmt: skip
-        every._last = effort
-        every.fit(X)
-        fair = FairPCA(every.n_asked_).fit(X, groups=labels)
-        before = given or _named("PCA", FairPCA(every.n_asked_).fit(X))
-        if before.origin is None:
-            before = before.at(fair.mean_)
-        groups = [labels == label for label in range(1, labels.max() + 1)]
-        known = [*groups, every.worst_group_, every.baseline_worst_group_]
-        # several groups may take more dimensions than were asked for
-        V = getattr(fair, "rank_d_components_", fair.components_)
-        shared = [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
-        rows = [np.flatnonzero(mask) for mask in known]
-        return cls(shared, rows, every.lower_bound_, every.n_asked_)
+def _projections(
+    X: Array, labels: NDArray[np.intp], given: Representation | None, every: MinimaxPCA
+) -> list[Representation]:
+    """What is audited, Fair PCA for the groups of these rows, and MinimaxPCA."""
+    d = every.n_components_
+    fair = FairPCA(d).fit(X, groups=labels)
+    # several groups may take more dimensions than were asked for
+    V = getattr(fair, "rank_d_components_", fair.components_)
+    before = given or _named("PCA", FairPCA(d).fit(X))
+    if before.origin is None:
+        before = before.at(fair.mean_)
+    return [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
 
 
 def _named(name: str, fitted: Any) -> Representation:
-    shared = as_representation(fitted)
-    return Representation(**{**vars(shared), "name": name})
+    return replace(as_representation(fitted), name=name)
 
 
 class _Measured(NamedTuple):
-    group_loss: float
+    group_loss: float  # the largest of the groups asked about
     worst_loss: float
-    worst: NDArray[np.intp]
+    worst: Rows
     error: float  # average squared error of all rows
 
 
 def _measured(
     X: Array,
     shared: Representation,
+    known: list[Rows],
+    n_groups: int,
     size: int,
-    groups: list[Mask],
-    known: list[NDArray[np.intp]],
-    effort: int,
+    climbs: int,
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Measured:
-    """The largest loss of some groups under a projection, and the worst that a search finds."""
+    """What the first of the known groups lose, and the worst of a size that a search finds."""
     V = shared.components
     assert V is not None and shared.origin is not None
     rows = X - shared.origin
     scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
     rows /= np.sqrt(scale) or 1.0  # searches are in single precision
     table, F = GroupSearch(rows, len(V), size, n_jobs), V.T @ V
-    seen: list[WorstGroup] = [table.group(each) for each in known]
-    found = table.search(F, [one.own for one in seen], effort, rng, 1)
+    seen = [table.group(each) for each in known]
+    found = table.search(F, [one.own for one in seen], climbs, rng, 1)
     of_size = [one for one in seen if len(one.rows) == size]
     worst = max([*found, *of_size], key=lambda one: one.loss(F))
-    own = max((table.group(np.flatnonzero(mask)).loss(F) for mask in groups), default=0.0)
+    own = max((one.loss(F) for one in seen[:n_groups]), default=0.0)
     error = float(np.mean(table.norms - table.kept(F)))
     own, loss, error = (
         scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
@@ -394,46 +388,42 @@ def _measured(
     return _Measured(own, loss, worst.rows, error)
 
 
-def _half(
+def _held_out(
     X: Array,
     labels: NDArray[np.intp],
-    whole: _Trial,
     given: Representation | None,
+    d: int,
+    splits: int,
     rng: np.random.Generator,
     n_jobs: int | None,
-) -> list[float] | None:
-    """What the worst off of one half lose with components from the other; None if it is too few.
+) -> Array:
+    """What the worst off of one half lose with components from the other: (splits, projections).
 
-    Fair PCA there is for the group that a search of that half finds, or for the several given.
+    Fair PCA there is for the group that a search of that half finds, or for the several given. No
+    line where halves have too few rows.
     """
-    d = whole.shared[0].rank
-    learning, judging = split(distinct_rows(X), rng)
-    share = float(np.mean(labels == 1))
-    few, size = (max(1, round(share * len(half))) for half in (learning, judging))
-    if few < 2 or size < 2 or len(learning) <= d + 1:
-        return None
-    seen = X[learning]
-    first = FairPCA(d).fit(seen)
-    before = whole.shared[0] if given is not None else _named("PCA", first)
-    own = labels[learning]
-    if labels.max() == 1 or not np.any(own == 1):
-        worst = _measured(seen, before, few, [], [], _HALF, rng, n_jobs).worst
-        own = np.isin(np.arange(len(seen)), worst).astype(np.intp)
-    trial = _Trial.of(seen, own, d, given, _HALF, rng, n_jobs)
-    return [
-        _measured(X[judging], V, size, [], [], _HALF, rng, n_jobs).worst_loss for V in trial.shared
-    ]
+    share, distinct, found = float(np.mean(labels == 1)), distinct_rows(X), []
+    for _ in range(splits):
+        learning, judging = split(distinct, rng)
+        few, size = (max(1, round(share * len(half))) for half in (learning, judging))
+        if few < 2 or size < 2 or len(learning) <= d + 1:
+            continue
+        seen, own = X[learning], labels[learning]
+        if not np.any(own == 1):
+            own = (np.arange(len(own)) < few).astype(np.intp)  # so many, whoever these are
+        every = _minimax(seen, own, d, _HALF_ROUNDS, rng, n_jobs)
+        if labels.max() == 1:
+            own = every.baseline_worst_group_.astype(np.intp)
+        found.append([
+            _measured(X[judging], V, [], 0, size, _HALF_CLIMBS, rng, n_jobs).worst_loss
+            for V in _projections(seen, own, given, every)
+        ])  # fmt: skip
+    return np.array(found).reshape(-1, 3)
 
 
-def _held_out_losses(halves: list[list[float] | None]) -> Array:
-    """Losses of the worst off in each half that was large enough: PCA, Fair PCA, MinimaxPCA."""
-    return np.array([losses for losses in halves if losses is not None]).reshape(-1, 3)
-
-
-def _gain_over(halves: list[list[float] | None]) -> Interval | None:
-    """What MinimaxPCA's worst off lose less than PCA's, as a share, over splits."""
-    found = _held_out_losses(halves)
-    return _over_splits(np.array([1.0 - _over(last, first) for first, _, last in found]))
+def _gain(held_out: Array) -> Interval | None:
+    """By which share MinimaxPCA's worst off lose less than those under what was audited."""
+    return _over_splits(np.array([1.0 - _share(last, first) for first, _, last in held_out]))
 
 
 def _is_sure(gain: Interval, splits: int) -> bool:
@@ -447,7 +437,7 @@ def _is_borderline(gain: Interval | None, splits: int) -> bool:
     return gain is not None and gain.value >= _HOLDS and gain.low > 0 and not _is_sure(gain, splits)
 
 
-def _over(value: float, whole: float) -> float:
+def _share(value: float, whole: float) -> float:
     """A share; of nothing, all."""
     return value / whole if whole > 0.0 else 1.0
 
