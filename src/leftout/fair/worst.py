@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from leftout.fair.objective import leading
 from leftout.linalg.losses import EXCESS, Array, Loss
 from leftout.solvers.local_ascent import (
-    GAIN,
-    PASSES,
+    MOST_PASSES,
+    SMALL_GAIN,
     AscentWorkspace,
     climb,
     draw,
@@ -146,7 +146,7 @@ class GroupSearch:
 
     def _settle(self, group: WorstGroup, F: Array, kept: Array) -> WorstGroup:
         """Alternate with exact components while the loss rises."""
-        for _ in range(PASSES):
+        for _ in range(MOST_PASSES):
             after = self.group(self._rows(group.own, kept))
             if after.loss(F) <= group.loss(F):
                 break
@@ -167,7 +167,7 @@ def _line(
 
     def climbed(W: Small, floor: float) -> tuple[float, Small]:
         own = np.stack([slope.V, W])
-        value, own = climb(_LOSS, slope, own, size, GAIN, PASSES, floor)
+        value, own = climb(_LOSS, slope, own, size, SMALL_GAIN, MOST_PASSES, floor)
         return value, own[1]
 
     def directions(count: int, mixed: bool) -> Small:

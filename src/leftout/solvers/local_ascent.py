@@ -21,7 +21,7 @@ from leftout.linalg.problem import Problem
 # Climbs run on at most this many rows; the whole table has the last word.
 ROWS = 8192
 # A climb ends when a pass gains less than this share of the disparity, or after this many passes.
-GAIN, PASSES = 1e-3, 50
+SMALL_GAIN, MOST_PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
 # gains like its last is given up.
 _PATIENCE = 5.0
@@ -321,20 +321,20 @@ def line(
     chance = np.cumsum(np.maximum(slope.reach, 0.0))
     value, best = -np.inf, np.empty(0)
     if start is not None:
-        value, best = climb(problem.loss, slope, start, size, GAIN, PASSES, -np.inf)
+        value, best = climb(problem.loss, slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(problem.loss, slope, own, size, GAIN, PASSES, value)
+        end = climb(problem.loss, slope, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
     agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return *climb(problem.loss, slope, best, size, 1e-9, PASSES, -np.inf), agree
+    return *climb(problem.loss, slope, best, size, 1e-9, MOST_PASSES, -np.inf), agree
 
 
 def _fresh(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:
