@@ -9,7 +9,7 @@ The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`, in sin
 where the rest is endless, its loss is zero, and the disparity is the group's loss.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from leftout.compiling import kernel
 from leftout.linalg.losses import EXCESS, Array, Loss
 from leftout.linalg.problem import Problem
+
+Floats = NDArray[Any]  # of single or double precision
 
 # Climbs run on at most this many rows; the whole table has the last word.
 ROWS = 8192
@@ -35,14 +37,14 @@ _WORK, _FEWEST, _MOST = 4e9, 16, 200
 class AscentWorkspace(NamedTuple):
     """A problem laid out for climbing, in single or double precision: candidates by reach."""
 
-    X: Array  # (c, n), origin removed
-    Y: Array  # (c, d), in the shared components
-    kept: Array  # (c,)
-    reach: Array  # (c,), falling
-    V: Array  # (d, n)
+    X: Floats  # (c, n), origin removed
+    Y: Floats  # (c, d), in the shared components
+    kept: Floats  # (c,)
+    reach: Floats  # (c,), falling
+    V: Floats  # (d, n)
     n_rows: float  # all rows, candidates or not; infinite where the rest does not count
-    total: Array  # (n,)
-    second: Array  # (n, n)
+    total: Floats  # (n,)
+    second: Floats  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
 
 
