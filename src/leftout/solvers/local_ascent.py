@@ -18,7 +18,7 @@ from leftout.compiling import kernel
 from leftout.linalg.losses import EXCESS, Array, Loss
 from leftout.linalg.problem import Problem
 
-Floats = NDArray[Any]  # of single or double precision
+EitherPrecision = NDArray[Any]  # of single or double precision
 
 # Climbs run on at most this many rows; the whole table has the last word.
 ROWS = 8192
@@ -37,14 +37,14 @@ _WORK, _FEWEST, _MOST = 4e9, 16, 200
 class AscentWorkspace(NamedTuple):
     """A problem laid out for climbing, in single or double precision: candidates by reach."""
 
-    X: Floats  # (c, n), origin removed
-    Y: Floats  # (c, d), in the shared components
-    kept: Floats  # (c,)
-    reach: Floats  # (c,), falling
-    V: Floats  # (d, n)
+    X: EitherPrecision  # (c, n), origin removed
+    Y: EitherPrecision  # (c, d), in the shared components
+    kept: EitherPrecision  # (c,)
+    reach: EitherPrecision  # (c,), falling
+    V: EitherPrecision  # (d, n)
     n_rows: float  # all rows, candidates or not; infinite where the rest does not count
-    total: Floats  # (n,)
-    second: Floats  # (n, n)
+    total: EitherPrecision  # (n,)
+    second: EitherPrecision  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
 
 
