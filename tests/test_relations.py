@@ -163,7 +163,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_leaks_are_named(name, seed):
     file, target = TARGETS[name]
     rng = np.random.default_rng(seed)
@@ -268,12 +268,11 @@ def test_a_rare_outcome_needs_ten_rows():
         assert pairs(leaks(list(table.values()), of({"y": y})["y"])) == named
 
 
-def test_values_of_few_rows_each_are_judged_on_all_rows():
-    """In a sample each of them occurs once at most."""
+def test_values_of_few_rows_each_tell():
     rng = np.random.default_rng(0)
-    family = rng.permutation(np.arange(60_000) // 6)
-    ill = rng.random(10_000) < 0.3
-    table = of({"family": [f"f{each}" for each in family], "x": rng.random(60_000)})
+    family = rng.permutation(np.arange(30_000) // 6)
+    ill = rng.random(5_000) < 0.3
+    table = of({"family": [f"f{each}" for each in family], "x": rng.random(30_000)})
     (found,) = leaks(list(table.values()), of({"ill": ill[family]})["ill"])
     assert found.column == "family" and found.strength == pytest.approx(1.0, abs=1e-3)
 
@@ -334,7 +333,7 @@ def test_copies_are_those_of_all_pairs(seed):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_copies_are_named(name, seed):
     rng = np.random.default_rng(seed)
     table = stored(TARGETS[name][0]).sample(frac=1, random_state=seed)[:20_000]
@@ -415,8 +414,15 @@ def test_each_copy_once_and_of_what_is_kept():
     assert pairs(copies(list(table.values())[1:])) == [("further", "near")]
 
 
+def test_marks_in_the_same_rows_make_no_copy():
+    rng = np.random.default_rng(0)
+    gone = rng.random(800) < 0.3
+    table = of({name: np.where(gone, -99.0, rng.random(800)) for name in "ab"})
+    assert np.corrcoef(table["a"].values, table["b"].values)[0, 1] > 0.99
+    assert copies(list(table.values())) == []
+
+
 def test_copies_among_many_columns():
-    """More than are compared at a time, and on some of the rows."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 1300))
     X[:, 1200] = 3 - X[:, 4]

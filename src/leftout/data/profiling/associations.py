@@ -9,7 +9,7 @@ what names rows tells nothing by accident.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,21 +24,17 @@ from leftout.data.roles import levels_of, value_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Rows that candidates are looked for in; what is found there is judged on all rows.
-CANDIDATE_ROWS = 8_000
+# Rows that an association is measured on.
+_ROWS = 50_000
 # A number is cut into so many intervals, or fewer, so that each holds some rows.
 _INTERVALS, _HELD = 64, 20
 # Of a column with more values, the most frequent are asked for.
 _MOST = 20
 # So many rows have the overall rate in every cell.
 _SMOOTH = 1.0
-# What a sample may fall short of, and still be judged on all rows.
-_SLACK = 0.03
 # A cell is settled if so much of it has one value, other rows are so much oftener off, and as many
 # of them would all have it so rarely.
 _PURE, _OFTENER, _ACCIDENT = 0.99, 10.0, 1e-4
-# A category with more values than one for so many rows of the sample is judged on all rows.
-_SPREAD = 8
 
 
 class AssociationRule(NamedTuple):
@@ -50,15 +46,6 @@ class AssociationRule(NamedTuple):
     explained: float  # share of the variance of a number's ranks
     rows: int  # that have a value, and that do not
     settled: float  # share of rows in cells that nearly all have one value
-
-    def loosened(self, by: float) -> AssociationRule:
-        """The same, where some rows stand for all."""
-        return self._replace(
-            area=self.area - by,
-            alone=self.alone - by,
-            explained=self.explained - by,
-            settled=self.settled - by,
-        )
 
     def strength(self, areas: Floats, shares: Floats) -> tuple[float, int]:
         """The area that counts, 0 if none does, and its value; -1 for all of them."""
@@ -73,7 +60,7 @@ class AssociationRule(NamedTuple):
 class AssociationTarget:
     """What is to be told: one of several values, or a number."""
 
-    rows: Ints  # those where it is known
+    rows: Ints  # some of those where it is known, or all
     names: list[str | None]  # of the values that are asked for
     codes: Ints | None  # of values; the last for all that are not asked for
     numbers: Floats | None
@@ -81,7 +68,7 @@ class AssociationTarget:
     @classmethod
     def of(cls, column: Column, positive: Any = None) -> AssociationTarget:
         """What a column asks others to tell; where ``positive`` is given, that value alone."""
-        rows = np.flatnonzero(~column.missing)
+        rows = sampled(np.flatnonzero(~column.missing), _ROWS)
         values = column.values[rows]
         if positive is not None:
             level = (levels_of(column, positive) or [])[0]
@@ -103,13 +90,6 @@ class AssociationTarget:
     def ranks(self) -> Floats:
         assert self.numbers is not None
         return centred_ranks(self.numbers)
-
-    def sampled(self) -> AssociationTarget:
-        """The same on some of its rows, all if they are few."""
-        at = sampled(np.arange(len(self.rows)))
-        codes = None if self.codes is None else self.codes[at]
-        numbers = None if self.numbers is None else self.numbers[at]
-        return replace(self, rows=self.rows[at], codes=codes, numbers=numbers)
 
 
 class Association(NamedTuple):
@@ -148,7 +128,7 @@ class RowCells(NamedTuple):
         return cls(np.where(gaps, n_cells, codes), n_cells + 1, ranks)
 
 
-def sampled(rows: Ints, size: int = CANDIDATE_ROWS) -> Ints:
+def sampled(rows: Ints, size: int) -> Ints:
     """A row from each of so many stretches of equal length, the same ones every time."""
     if len(rows) <= size:
         return rows
@@ -175,29 +155,19 @@ def value_codes(column: Column, rows: NDArray[Any]) -> tuple[Ints, int]:
 def associations(
     columns: Sequence[Column], targets: Sequence[AssociationTarget], rule: AssociationRule
 ) -> Iterator[tuple[int, int, Association]]:
-    """Which columns tell which targets, by their places, and how well.
-
-    Large tables are screened on some of their rows, and what is found is judged on all.
-    """
-    samples = [target.sampled() for target in targets]
+    """Which columns tell which targets, by their places, and how well."""
     for line, column in enumerate(columns):
-        made: dict[tuple[int, int], RowCells] = {}  # targets that are known everywhere share cells
-        for at, (target, few) in enumerate(zip(targets, samples, strict=True)):
+        shared: RowCells | None = None  # by targets that are known in all rows
+        for at, target in enumerate(targets):
             if len(target.rows) < 2 * rule.rows:
                 continue
-            looks = [(target, rule)]
-            spread = len(column.categories or ()) * _SPREAD > len(few.rows)
-            if len(few.rows) < len(target.rows) and not spread:
-                looks.insert(0, (few, rule.loosened(_SLACK)))
-            told = None
-            for look, asked in looks:
-                key = len(look.rows), -1 if len(target.rows) == len(column) else at
-                if key not in made:
-                    made[key] = RowCells.of(column, look.rows)
-                by = _number_told if look.codes is None else _values_told
-                told = by(made[key], look, asked)
-                if told is None:
-                    break
+            if len(target.rows) == len(column):
+                shared = shared or RowCells.of(column, target.rows)
+                cells = shared
+            else:
+                cells = RowCells.of(column, target.rows)
+            measure = _number_told if target.codes is None else _values_told
+            told = measure(cells, target, rule)
             if told is not None:
                 yield line, at, told
 

@@ -1,15 +1,14 @@
 """Leaks, copies and proxies: columns that tell the target, another column, or a sensitive one.
 
 Copies say what an earlier column says: the same numbers, or the same values by other names.
-Candidates come from one product of matrices each. Numbers are compared by their correlation. For
-names, every row has random weights, and every value of a column becomes the sum of its rows'
-weights, over the root of their number: columns that are equal but for names become equal numbers.
-What is found on some rows is judged on all of them.
+Candidates come from products of matrices. Numbers are compared by their correlation. For names,
+every row has random weights, and every value of a column becomes the sum of its rows' weights, over
+the root of their number: columns that are equal but for names become equal numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,6 @@ from scipy.stats import rankdata
 
 from leftout.data.columns import Column
 from leftout.data.profiling.associations import (
-    CANDIDATE_ROWS,
     AssociationRule,
     AssociationTarget,
     Floats,
@@ -45,18 +43,17 @@ _PROXY = AssociationRule(area=0.9, alone=0.9, part=0.0, explained=0.81, rows=20,
 _SAME, _TOGETHER = 0.99, 0.99
 # Share of the rows with a value in either column that have one in both.
 _BOTH = 0.9
-# So few rows must not make a correlation; without them it may be a little smaller.
-_HANDFUL, _WITHOUT = 3, 0.98
+# So few rows must not make a correlation; that of ranks may be a little smaller.
+_HANDFUL, _RANKS = 3, 0.95
 # Values that go together by accident must be off by at least so many rows, and ten times as often.
 _BY_CHANCE, _OFTENER = 10.0, 10.0
 # Numbers are codes if they have so few values: one for so many rows.
 _REPEATED = 10
-# On some rows, candidates are at least so much alike; on all, but for rounding; less where cells
-# are missing. Of many, the nearest are tried.
-_NEAR, _NEAR_ON_ALL, _NEAR_WITH_GAPS, _NEAR_NAMES, _TRIED = 0.985, 0.9899, 0.88, 0.8, 20
-# Multiplications for all candidates, and rows and weights of each for comparing names.
-_EFFORT, _LEAST, _SHOWN, _WEIGHTS = 2e10, 800, 500, 4
-_AT_ONCE = 500
+# Candidates are at least so much alike on some of the rows, less where cells are missing.
+_NEAR, _NEAR_WITH_GAPS, _NEAR_NAMES = 0.985, 0.88, 0.8
+# Multiplications for all candidates, the fewest and most rows that are compared, and rows and
+# weights of each for comparing names.
+_EFFORT, _LEAST, _MOST, _SHOWN, _WEIGHTS = 2e10, 800, 8_000, 500, 4
 # Correlations from here on are printed as 1.
 EXACT_SHARE = 0.9995
 
@@ -196,45 +193,17 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     >>> [relation.told for relation in copies(table)]
     ['x2 copies x0, in reverse: correlation -1.']
     """
-    pairs = _copied(columns) if columns else iter(())
-    return [Relation(columns[a].name, columns[b].name, "copy", *how) for a, b, how in pairs]
-
-
-def _copied(columns: Sequence[Column]) -> Iterator[tuple[int, int, Likeness]]:
-    """Columns that copy one that is kept, or an exact copy of it, by their places; and how well."""
-    every = np.arange(len(columns[0]))
-    room = int(_EFFORT / len(columns) ** 2)
-    some = sampled(every, int(np.clip(room, _LEAST, CANDIDATE_ROWS)))
-    near = _NEAR if len(some) < len(every) else _NEAR_ON_ALL
-    measured, gaps = _measured(columns, some)
-    called, words, few = _called(columns, sampled(every))
-    kept, known = np.ones((2, len(columns)), dtype=bool)
-    for start in range(0, len(columns), _AT_ONCE):
-        lot = slice(start, min(start + _AT_ONCE, len(columns)))
-        asked = np.where(gaps[lot, None] | gaps[: lot.stop], _NEAR_WITH_GAPS, near)
-        beyond = np.abs(measured[lot] @ measured[: lot.stop].T) - asked
-        if called.any():
-            pair = words[lot, None] | words[: lot.stop] | few[lot, None] & few[: lot.stop]
-            names = called[lot] @ called[: lot.stop].T - _NEAR_NAMES
-            beyond = np.maximum(beyond, np.where(pair, names, -1.0))
-        for later in range(lot.start, lot.stop):
-            earlier = np.flatnonzero((beyond[later - start, :later] >= 0.0) & known[:later])
-            nearest = np.argsort(-beyond[later - start, earlier], kind="stable")[:_TRIED]
-            tried = np.sort(earlier[nearest]).tolist()
-            alike = ((at, _alike(columns[later], columns[at])) for at in tried)
-            found = ((at, how) for at, how in alike if how is not None)
-            first = next(found, None)
-            if first is None:
-                continue
-            yield later, *first
-            measure, strength = first[1]
-            kept[later] = False
-            # a copy of what is merely like a third need not be like it
-            known[later] = measure == "one-to-one" or abs(strength) >= EXACT_SHARE
-            for other, how in found if known[later] else ():  # these are like the first, through it
-                if kept[other]:
-                    kept[other] = known[other] = False
-                    yield other, later, how
+    found: list[Relation] = []
+    candidates = _same_numbers_candidates(columns) | _same_names_candidates(columns)
+    is_copy = np.zeros(len(columns), dtype=bool)
+    for later, column in enumerate(columns):
+        for earlier in np.flatnonzero(candidates[later, :later] & ~is_copy[:later]):
+            likeness = _alike(column, columns[earlier])
+            if likeness is not None:
+                found.append(Relation(column.name, columns[earlier].name, "copy", *likeness))
+                is_copy[later] = True
+                break
+    return found
 
 
 def _alike(column: Column, other: Column) -> Likeness | None:
@@ -249,55 +218,54 @@ def _numbers(column: Column) -> Floats | None:
     return None if values is None else np.where(np.isfinite(values), values, np.nan)
 
 
-def _measured(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools]:
-    """Columns as numbers of mean 0 and length 1, 0 where missing; and which have gaps."""
-    result = np.zeros((len(columns), len(rows)), dtype=np.float32)
+def _same_numbers_candidates(columns: Sequence[Column]) -> Bools:
+    """Which pairs of columns nearly correlate on some of the rows."""
+    size = int(np.clip(_EFFORT / max(len(columns), 1) ** 2, _LEAST, _MOST))
+    rows = sampled(np.arange(len(columns[0]) if columns else 0), size)
+    units = np.zeros((len(columns), len(rows)), dtype=np.float32)
     gaps = np.zeros(len(columns), dtype=bool)
     for place, column in enumerate(columns):
         values = _numbers(column.take(rows))
         if values is not None:
-            result[place], gaps[place] = _unit(values), np.isnan(values).any()
-    return result, gaps
+            units[place], gaps[place] = _unit(values), np.isnan(values).any()
+    least = np.where(gaps[:, None] | gaps, _NEAR_WITH_GAPS, _NEAR)
+    return np.abs(units @ units.T) >= least
 
 
 def _unit(values: Floats) -> Floats:
     """Numbers less their mean, of length 1 (or 0), and 0 where missing."""
-    missing = np.isnan(values)
-    off = np.where(missing, 0.0, values)
-    # in parts of the largest, of which squares and sums are small enough; a second time, since
-    # means of large numbers that differ by little are rounded
-    for least in (0.0, 1e-13):
-        largest = np.abs(off).max()
-        if largest <= least:
-            return np.zeros(len(off))
-        off /= largest
-        off = np.where(missing, 0.0, off - off.sum() / np.count_nonzero(~missing))
-    size = np.sqrt(off @ off)
-    return off / size if size > 0.0 else off
+    known = ~np.isnan(values)
+    # in parts of the largest, of which squares and sums are small enough
+    scaled = values / max(np.abs(values[known]).max(initial=0.0), np.finfo(float).tiny)
+    off = np.where(known, scaled - scaled[known].mean() if known.any() else 0.0, 0.0)
+    size = np.linalg.norm(off)
+    return off / size if size > 1e-13 * np.sqrt(len(off)) else np.zeros(len(off))
 
 
-def _called(columns: Sequence[Column], rows: Ints) -> tuple[Singles, Bools, Bools]:
-    """Columns as numbers that do not depend on names; which are words, and which have few values.
+def _same_names_candidates(columns: Sequence[Column]) -> Bools:
+    """Which pairs of columns, one of them in words or both of few values, nearly go together.
 
-    All are 0 where a column has no more than two values, or too many to be seen again.
+    Columns of no more than two values are left out, and those of too many to be seen again.
     """
+    rows = sampled(np.arange(len(columns[0]) if columns else 0), _MOST)
     n = len(rows)
-    words = np.array([column.categories is not None for column in columns])
     weights = np.random.default_rng(0).standard_normal((_WEIGHTS, n))
-    shown = np.arange(n) if n <= _SHOWN else np.linspace(0, n - 1, _SHOWN).astype(np.int64)
-    result = np.zeros((len(columns), _WEIGHTS * len(shown)), dtype=np.float32)
-    widths = np.array([len(np.unique(column.values[rows])) for column in columns])
+    shown = sampled(np.arange(n), _SHOWN)
+    units = np.zeros((len(columns), _WEIGHTS * len(shown)), dtype=np.float32)
+    words = np.array([column.categories is not None for column in columns], dtype=bool)
+    widths = np.array([len(np.unique(column.values[rows])) for column in columns], dtype=int)
     # no number is a code of words that has far more values than they have
     most = min(max(n // _REPEATED, 2 * widths[words].max(initial=0)), n // 2)
     for place in np.flatnonzero((widths > 2) & (widths <= most)).tolist():
         codes, width = value_codes(columns[place], rows)
         counts = np.sqrt(np.bincount(codes, minlength=width))
         sums = [np.bincount(codes, weights=w, minlength=width) / counts for w in weights]
-        at = codes[shown]
-        result[place] = np.concatenate([s[at] - s[at].mean() for s in sums])
-    sizes = np.sqrt(np.einsum("ij,ij->i", result, result))
-    result /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    return result, words, words | (widths <= n // _REPEATED)
+        units[place] = _unit(
+            np.concatenate([s[codes[shown]] - s[codes[shown]].mean() for s in sums])
+        )
+    few = words | (widths <= n // _REPEATED)
+    pairs = words[:, None] | words | (few[:, None] & few)
+    return pairs & (units @ units.T >= _NEAR_NAMES)
 
 
 def _same_numbers(a: Floats | None, b: Floats | None) -> Likeness | None:
@@ -308,36 +276,21 @@ def _same_numbers(a: Floats | None, b: Floats | None) -> Likeness | None:
     if not _known_together(known.sum(), (~(np.isnan(a) & np.isnan(b))).sum()):
         return None
     a, b = a[known], b[known]
-    r, products = _correlation(a, b)
-    if abs(r) < _SAME or len(a) <= 2 * _HANDFUL:
+    r = _correlation(a, b)
+    if abs(r) < _SAME or min(map(_off_most_frequent, (a, b))) <= _HANDFUL:
         return None
-    rest = np.argpartition(-np.abs(products), _HANDFUL)[_HANDFUL:]
-    if abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT or not _between_ends(a, b):
-        return None
-    return "r", r
+    # a few rows, or marks such as -99 in the same rows, are no reason to correlate
+    return ("r", r) if abs(_correlation(rankdata(a), rankdata(b))) >= _RANKS else None
 
 
-def _between_ends(a: Floats, b: Floats) -> bool:
-    """Whether two columns correlate also without rows that have an end of both.
-
-    Columns that share no more than marks for missing cells, such as -99 in the same rows, do not.
-    """
-    for line, other in ((a, b), (b, a)):
-        for end in (line.min(), line.max()):
-            rest = line != end
-            pile = other[~rest]
-            if len(pile) <= _HANDFUL or np.ptp(pile) > 0.0 or len(pile) == len(line):
-                continue
-            varies = np.ptp(a[rest]) > 0.0 and np.ptp(b[rest]) > 0.0
-            if varies and abs(_correlation(a[rest], b[rest])[0]) < _WITHOUT:
-                return False
-    return True
+def _off_most_frequent(values: Floats) -> int:
+    """Rows that do not have the most frequent value."""
+    return int(len(values) - np.unique(values, return_counts=True)[1].max())
 
 
-def _correlation(a: Floats, b: Floats) -> tuple[float, Floats]:
-    """The correlation of two lines without gaps, 0 where one never changes; and its terms."""
-    products = _unit(a) * _unit(b)
-    return float(np.clip(products.sum(), -1.0, 1.0)), products
+def _correlation(a: Floats, b: Floats) -> float:
+    """The correlation of numbers without gaps, 0 where one never changes."""
+    return float(np.clip(_unit(a) @ _unit(b), -1.0, 1.0))
 
 
 def _known_together(both: int, either: int) -> bool:
@@ -361,7 +314,7 @@ def _same_names(a: Column, b: Column) -> Likeness | None:
     if a.categories is None and b.categories is None:
         if not (_whole(a.values[known]) and _whole(b.values[known])):
             return None
-        if abs(_correlation(rankdata(left), rankdata(right))[0]) >= _SAME:
+        if abs(_correlation(rankdata(left), rankdata(right))) >= _SAME:
             return None
     pairs, counts = np.unique(left * k + right, return_counts=True)
     one, other = pairs // k, pairs % k
