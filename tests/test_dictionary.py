@@ -130,29 +130,32 @@ def test_values_as_text(text, values):
 
 
 REFUSED = {
-    "no column": ([{"name": "a"}], "needs a field named 'column'.*line 1 of the list has name"),
+    "no column": ([{"name": "a"}], "has the line .*'name'.*'column' that names"),
     "an empty name": ([{"column": " ", "label": "x"}], "a line that names no column"),
-    "a kind": ({"a": {"kind": "numbr"}}, "'a' is of the kind 'numbr'.*Did you mean 'number'"),
+    "a kind": ({"a": {"kind": "numbr"}}, "'a' is of the kind 'numbr'; it must be one of number"),
     "another label": (
         [{"column": "a", "label": "x"}, {"column": "a", "label": "y"}],
         "different facts about the column 'a': 'x' and 'y'",
     ),
     "another label of a value": (
         [{"column": "a", "value": 1, "label": "x"}, {"column": "a", "value": 1, "label": "y"}],
-        "different facts about the value '1' of the column 'a': 'x' and 'y'",
+        "different facts about a value of the column 'a': 'x' and 'y'",
     ),
-    "a label twice": ({"a": {"values": "1=x; 2=x"}}, "values '1' and '2' of 'a' the same label"),
+    "a label twice": ({"a": {"values": "1=x; 2=x"}}, "several values of 'a' the same label"),
     "a value twice": ({"a": {"values": "1=x; 1=y"}}, "values of 'a' in the dictionary"),
     "a swap": ({"a": {"values": "1=2; 2=1"}}, "the value '1' of 'a' as '2', which is another"),
     "a swap of numbers": ({"a": {"values": "1=2.0; 02=x"}}, "which is another value that has"),
     "no label": ({"a": {"values": "1=x; 2"}}, "a label for each value is needed"),
     "a list of values": ({"a": {"values": [1, 2]}}, "a label for each value is needed"),
-    "values on their own": ({"a": {"1": "x"}}, "found '1'.*Value labels go under 'values'"),
+    "values on their own": (
+        {"a": {"1": "x"}},
+        "has .*'1'.* for the column 'a'.*Value labels go under 'values'",
+    ),
     "a number": ({"a": 1}, "has 1 for the column 'a'; a label, or an object"),
     "something else": (5, "The dictionary is int; a path"),
-    "a list of texts": (["a"], "has 'a' in line 1 of the list"),
+    "a list of texts": (["a"], "has the line 'a'"),
     "an array": (np.zeros((2, 2)), "The dictionary is ndarray"),
-    "a frame": (pd.DataFrame({"a": [1]}), "a row of its table has a"),
+    "a frame": (pd.DataFrame({"a": [1]}), "has the line {'a': 1}"),
 }
 
 
@@ -166,14 +169,14 @@ BAD = {
     "no header": (
         "a.csv",
         b"name,label\na,x\n",
-        "needs a field named 'column'.*has name, label",
+        "has the line .*'column' that names a column",
     ),
     "nothing": ("a.csv", b"", "is empty"),
     "too many fields": ("a.csv", b"column,label\na,x,y\n", "3 fields in its first row but 2 names"),
     "half a gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", "ends too early"),
     "no JSON": ("a.json", b"{", "cannot be read"),
     "deep JSON": ("a.json", b"[" * 100_000, "cannot be read"),
-    "a JSON number": ("a.json", b"5", "holds int; a list of objects"),
+    "a JSON number": ("a.json", b"5", "The dictionary is int"),
 }
 
 

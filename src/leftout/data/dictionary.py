@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.reading import read_table
 from leftout.errors import InputError
 from leftout.running import warn
-from leftout.text import listed, quoted, shortened, shown
+from leftout.text import listed, quoted, shortened
 
 Record = dict[str, Any]
 
@@ -204,8 +203,9 @@ def _entries(records: list[Record]) -> dict[str, ColumnEntry]:
             f"{', '.join(_FACTS)}."
         )
     # a line for each value may have two labels, of the column and of the value
-    labelled = "value_label" if any("value_label" in r for r in records) else "label"
+    value_label = "value_label" if any("value_label" in r for r in records) else "label"
     facts: dict[str, Record] = {}
+    values: dict[str, dict[str, str]] = {}
     for record in records:
         if "column" not in record:
             raise InputError(
@@ -213,34 +213,37 @@ def _entries(records: list[Record]) -> dict[str, ColumnEntry]:
                 "or remove the line."
             )
         name = text_of(record["column"])
-        _add(facts.setdefault(name, {"values": {}}), name, _facts(record, name, labelled))
-    for name, known in facts.items():
-        known["values"] = _checked_values(known["values"], name)
-    return {name: ColumnEntry(**known) for name, known in facts.items()}
+        labels = _values(record.get("values", {}), name)
+        if "value" in record and (label := record.pop(value_label, None)) is not None:
+            labels[text_of(record["value"])] = str(label).strip()
+        said = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
+        if "kind" in record:
+            said["kind"] = _kind(record["kind"], name)
+        _add(facts.setdefault(name, {}), said, f"the column {quoted(name)}")
+        _add(values.setdefault(name, {}), labels, f"a value of the column {quoted(name)}")
+    return {
+        name: ColumnEntry(values=_distinct_labels(values[name], name), **known)
+        for name, known in facts.items()
+    }
 
 
-def _facts(record: Record, name: str, labelled: str) -> Record:
-    """A line's facts about its column; ``labelled`` is the field with a single value's label."""
-    record = dict(record)
-    values = _values(record.get("values", {}), name)
-    if "value" in record:
-        label = record.pop(labelled, None)
-        values |= {} if label is None else {text_of(record["value"]): str(label).strip()}
-    facts: Record = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
-    if "kind" in record:
-        facts["kind"] = _kind(record["kind"], name)
-    return facts | {"values": values}
+def _add(known: Record, said: Record, about: str) -> None:
+    """Add a line's facts to those of others; refuses different ones about the same."""
+    for key, fact in said.items():
+        if known.setdefault(key, fact) != fact:
+            raise InputError(
+                f"The dictionary has different facts about {about}: {quoted(known[key])} and "
+                f"{quoted(fact)}. Keep one."
+            )
 
 
 def _kind(given: Any, name: str) -> str:
-    text = str(given).strip()
-    kind = _KIND_OF.get(_FOLD.sub("", text.casefold()))
+    text = str(given).strip().casefold()
+    kind = _KIND_OF.get(_FOLD.sub("", text))
     if kind is None:
-        near = get_close_matches(text.casefold(), COLUMN_KINDS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
-            f"The dictionary says that {quoted(name)} is of the kind {quoted(text)}; it must be "
-            f"one of {', '.join(COLUMN_KINDS)}.{hint}"
+            f"The dictionary says that {quoted(name)} is of the kind {quoted(given)}; it must be "
+            f"one of {', '.join(COLUMN_KINDS)}."
         )
     return kind
 
@@ -256,9 +259,8 @@ def _values(given: Any, name: str) -> dict[str, str]:
         if len(parts) == 1 and all(re.search("[=:]", part) for part in commas):
             parts = commas
         mark = "=" if all("=" in part for part in parts) else ":"
-        pairs = [
-            (part.partition(mark)[0].strip(), part.partition(mark)[2].strip()) for part in parts
-        ]
+        halves = (part.partition(mark) for part in parts)
+        pairs = [(value.strip(), label.strip()) for value, _, label in halves]
     labels: dict[str, str] = {}
     for value, label in pairs:
         if not value or not label or labels.setdefault(value, label) != label:
@@ -269,28 +271,13 @@ def _values(given: Any, name: str) -> dict[str, str]:
     return labels
 
 
-def _add(known: Record, name: str, facts: Record) -> None:
-    """Add a line's facts to those of others about the same column."""
-    values = facts.pop("values")
-    for place, more, about in ((known["values"], values, "the value {} of "), (known, facts, "")):
-        for key, said in more.items():
-            if place.setdefault(key, said) != said:
-                raise InputError(
-                    f"The dictionary has different facts about {about.format(quoted(key))}the "
-                    f"column {quoted(name)}: {quoted(place[key])} and {quoted(said)}. Keep one."
-                )
-
-
-def _checked_values(values: dict[str, str], name: str) -> dict[str, str]:
+def _distinct_labels(values: dict[str, str], name: str) -> dict[str, str]:
     """Labels that can be told apart from each other, and from other values."""
-    by_label: dict[str, str] = {}
-    for value, label in values.items():
-        other = by_label.setdefault(label, value)
-        if other != value:
-            raise InputError(
-                f"The dictionary gives the values {quoted(other)} and {quoted(value)} of "
-                f"{quoted(name)} the same label, {quoted(label)}. Give each its own."
-            )
+    if len(set(values.values())) < len(values):
+        raise InputError(
+            f"The dictionary gives several values of {quoted(name)} the same label. Give each its "
+            "own."
+        )
     # what looks like a mark for a missing cell would be read as one
     plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
     short = unique([shortened(label) for label in plain])
@@ -309,92 +296,64 @@ def _checked_values(values: dict[str, str], name: str) -> dict[str, str]:
 def _records(given: Any) -> list[Record]:
     """Lines with a ``column`` and facts about it, fields in lower case, without blank cells."""
     if isinstance(given, str | os.PathLike):
-        return _in_file(Path(given))
+        given = _in_file(Path(given))
     if isinstance(given, Mapping):
-        return [_keyed(name, facts) for name, facts in given.items()]
-    if isinstance(given, list | tuple):
-        return [_line(facts, f"line {place} of the list") for place, facts in enumerate(given, 1)]
+        return [_folded(_under(name, facts)) for name, facts in given.items()]
     frame = as_frame(given)
-    if frame is None:
+    if frame is None and not isinstance(given, list | tuple):
         raise InputError(
             f"The dictionary is {type(given).__name__}; a path to CSV or JSON, a mapping by "
             "columns, a list of mappings or a data frame is needed."
         )
-    return [_line(row, "a row of its table") for row in frame.iter_rows(named=True)]
+    return [_folded(line) for line in (given if frame is None else frame.iter_rows(named=True))]
 
 
-def _keyed(name: Any, facts: Any) -> Record:
+def _under(name: Any, facts: Any) -> Any:
     """Facts that stand under a column's name; a text alone is its label."""
-    if isinstance(facts, str):
-        facts = {"label": facts}
-    if not isinstance(facts, Mapping):
+    facts = {"label": facts} if isinstance(facts, str) else facts
+    if not isinstance(facts, Mapping) or facts and not set(map(_lower, facts)) & {*_FACTS}:
         raise InputError(
             f"The dictionary has {quoted(facts)} for the column {quoted(str(name))}; a label, or "
-            f"an object with {_ANY_FACT} is needed."
+            f"an object with {_ANY_FACT} is needed. Value labels go under 'values'."
         )
-    if facts and not set(map(_lower, facts)) & {"column", *_FACTS}:
-        raise InputError(
-            f"The dictionary says nothing that is known of the column {quoted(str(name))}: found "
-            f"{shortened(shown(next(iter(facts))))!r}, needed {_ANY_FACT}. Value labels go under "
-            "'values'."
-        )
-    return _folded(facts) | {"column": name}
-
-
-def _line(facts: Any, where: str) -> Record:
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            f"The dictionary has {quoted(facts)} in {where}; an object with 'column' and "
-            f"{_ANY_FACT} is needed."
-        )
-    if "column" not in map(_lower, facts):
-        first = ", ".join(shortened(shown(_lower(name))) for name in list(facts)[:5])
-        raise InputError(
-            f"The dictionary needs a field named 'column' that names the table's columns; {where} "
-            f"has {first or 'no fields'}. Name it, beside {_ANY_FACT}."
-        )
-    return _folded(facts)
+    return {**facts, "column": name}
 
 
 def _lower(name: Any) -> str:
     return str(name).strip().casefold()
 
 
-def _folded(facts: Mapping[Any, Any]) -> Record:
-    """A line's facts, with the fields' names in lower case, and without blank cells."""
+def _folded(line: Any) -> Record:
+    if not isinstance(line, Mapping) or "column" not in map(_lower, line):
+        raise InputError(
+            f"The dictionary has the line {quoted(line)}; a field named 'column' that names a "
+            f"column of the table, and {_ANY_FACT} are needed."
+        )
     return {
         _lower(field): cell
-        for field, cell in facts.items()
+        for field, cell in line.items()
         if not (is_missing(cell) or isinstance(cell, str) and not cell.strip())
     }
 
 
-def _in_file(path: Path) -> list[Record]:
+def _in_file(path: Path) -> Any:
+    """The table or the JSON in a file."""
     import pandas as pd
 
     name, called = path.name.lower(), f"The dictionary {quoted(path.name)}"
     if name.endswith(BINARY):
-        return _records(read_table(path))
+        return read_table(path)
     data, _ = fetch(os.fspath(path))
-    limits = TableLimits.here()
-    text = decoded(unpacked(data, called, limits) if name.endswith(".gz") else data, called)
+    if name.endswith(".gz"):
+        data = unpacked(data, called, TableLimits.here())
+    text = decoded(data, called)
     try:
         if name.endswith(".json"):
-            return _records(_from_json(text, called))
+            return json.loads(text)
         # every cell as text, a mark for missing cells as well: it may be a label
         options = Dialect.of(text, ",", called).options() | {"dtype": str, "na_values": []}
-        return _records(pd.read_csv(io.BytesIO(text), **options))
+        return pd.read_csv(io.BytesIO(text), **options)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{called} cannot be read: {short(error)}. Correct it.") from error
-
-
-def _from_json(text: bytes, called: str) -> Any:
-    given = json.loads(text)
-    if not isinstance(given, list | dict):
-        raise InputError(
-            f"{called} holds {type(given).__name__}; a list of objects, or an object with a "
-            "column's name for each, is needed."
-        )
-    return given
