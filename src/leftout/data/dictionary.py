@@ -216,7 +216,7 @@ def _entries(records: list[Record]) -> dict[str, ColumnEntry]:
         labels = _values(record.get("values", {}), name)
         if "value" in record and (label := record.pop(value_label, None)) is not None:
             labels[text_of(record["value"])] = str(label).strip()
-        said = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
+        said: Record = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
         if "kind" in record:
             said["kind"] = _kind(record["kind"], name)
         _add(facts.setdefault(name, {}), said, f"the column {quoted(name)}")

@@ -197,7 +197,7 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     candidates = _same_numbers_candidates(columns) | _same_names_candidates(columns)
     is_copy = np.zeros(len(columns), dtype=bool)
     for later, column in enumerate(columns):
-        for earlier in np.flatnonzero(candidates[later, :later] & ~is_copy[:later]):
+        for earlier in np.flatnonzero(candidates[later, :later] & ~is_copy[:later]).tolist():
             likeness = _alike(column, columns[earlier])
             if likeness is not None:
                 found.append(Relation(column.name, columns[earlier].name, "copy", *likeness))
