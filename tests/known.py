@@ -507,7 +507,7 @@ def random_groups(p_values=(0.31, 0.84, 0.005), permutations=199):
     """What random groups lose: of three, the last is beyond them, not the one that loses most."""
     return RandomGroups(
         mean=np.array([0.127, 0.507, 0.053]), high=np.array([0.149, 0.661, 0.071]),
-        p_values=np.array(p_values), p_values_alone=np.array([0.11, 0.47, 0.005]),
+        p_values=np.array(p_values),
         permutations=permutations,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from leftout.checks import check_groups, check_whole, generator
 from leftout.data.conditions import Mask
 from leftout.data.matrix import check_matrix
 from leftout.errors import InputError, parameter_label
-from leftout.fair.dual import FairSolution, solve_fair
+from leftout.fair.dual import solve_fair
 from leftout.fair.estimator import (
     FairPCA,
     average_second,
@@ -24,7 +24,7 @@ from leftout.groups.known import measured
 from leftout.groups.permutation import Groups, InAxes, permutation_test, permuting_steps
 from leftout.linalg.losses import Array, Loss, Summary, summarise
 from leftout.linalg.moments import Moments
-from leftout.linalg.significance import LEVEL, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, describe_p
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
 from leftout.text import counted, listed, number, points, shown
@@ -33,11 +33,6 @@ from leftout.text import counted, listed, number, points, shown
 _ACROSS = 12
 # The most groups that are named in a sentence.
 _NAMED = 5
-# Groups of fewer rows come with a warning.
-_SMALL = 30
-# Groups within chance that have this share of the weights are told of.
-_MUCH = 0.5
-_EPS = float(np.finfo(float).eps)
 # A search under its projection finds another tenth of the rows that loses about as much as the
 # first did, or more.
 NOT_FOR_OTHERS = (
@@ -98,12 +93,10 @@ class RandomGroups(Serializable):
     mean, high : arrays of shape (n_groups,)
         Their mean loss, and the 95th percentile.
     p_values : array of shape (n_groups,)
-        How often some random group stands out as far as this one, of all that were looked at.
-    p_values_alone : array of shape (n_groups,)
-        How often a random group of its size loses as much.
+        How often some random group stands out as far as this one, corrected for all groups.
     permutations : int
     left_out : array of bool
-        Which groups lose more than random ones: corrected p-values of 0.05 or less.
+        Which groups lose more than random ones: p-values of 0.05 or less.
     """
 
     also = ("left_out",)
@@ -111,69 +104,38 @@ class RandomGroups(Serializable):
     mean: Array
     high: Array
     p_values: Array
-    p_values_alone: Array
     permutations: int
 
     @property
     def left_out(self) -> Mask:
         return self.p_values <= LEVEL
 
-    def worst(self, losses: Array) -> int | None:
-        """The group furthest beyond random ones, of those that are beyond them at all."""
-        if not self.left_out.any():
-            return None
-        return int(np.where(self.left_out, losses - self.mean, -np.inf).argmax())
-
-    def told(self, names: Sequence[str], sizes: NDArray[np.intp], losses: Array) -> str:
-        """Who is worst off, and whether the largest loss is one of chance."""
-        most, worst = int(losses.argmax()), self.worst(losses)
-        if worst is None:
-            largest = (
-                f"The largest loss is that of {names[most]} ({counted(int(sizes[most]), 'row')}), "
-                f"{number(losses[most])}; {self._random(most)}. "
-            )
-            if can_tell(self.permutations):
-                return (
-                    "No group loses clearly more than random groups of its size. "
-                    f"{largest}There is nothing to mend beyond what those lose. "
-                )
+    def describe(self, names: Sequence[str], sizes: NDArray[np.intp], losses: Array) -> str:
+        """Who loses more than random groups, and whether the largest loss is one of chance."""
+        most, beyond = int(losses.argmax()), int(self.left_out.sum())
+        if not beyond:
             return (
-                f"{largest}With {counted(self.permutations, 'permutation')} no p-value comes down "
-                f"to {LEVEL:g}, so that nobody can be said to lose more than random groups: 19 are "
-                "needed at least. "
+                "No group loses clearly more than random groups of its size. The largest loss is "
+                f"that of {self._beside(most, names, sizes, losses)}. "
             )
-        beyond = int(self.left_out.sum())
-        who = f"{beyond} of the {len(names)} groups {'loses' if beyond == 1 else 'lose'}"
-        if beyond == len(names):
-            who = f"All {beyond} groups lose"
+        worst = int(np.where(self.left_out, losses - self.mean, -np.inf).argmax())
         text = (
-            f"{who} more than random groups of the same size. Worst off is {names[worst]} "
-            f"({counted(int(sizes[worst]), 'row')}) with an average loss of "
-            f"{number(losses[worst])}; {self._random(worst)}. "
+            f"{beyond} of the {len(names)} groups {'loses' if beyond == 1 else 'lose'} more than "
+            f"random groups of the same size. Worst off is "
+            f"{self._beside(worst, names, sizes, losses)}. "
         )
         if not self.left_out[most]:
             text += (
-                f"The largest loss, {number(losses[most])}, is that of {names[most]} "
-                f"({counted(int(sizes[most]), 'row')}), but {self._random(most)}: that is no more "
+                f"The largest loss is that of {self._beside(most, names, sizes, losses)}: no more "
                 "than any such group may lose. "
             )
         return text
 
-    def weighed(self, weights: Array, mended: Mask) -> str:
-        """What to do where groups within chance decide what Fair PCA does.
-
-        Those that pay for others do not count: without them nobody would be left out.
-        """
-        share = float(weights[~self.left_out & mended].sum())
-        if share < _MUCH or not self.left_out.any():
-            return ""
+    def _beside(
+        self, group: int, names: Sequence[str], sizes: NDArray[np.intp], losses: Array
+    ) -> str:
         return (
-            f" Groups that lose no more than random ones have {points(share)} % of the weight in "
-            "this: pool or drop their rows to mend for the others."
-        )
-
-    def _random(self, group: int) -> str:
-        return (
+            f"{names[group]} ({counted(int(sizes[group]), 'row')}), {number(losses[group])}; "
             f"random groups of that size lose {number(self.mean[group])} (95 % of them at most "
             f"{number(self.high[group])}; {describe_p(self.p_values[group])})"
         )
@@ -244,16 +206,11 @@ class Mitigation(Serializable):
                 f"{number(before[least])}. "
             )
         else:
-            text += self.random.told(names, sizes, before)
-        equal = float(np.ptp(after)) <= 1e-6 * float(np.abs(after).max())
-        if len(names) == 2 and equal:
-            text += f"Fair PCA with as many components brings both to {number(after.max())}"
-        else:
-            text += f"Fair PCA brings the largest loss to {number(after.max())}"
-            if here.rank > d:
-                text += f" with {here.rank} dimensions"
+            text += self.random.describe(names, sizes, before)
+        more = f" with {here.rank} dimensions" * (here.rank > d)
         text += (
-            f", and no projection has a smaller largest loss ({self._proved()}). It keeps "
+            f"Fair PCA brings the largest loss to {number(after.max())}{more}, and no projection "
+            f"of that rank gets below {number(fair.dual_bound_)}. It keeps "
             f"{_percent(here.kept_after)} of the variance"
         )
         if here.price >= 0.0 or fair.centering != "paper":
@@ -264,51 +221,23 @@ class Mitigation(Serializable):
                 f" With exactly {d} dimensions, the best found has a largest loss of "
                 f"{number(here.rank_d_losses.max())}."
             )
-        text += f"{self._paid(names)} {NOT_FOR_OTHERS}"
-        if self.random is not None:
-            text += self.random.weighed(fair.group_weights_, after < before)
-        small = int(np.sum(sizes < _SMALL))
-        if small:
-            text += (
-                f" Read with care: a group of fewer than {_SMALL} rows fits its own PCA easily and "
-                f"may set the price for all; there {'is' if small == 1 else 'are'} {small}."
-            )
-        return text
+        return f"{text}{self._paid(names)} {NOT_FOR_OTHERS}"
 
     def _paid(self, names: list[str]) -> str:
-        """Whom the mend costs, and how much."""
+        """Whose losses rise, and how much."""
         before, after = self.here.losses_before, self.here.losses_after
         worse = np.flatnonzero(after > before + 1e-9 * before.max())
         if not len(worse) or after.max() >= before.max() or self.fair.centering == "paper":
             return ""
         worse = worse[np.argsort(before[worse] - after[worse], kind="stable")]
-        rises = [f"{names[g]} rises from" for g in worse[:1]]
-        rises += [f"that of {names[g]} from" for g in worse[1:_NAMED]]
         each = [
-            f"{rise} {number(before[g])} to {number(after[g])}"
-            for rise, g in zip(rises, worse, strict=False)
+            f"{names[g]} from {number(before[g])} to {number(after[g])}" for g in worse[:_NAMED]
         ]
-        each += [f"those of {len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
-        text = (
-            f" In return the loss of {listed(each)}: no projection lowers every group's loss at "
-            "once."
+        each += [f"{len(worse) - _NAMED} others"] * (len(worse) > _NAMED)
+        return (
+            f" In return the loss rises for {listed(each)}: no projection lowers every group's "
+            "loss at once."
         )
-        already = [] if self.random is None else [g for g in worse if self.random.left_out[g]]
-        if already:
-            which = [names[g] for g in already[:_NAMED]]
-            which += [f"{len(already) - _NAMED} others"] * (len(already) > _NAMED)
-            text += f" {listed(which)} lost more than random groups of that size already."
-        return text
-
-    def _proved(self) -> str:
-        value = abs(self.fair.max_loss_)
-        nothing = _NOTHING * self.fair.variance_
-        if value <= nothing:  # nobody can lose less than nothing
-            return "proved" if self.fair.gap_ <= nothing else "not proved"
-        unsure = (self.fair.gap_ + _EPS * self.fair.variance_) / value
-        if unsure >= 0.01:
-            return f"proved to within {points(unsure)} %" if unsure < 1.0 else "not proved"
-        return f"proved to {int(np.floor(-np.log10(unsure)))} digits"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -378,10 +307,10 @@ def mitigate(
     --------
     >>> from leftout import datasets, mitigate
     >>> X, groups = datasets.make_planted(400, 12, 3, 100, random_state=0)
-    >>> mended = mitigate(X, groups, 3)
-    >>> [line.n_components for line in mended.by_dimension][:4]
+    >>> found = mitigate(X, groups, 3)
+    >>> [line.n_components for line in found.by_dimension][:4]
     [1, 2, 3, 4]
-    >>> all(line.losses_after.max() <= line.losses_before.max() for line in mended.by_dimension)
+    >>> all(line.losses_after.max() <= line.losses_before.max() for line in found.by_dimension)
     True
     """
     check_whole("permutations", permutations)
@@ -395,7 +324,7 @@ def mitigate(
         _measure_before(fair, matrix, place, representation)
     with one_thread(prefers_one_thread(matrix)):
         moments = summarise(matrix, centering, place, len(fair.groups_)).moments
-        numbers = _chosen(fair, moments, across)
+        numbers = _numbers(across, moments, fair.n_asked_)
         steps = Steps(len(numbers) + permuting_steps(permutations), progress)
         by_dimension = _across(fair, moments, numbers, steps)
     random = None
@@ -428,7 +357,6 @@ def _random_groups(
         mean=found.random,
         high=found.high,
         p_values=found.corrected,
-        p_values_alone=found.alone,
         permutations=permutations,
     )
 
@@ -462,15 +390,9 @@ def mitigate_summary(
     """
     fair = FairPCA(n_components).fit_summary(table, groups, names)
     with one_thread():
-        numbers = _chosen(fair, table.moments, across)
+        numbers = _numbers(across, table.moments, fair.n_asked_)
         by_dimension = _across(fair, table.moments, numbers, Steps(len(numbers), progress))
     return Mitigation(fair, _here(fair), by_dimension)
-
-
-def _chosen(fair: FairPCA, moments: Moments, across: ArrayLike | None) -> list[int]:
-    everyone = average_second(moments)
-    rank = int(np.linalg.matrix_rank(everyone, hermitian=True))
-    return _numbers(across, rank, len(everyone), fair.n_asked_)
 
 
 def _across(fair: FairPCA, moments: Moments, numbers: list[int], steps: Steps) -> list[Dimension]:
@@ -480,10 +402,15 @@ def _across(fair: FairPCA, moments: Moments, numbers: list[int], steps: Steps) -
     for d in numbers:
         steps.tell("Fair PCA across dimensions")
         found = solve_fair(rule, moments, d, fair.tol)
+        answer = found.answer
         if d != fair.n_asked_:
-            value = float(found.losses.max())
-            warn_if_open(found.answer.gap, value, fair.tol, fair.variance_)
-        lines.append(_dimension(d, found, everyone))
+            warn_if_open(answer.gap, float(found.losses.max()), fair.tol, fair.variance_)
+        line = Dimension(
+            d, found.baseline_losses, found.losses, max(answer.gap, 0.0), len(answer.V),
+            found.rank_d_losses, share_kept(everyone, found.baseline),
+            share_kept(everyone, answer.V, answer.occupation),
+        )  # fmt: skip
+        lines.append(line)
         steps.tell("Fair PCA across dimensions", 1)
     return lines
 
@@ -496,18 +423,13 @@ def _here(fair: FairPCA) -> Dimension:
     )  # fmt: skip
 
 
-def _dimension(d: int, found: FairSolution, everyone: Array) -> Dimension:
-    answer = found.answer
-    return Dimension(
-        d, found.baseline_losses, found.losses, max(answer.gap, 0.0), len(answer.V),
-        found.rank_d_losses, share_kept(everyone, found.baseline),
-        share_kept(everyone, answer.V, answer.occupation),
-    )  # fmt: skip
-
-
-def _numbers(across: Any, rank: int, limit: int, asked: int) -> list[int]:
+def _numbers(across: Any, moments: Moments, asked: int) -> list[int]:
+    """Numbers of components to compare: those given, or some from 1 to one below the rank."""
+    everyone = average_second(moments)
+    limit = len(everyone)
     if across is None:
-        most = max(rank - 1, 1)  # with all dimensions nothing is lost
+        # with all dimensions nothing is lost
+        most = max(int(np.linalg.matrix_rank(everyone, hermitian=True)) - 1, 1)
         spaced = np.arange(1, most + 1) if most <= _ACROSS else np.geomspace(1, most, _ACROSS)
         return sorted({*np.round(spaced).astype(int).tolist(), asked})
     given = np.asarray(across)
