@@ -3,8 +3,8 @@ Why are some students represented badly?
 ========================================
 
 2,000 of 4,424 students of a Portuguese polytechnic: schooling, parents, courses, grades. Some are
-represented far worse than others. Is that a hidden group, are it rare values, or does any cloud of
-points have such an edge? :func:`leftout.trust` splits the loss into these three parts.
+represented far worse than others. Is that a hidden group, is it rare values, or does covariance
+alone explain it? :func:`leftout.trust` splits the loss into these three parts.
 
 The table is the UCI data set 697, *Predict Students' Dropout and Academic Success*. It is not part
 of the package: this example looks for ``students_dropout.csv.gz`` in the folder that

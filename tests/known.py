@@ -135,14 +135,14 @@ def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
     )
 
 
-def parts(losses=(0.207, 0.143, 0.234), p_cloud=0.031, p_values=0.025):
+def parts(losses=(0.207, 0.143, 0.234), p_gaussian=0.031, p_values=0.025):
     """Each part, and how the columns age, income and colour share it."""
     shares = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.15, 0.25, 0.6]])
     return LossParts(
         losses=np.array(losses),
         by_feature=shares * np.array(losses)[:, None],
         names=["age", "income", "colour"],
-        p_cloud=p_cloud,
+        p_gaussian=p_gaussian,
         p_values=p_values,
     )
 
@@ -192,8 +192,8 @@ def trust(**changed):
         "membership": membership(),
         "stability": stability(),
         "p_value": 0.025,
-        "p_cloud": None,
-        "p_drawn_in": 0.047,
+        "p_gaussian": None,
+        "p_winsorized": 0.047,
         "notes": ["Comparison tables: a correlation is off by 0.14 on average."],
         "of_rows": REST + GROUP,
         "over_sizes": (3, 5_000),
@@ -645,9 +645,10 @@ def readings():
     return Readings(lines=lines, counts=counts, group=group, of_rows=REST + GROUP)
 
 
-def why(cloud=0.217, values=0.137, own=0.3, p_cloud=0.017, p_values=0.23, tables=39):
+def why(covariance=0.217, values=0.137, own=0.3, p_gaussian=0.017, p_values=0.23, tables=39):
     return LossDecomposition(
-        cloud=cloud, values=values, own=own, p_cloud=p_cloud, p_values=p_values, tables=tables
+        covariance=covariance, values=values, own=own, p_gaussian=p_gaussian, p_values=p_values,
+        tables=tables,
     )  # fmt: skip
 
 

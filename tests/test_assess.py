@@ -44,7 +44,7 @@ def test_a_planted_group_is_a_group_of_its_own(real, planted):
     assert isinstance(real, leftout.Trust) and real.verdict == "A" and real.beyond_chance is True
     assert real.chosen == "tenth" and real.group_size == 30 == real.partition.sizes_[1]
     main = real.profile.chance["copula"]
-    assert real.p_value == main.p_value == 0.05 and real.p_cloud is None
+    assert real.p_value == main.p_value == 0.05 and real.p_gaussian is None
     # where tables with the same values decide, nine others are enough for their part
     assert real.profile.chance["gaussian"].surrogates == 9
     assert real.held_out.agree and real.cross_fitted == real.held_out.gap
@@ -64,17 +64,17 @@ def test_parts_of_the_loss(real, planted):
     cloud, values = (chance[kind].mean_at(30) for kind in ("gaussian", "copula"))
     want = [cloud, values - cloud, real.disparity - values]
     assert parts.losses.tolist() == pytest.approx(want)
-    assert parts.own.loss > parts.cloud.loss > parts.values.loss
+    assert parts.own.loss > parts.covariance.loss > parts.values.loss
     split = disparity_by_feature(planted[0], real.partition.labels_, 2)
     np.testing.assert_allclose(parts.by_feature.sum(axis=0), split, rtol=1e-9)
     assert parts.names == [f"x{j}" for j in range(8)]
-    assert (parts.p_cloud, parts.p_values) == (None, 0.05) and real.by_chance == values
+    assert (parts.p_gaussian, parts.p_values) == (None, 0.05) and real.by_chance == values
 
 
 def test_noise_is_the_edge_of_a_cloud(noise):
     assert noise.verdict == "D" and noise.beyond_chance is False
-    assert noise.p_value > 0.05 and noise.p_cloud > 0.05 and not noise.held_out.agree
-    assert noise.p_cloud == noise.profile.chance["gaussian"].p_value
+    assert noise.p_value > 0.05 and noise.p_gaussian > 0.05 and not noise.held_out.agree
+    assert noise.p_gaussian == noise.profile.chance["gaussian"].p_value
     assert noise.partition.sizes_[1] == noise.group_size == 20  # still the best partition
 
 
@@ -83,10 +83,10 @@ def test_rare_values_explain_a_loss():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.standard_normal((300, 5)) * 0.2, np.arange(300) < 9])
     found = trust(search(), X, **QUICK)
-    assert found.verdict == "C" and found.p_cloud <= 0.05 < found.p_value
+    assert found.verdict == "C" and found.p_gaussian <= 0.05 < found.p_value
     assert found.parts.values.carriers == ["x5"]
-    assert "rare or uneven values make the difference. " in found.verdict_says
-    assert "rare or uneven values of x5" in found.verdict_says
+    assert "rare or skewed values make the difference. " in found.verdict_says
+    assert "rare or skewed values of x5" in found.verdict_says
 
 
 def test_a_size_that_is_asked_for(planted):
@@ -166,7 +166,7 @@ def test_as_plain_data(real, tmp_path):
     path = real.to_json(tmp_path / "trust.json")
     data = json.loads(path.read_text(), parse_constant=pytest.fail)  # no NaN
     assert data == real.to_dict()
-    assert (data["p_value"], data["p_cloud"], data["verdict"]) == (0.05, None, "A")
+    assert (data["p_value"], data["p_gaussian"], data["verdict"]) == (0.05, None, "A")
     assert data["verdict_says"] == real.verdict_says and data["beyond_chance"] is True
     assert data["parts"]["own"]["loss"] == real.parts.own.loss
     assert data["cross_fitted"] == real.cross_fitted._asdict()
@@ -186,7 +186,7 @@ def test_as_plain_data(real, tmp_path):
 
 def test_what_is_left_out_is_said(planted):
     found = trust(search(), planted[0], n_surrogates=0, **ALONE)
-    assert found.p_value is found.p_cloud is found.beyond_chance is found.verdict is None
+    assert found.p_value is found.p_gaussian is found.beyond_chance is found.verdict is None
     assert found.held_out is found.membership is found.stability is found.parts is None
     assert found.cross_fitted is found.by_chance is found.verdict_name is None
     _, verdict, tables, rows = found.summary().splitlines()
@@ -210,7 +210,7 @@ def test_halves_that_were_not_searched_say_nothing(planted):
 
 def test_few_tables_cannot_tell(planted):
     found = trust(search(), planted[0], n_surrogates=5, **ALONE | {"splits": 1})
-    assert found.p_value == found.p_cloud == 1 / 6
+    assert found.p_value == found.p_gaussian == 1 / 6
     assert found.beyond_chance is None and found.verdict is None
     assert found.parts.total == pytest.approx(found.searched)  # these need no test
     says = "To judge takes 19 comparison tables, and there were 5: p is never below 0.17."
@@ -219,10 +219,10 @@ def test_few_tables_cannot_tell(planted):
 
 def test_one_kind_of_tables(planted):
     found = trust(search(), planted[0], kinds="gaussian", **ALONE | {"n_surrogates": 19})
-    assert found.p_value is None and found.p_cloud == 0.05 and found.parts is None
+    assert found.p_value is None and found.p_gaussian == 0.05 and found.parts is None
     assert found.verdict is None and found.by_chance is None
     found = trust(search(), planted[0], kinds="copula", **QUICK)
-    assert found.verdict == "A" and found.parts is None and found.p_cloud is None
+    assert found.verdict == "A" and found.parts is None and found.p_gaussian is None
 
 
 def test_what_cannot_be_judged_is_said():
@@ -280,7 +280,7 @@ def test_heavy_tails_are_drawn_in():
     X[:40] = rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6)) * 3.0
     found = trust(search(), X, n_surrogates=19, **ALONE)
     assert found.profile.main.ranks_miss > 0.03 and found.p_value <= 0.05
-    assert found.p_drawn_in is not None and "columns have heavy tails" in found.notes[0]
+    assert found.p_winsorized is not None and "columns have heavy tails" in found.notes[0]
     assert f"{found.profile.main.ranks_miss:.2f} larger in the table" in found.summary()
 
 

@@ -517,7 +517,7 @@ def test_the_paragraph_answers_in_order(found):
     pieces = [
         "By sharing one PCA, 60 of 260 rows lose",
         "town = Beeley",
-        "Tables with the same values rarely lose as much, and halves of the table",
+        "rarely lose as much, and halves of the table",
         "On rows not searched, such groups lose",
         " rows nearly always come back.",
         "paid = yes:",

@@ -94,7 +94,7 @@ def test_findings_name_what_to_repeat_with():
 
     def details():
         none = known.profile(chance={})
-        few = known.trust(profile=none, p_value=None, p_drawn_in=None, parts=None)
+        few = known.trust(profile=none, p_value=None, p_winsorized=None, parts=None)
         intake = known.intake(sensitive=[])
         found = known.audit(trust=few, stability=None, explanation=nothing, intake=intake)
         return {each.code: each.detail for each in found.findings}

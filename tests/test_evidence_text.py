@@ -62,8 +62,8 @@ def known(tables=39, clouds=10, **options):
         ),
         "stability": None,
         "p_value": 0.025,
-        "p_cloud": None,
-        "p_drawn_in": None,
+        "p_gaussian": None,
+        "p_winsorized": None,
         "notes": ["A note."],
     }
     return Trust(**settings | options)
@@ -73,11 +73,12 @@ def test_the_summary_of_known_numbers():
     assert known().summary().splitlines() == [
         "Group: 20 of 200 rows, the worst-represented tenth. They lose 25 points. Its loss is "
         "1.25.",
-        "Why: Searched alike, they lose 1.25 more than the rest: 0.25 any cloud of this spread, "
-        "0.5 rare or uneven values (age and town) and 0.5 a structure of their own (age).",
-        "Verdict: A group of its own (40 % of the loss). Tables with the same values rarely lose "
-        "as much, and halves of the table agree on most of the rows. Of the loss, 40 % is rare or "
-        "uneven values of age and town; 40 % is structure of its own; any cloud shows 20 %.",
+        "Why: Searched alike, they lose 1.25 more than the rest: 0.25 covariance alone, "
+        "0.5 rare or skewed values (age and town) and 0.5 structure of their own (age).",
+        "Verdict: A distinct group (40 % of the loss). Copula surrogates (same values, same "
+        "correlations) rarely lose as much, and halves of the table agree on most of the rows. Of "
+        "the loss, 40 % is rare or skewed values of age and town; 40 % is structure of its own; "
+        "covariance alone explains 20 %.",
         "Comparison tables: One search of the table finds a loss 1.25 above the rest's; in 39 "
         "tables with the same values and correlations the same search finds 0.403 on average "
         "(p = 0.025).",
@@ -94,15 +95,15 @@ def test_the_summary_of_known_numbers():
     [
         ({}, "A", True),
         ({"p_value": 0.05}, "A", True),
-        ({"p_value": 0.051, "p_cloud": 0.051, "clouds": 39}, "D", False),
-        ({"p_value": 0.051, "p_cloud": 0.05, "clouds": 19}, "C", False),
+        ({"p_value": 0.051, "p_gaussian": 0.051, "clouds": 39}, "D", False),
+        ({"p_value": 0.051, "p_gaussian": 0.05, "clouds": 19}, "C", False),
         ({"p_value": 0.051}, None, False),
-        ({"p_drawn_in": 0.05}, "A", True),
-        ({"p_drawn_in": 0.2, "p_cloud": 0.04, "clouds": 39}, "C", False),
+        ({"p_winsorized": 0.05}, "A", True),
+        ({"p_winsorized": 0.2, "p_gaussian": 0.04, "clouds": 39}, "C", False),
         ({"p_value": 0.24, "tables": 18}, None, None),
-        ({"p_value": 0.25, "p_cloud": 0.3, "tables": 18}, "D", False),
+        ({"p_value": 0.25, "p_gaussian": 0.3, "tables": 18}, "D", False),
         # ten bell-shaped tables that all lose less cannot tell
-        ({"p_value": 0.3, "p_cloud": 1 / 11}, None, False),
+        ({"p_value": 0.3, "p_gaussian": 1 / 11}, None, False),
         ({"p_value": None}, None, None),
         ({"held_out": None}, None, True),
     ],
@@ -129,7 +130,7 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
          "(p = 0.025). The group's, from a longer search, is 1.3."),
         ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
         ({"of_rows": 200}, "copula", "(p = 0.025)."),
-        ({"p_cloud": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
+        ({"p_gaussian": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
          "same search finds 0.4 on average (p = 0.6)."),
         ({}, "gaussian", "the same search finds 0.4 on average."),
     ],
@@ -141,7 +142,7 @@ def test_what_is_said_of_comparison_tables(options, kind, ends):
 
 
 def test_what_is_said_of_tails_that_were_drawn_in():
-    assert known(p_drawn_in=0.12).told_chance.endswith(
+    assert known(p_winsorized=0.12).told_chance.endswith(
         "(p = 0.025). Columns have heavy tails; with these drawn in, p = 0.12."
     )
 
@@ -175,7 +176,7 @@ def test_sizes_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("p_values", "p_cloud", "overlap", "letter"),
+    ("p_values", "p_gaussian", "overlap", "letter"),
     [
         *((0.05, None, 0.5, "A"), (0.05, None, 0.499, "B"), (0.0501, 0.05, 0.9, "C")),
         *((0.0501, 0.0501, 0.9, "D"), (0.0501, 0.05, None, "C"), (0.01, 0.9, 0.5, "A")),
@@ -183,19 +184,18 @@ def test_sizes_by_hand():
         *((None, 0.01, 0.9, None), (0.2, None, 0.9, None), (0.01, 0.01, None, None)),
     ],
 )
-def test_verdict_on_both_sides_of_every_threshold(p_values, p_cloud, overlap, letter):
-    found = verdict(p_values, p_cloud, overlap)
+def test_verdict_on_both_sides_of_every_threshold(p_values, p_gaussian, overlap, letter):
+    found = verdict(p_values, p_gaussian, overlap)
     assert found is VERDICTS[letter] if letter else found is None
 
 
 def test_what_verdicts_say():
     assert {letter: one.says for letter, one in VERDICTS.items()} == {
-        "A": "Tables with the same values rarely lose as much, and halves of the table agree on "
-        "most of the rows.",
-        "B": "Tables with the same values rarely lose as much, but halves of the table point to "
-        "different rows: who belongs is uncertain.",
-        "C": "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven "
+        "A": "Copula surrogates (same values, same correlations) rarely lose as much, and halves "
+        "of the table agree on most of the rows.",
+        "B": "Copula surrogates (same values, same correlations) rarely lose as much, but halves "
+        "of the table point to different rows.",
+        "C": "Copula surrogates lose as much, Gaussian ones do not: rare or skewed "
         "values make the difference.",
-        "D": "Any cloud with these correlations has an edge that loses as much: nothing marks a "
-        "group.",
+        "D": "Gaussian surrogates with the same covariance lose as much: nothing marks a group.",
     }

@@ -438,7 +438,7 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
     expected = (
         at_size["gaussian"], at_size["copula"] - at_size["gaussian"], whole - at_size["copula"],
     )  # fmt: skip
-    for key, loss in zip(("cloud", "values", "own"), expected, strict=True):
+    for key, loss in zip(("covariance", "values", "own"), expected, strict=True):
         close(parts[key]["loss"], loss)
         close(parts[key]["share"], loss / whole)
         close(sum(column["loss"] for column in parts[key]["columns"]), loss)

@@ -38,13 +38,13 @@ def trusted(**changed):
     return {"trust": known.trust(**changed)}
 
 
-def compared(p, tables=39, drawn_in=None, p_cloud=None, clouds=39, overlap=0.59, **changed):
+def compared(p, tables=39, drawn_in=None, p_gaussian=None, clouds=39, overlap=0.59, **changed):
     """Against so many tables of each kind; and what halves of the rows share."""
-    kinds = {"copula": (tables, p), "gaussian": (clouds, p_cloud or 0.5)}
+    kinds = {"copula": (tables, p), "gaussian": (clouds, p_gaussian or 0.5)}
     chance = {kind: known.chance(kind, n, p_value=of) for kind, (n, of) in kinds.items() if n}
     profile = known.profile(chance=chance)
     halves = known.held_out(overlaps=((overlap, 0.37), (overlap, 0.41)))
-    more = {"p_drawn_in": drawn_in, "p_cloud": p_cloud, "held_out": halves} | changed
+    more = {"p_winsorized": drawn_in, "p_gaussian": p_gaussian, "held_out": halves} | changed
     return trusted(profile=profile, p_value=p, **more)
 
 
@@ -140,7 +140,7 @@ def moved(*numbers, **changed):
 
 
 NONE = {"chance": {}, "evidence_size": None}
-UNTOLD = {"p_value": None, "p_drawn_in": None, "parts": None}
+UNTOLD = {"p_value": None, "p_winsorized": None, "parts": None}
 UNJUDGED = [
     "Another note.", "Halves of the rows: could not be searched. Half of the rows are too few.",
 ]  # fmt: skip
@@ -185,7 +185,7 @@ def names(whys=True, **changed):
 
 def name(p=0.017, tables=39):
     """One name, that so many comparison tables were drawn for."""
-    group = known.named_group(known.TOWN, why=known.why(p_cloud=p, tables=tables))
+    group = known.named_group(known.TOWN, why=known.why(p_gaussian=p, tables=tables))
     return names(groups=[group])
 
 
@@ -225,29 +225,29 @@ CASES = [
     ("D001", NO, "the rest loses more", searched(losses=(0.323, 0.317))),
     ("D001", YES, "one component", searched(n_components_=1)),
     ("C001", YES, "p is the level", compared(0.05)),
-    ("C001", NO, "p is above the level", compared(0.0501, p_cloud=0.3)),
+    ("C001", NO, "p is above the level", compared(0.0501, p_gaussian=0.3)),
     ("C001", YES, "p is the level with tails drawn in", compared(0.03, drawn_in=0.05)),
-    ("C001", NO, "p is above it with tails drawn in", compared(0.03, drawn_in=0.0501, p_cloud=0.3)),
+    ("C001", NO, "p is above it, winsorised", compared(0.03, drawn_in=0.0501, p_gaussian=0.3)),
     ("C001", YES, "19 tables", compared(0.05, 19)),
     ("C001", NOT_RUN, "18 tables that lose less", compared(0.0526, 18)),
     ("C001", NOT_RUN, "few tables, some of which lose more", compared(0.2499, 18)),
-    ("C001", NO, "few tables, many of which lose more", compared(0.25, 18, p_cloud=0.3)),
+    ("C001", NO, "few tables, many of which lose more", compared(0.25, 18, p_gaussian=0.3)),
     ("C001", NOT_RUN, "no tables", trusted(profile=known.profile(**NONE), **UNTOLD)),
     ("C001", NOT_RUN, "not weighed", untrusted()),
-    ("C002", YES, "p is the level", compared(0.3, p_cloud=0.05)),
-    ("C002", NO, "p is above the level", compared(0.3, p_cloud=0.0501)),
-    ("C002", NO, "few tables, many of which lose more", compared(0.3, p_cloud=0.25, clouds=18)),
+    ("C002", YES, "p is the level", compared(0.3, p_gaussian=0.05)),
+    ("C002", NO, "p is above the level", compared(0.3, p_gaussian=0.0501)),
+    ("C002", NO, "few tables, many of which lose more", compared(0.3, p_gaussian=0.25, clouds=18)),
     ("C002", NOT_RUN, "few tables, some of which lose more",
-     compared(0.3, p_cloud=0.2499, clouds=18)),
+     compared(0.3, p_gaussian=0.2499, clouds=18)),
     ("C002", NOT_RUN, "not needed", compared(0.05)),
     ("C002", NOT_RUN, "no tables of that kind", compared(0.3, clouds=0)),
     ("C002", NOT_RUN, "no tables", trusted(profile=known.profile(**NONE), **UNTOLD)),
     ("C002", NOT_RUN, "not weighed", untrusted()),
     ("V001", YES, "A: halves share a half", compared(0.05, overlap=0.5)),
     ("V001", NO, "B: halves share less", compared(0.05, overlap=0.4999)),
-    ("V001", NO, "C: tables with the same values lose as much", compared(0.0501, p_cloud=0.05)),
-    ("V001", NO, "C: no columns are known", compared(0.0501, p_cloud=0.05, parts=None)),
-    ("V001", NO, "D: all tables lose as much", compared(0.0501, p_cloud=0.0501)),
+    ("V001", NO, "C: tables with the same values lose as much", compared(0.0501, p_gaussian=0.05)),
+    ("V001", NO, "C: no columns are known", compared(0.0501, p_gaussian=0.05, parts=None)),
+    ("V001", NO, "D: all tables lose as much", compared(0.0501, p_gaussian=0.0501)),
     ("V001", NOT_RUN, "18 tables", compared(0.0526, 18)),
     ("V001", NOT_RUN, "no bell-shaped tables", compared(0.3, clouds=0)),
     ("V001", NOT_RUN, "not weighed", untrusted()),
@@ -685,14 +685,14 @@ LOSES = "rarely lose as much"
 SAYS = {
     "A": "and halves of the table agree on most of the rows",
     "B": "but halves of the table point to different rows",
-    "C": "rare or uneven values make the difference",
+    "C": "rare or skewed values make the difference",
     "D": "nothing marks a group",
 }
 VERDICTS = {
     "A": compared(0.05, overlap=0.5),
     "B": compared(0.05, overlap=0.4999),
-    "C": compared(0.0501, p_cloud=0.05),
-    "D": compared(0.0501, p_cloud=0.0501),
+    "C": compared(0.0501, p_gaussian=0.05),
+    "D": compared(0.0501, p_gaussian=0.0501),
 }
 SIZES = {"a tenth": (8_743, 1_267), "few": (9_979, 31), "half": (5_003, 5_007)}
 
@@ -759,7 +759,7 @@ def test_nothing_that_people_read_contradicts_the_rest(letter, size):
         assert [name for name, text in read.items() if (words in text) != (other == letter)] == []
     assert (each["V001"].status == YES) == (letter == "A")
     assert (each["C001"].status == YES) == (letter in ("A", "B")) == (LOSES in answer.why)
-    assert (each["C002"].status == YES) == (letter == "C") == ("bell-shaped" in answer.why)
+    assert (each["C002"].status == YES) == (letter == "C") == ("Gaussian ones do not" in answer.why)
     if tested:
         assert {each[code].status for code in ("C001", "V001")} <= {YES, NO}
         assert each["V001"].detail.startswith(answer.why)

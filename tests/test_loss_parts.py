@@ -21,9 +21,9 @@ CLOUD = np.array([0.25, 0.125, 0.0, 0.0])
 VALUES = np.array([0.25, 0.25, 0.0625, 0.0])
 
 
-def parts(names=("a", "b", "c", "d"), p_cloud=0.02, p_values=0.3):
+def parts(names=("a", "b", "c", "d"), p_gaussian=0.02, p_values=0.3):
     return LossParts.of(
-        1.0, SPLIT, (0.375, CLOUD), (0.5625, VALUES), list(names), p_cloud, p_values
+        1.0, SPLIT, (0.375, CLOUD), (0.5625, VALUES), list(names), p_gaussian, p_values
     )
 
 
@@ -35,19 +35,19 @@ def test_parts_by_hand():
         [0.0, 0.125, 0.0625, 0.0],
         [0.25, 0.0, 0.0625, 0.125],
     ]
-    assert (found.cloud.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
-    assert (found.cloud.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
+    assert (found.covariance.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
+    assert (found.covariance.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
     assert [(each.column, each.loss) for each in found.own.columns] == [
         *(("a", 0.25), ("d", 0.125), ("c", 0.0625), ("b", 0.0)),
     ]
     assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
     assert found.told == (
-        "Searched alike, they lose 1 more than the rest: 0.375 any cloud of this spread, 0.188 "
-        "rare or uneven values (b and c) and 0.438 a structure of their own (a and d)."
+        "Searched alike, they lose 1 more than the rest: 0.375 covariance alone, 0.188 "
+        "rare or skewed values (b and c) and 0.438 structure of their own (a and d)."
     )
     assert found.told_shares == (
-        "Of the loss, 44 % is structure of its own; any cloud shows 38 %; rare or uneven values of "
-        "b and c add 19 %."
+        "Of the loss, 44 % is structure of its own; covariance alone explains 38 %; rare or skewed "
+        "values of b and c add 19 %."
     )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
@@ -63,7 +63,7 @@ def test_features_of_one_column_are_added():
         *(("age", 0.375), ("town", 0.0625)),
     ]
     assert found.losses.tolist() == parts().losses.tolist()
-    assert "rare or uneven values (town)" in found.told
+    assert "rare or skewed values (town)" in found.told
 
 
 def test_a_part_may_be_below_zero():
@@ -73,29 +73,29 @@ def test_a_part_may_be_below_zero():
     assert [each.column for each in found.values.columns[:2]] == ["b", "c"]
     assert found.values.carriers == ["c", "d"]
     assert found.told == (
-        "Searched alike, they lose 0.5 more than the rest: 0.375 any cloud of this spread, 0.188 "
-        "rare or uneven values (c and d) and -0.0625 a structure of their own."
+        "Searched alike, they lose 0.5 more than the rest: 0.375 covariance alone, 0.188 "
+        "rare or skewed values (c and d) and -0.0625 structure of their own."
     )
 
 
 @pytest.mark.parametrize(
     ("losses", "says"),
     [
-        ((0.60, 0.33, 0.03), "Most of the loss, 62 %, is what any cloud shows; rare or uneven "
-         "values of b add 34 %; 3 % is structure of its own."),
-        ((0.1, 0.1, 0.8), "Most of the loss, 80 %, is structure of its own; any cloud shows 10 %; "
-         "rare or uneven values of b add 10 %."),
+        ((0.60, 0.33, 0.03), "Most of the loss, 62 %, is what covariance alone explains; rare or "
+         "skewed values of b add 34 %; 3 % is structure of its own."),
+        ((0.1, 0.1, 0.8), "Most of the loss, 80 %, is structure of its own; covariance alone "
+         "explains 10 %; rare or skewed values of b add 10 %."),
         # a part below zero is no part, and what is left is all of it
-        ((1.1, -0.02, -0.08), "All of the loss is what any cloud shows."),
-        ((0.7, 0.4, -0.1), "Most of the loss, 70 %, is what any cloud shows; rare or uneven "
-         "values of b add 40 %."),
+        ((1.1, -0.02, -0.08), "All of the loss is what covariance alone explains."),
+        ((0.7, 0.4, -0.1), "Most of the loss, 70 %, is what covariance alone explains; rare or "
+         "skewed values of b add 40 %."),
         ((-0.2, 0.1, 0.05), ""),
     ],
 )  # fmt: skip
 def test_the_sentence_follows_the_shares(losses, says):
     by_feature = np.outer(losses, [0.0, 1.0])
     found = LossParts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
-                  p_cloud=None, p_values=0.05)  # fmt: skip
+                  p_gaussian=None, p_values=0.05)  # fmt: skip
     assert found.told_shares == says
 
 
@@ -103,7 +103,7 @@ def test_parts_without_columns():
     found = LossParts.of(1.0, None, (0.375, None), (0.5625, None), ["a"], None, 0.05)
     assert found.by_feature is None and found.own.columns == found.own.carriers == []
     assert found.losses.tolist() == [0.375, 0.1875, 0.4375]
-    assert found.told.endswith("0.188 rare or uneven values and 0.438 a structure of their own.")
+    assert found.told.endswith("0.188 rare or skewed values and 0.438 structure of their own.")
 
 
 @given(st.integers(0, 1000), st.integers(1, 8))

@@ -38,10 +38,10 @@ def test_the_answer_of_one_group():
     assert f"h1 {found.headline()}" in lines and "h2 How much variance is kept" in lines
     at = lines.index("dt Why")
     assert lines[at + 2 : at + 6] == [
-        "[fill cloud, width: 35.4%] [fill values, width: 24.5%] [fill own, width: 40.1%]",
-        "[key cloud] 0.207 any cloud of this spread",
-        "[key values] 0.143 rare or uneven values (income and colour)",
-        "[key own] 0.234 a structure of their own (colour and income)",
+        "[fill covariance, width: 35.4%] [fill values, width: 24.5%] [fill own, width: 40.1%]",
+        "[key covariance] 0.207 covariance alone",
+        "[key values] 0.143 rare or skewed values (income and colour)",
+        "[key own] 0.234 structure of their own (colour and income)",
     ]
     asked = [line for line in lines if line.startswith("  code: ")]
     assert [line.split(" | ")[0] for line in asked] == [f"  code: {f.code}" for f in found.findings]
@@ -64,14 +64,14 @@ def test_parts_below_zero():
     lines = page_lines(known.audit(trust=known.trust(parts=lost)))
     at = lines.index("dt Why") + 2
     assert lines[at : at + 4] == [
-        "[fill cloud, width: 92.3%] [fill values, width: 0.0%] [fill own, width: 7.7%]",
-        "[key cloud] 0.407 any cloud of this spread",
-        "[key values] -0.143 rare or uneven values, taken off",
-        "[key own] 0.034 a structure of their own (colour and income)",
+        "[fill covariance, width: 92.3%] [fill values, width: 0.0%] [fill own, width: 7.7%]",
+        "[key covariance] 0.407 covariance alone",
+        "[key values] -0.143 rare or skewed values, taken off",
+        "[key own] 0.034 structure of their own (colour and income)",
     ]
     carried = [line for line in lines if line.startswith("  part: [key values]")]
     assert carried == [
-        "  part: [key values] rare or uneven values | loss: -0.143 | share: -48 % | p: 0.025 | "
+        "  part: [key values] rare or skewed values | loss: -0.143 | share: -48 % | p: 0.025 | "
         "columns that carry it: \u2013"
     ]
 
@@ -90,7 +90,7 @@ def test_sizes_without_comparison_tables():
         "p at this size: 0.026",
         f"  rows: 1,240 | disparity: 0.51 | ceiling: 0.655 | {none}",
     ]
-    assert not any("[key cloud] 0" in line for line in lines)
+    assert not any("[key covariance] 0" in line for line in lines)
 
 
 def gists(data):
@@ -112,7 +112,7 @@ def test_what_folded_sections_say_they_hold():
     ]
     assert "known" not in other and "algorithms" not in other
     assert gists(data | {"held_out": None})["real"] == (
-        "A group of its own (40 % of the loss); tables with the same values: p = 0.025"
+        "A distinct group (40 % of the loss); tables with the same values: p = 0.025"
     )
 
 

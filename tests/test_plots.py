@@ -155,15 +155,19 @@ def test_of_very_many_people_some_are_drawn(ax):
 
 def test_parts_stand_one_after_the_other(ax):
     found = LossParts(
-        losses=np.array([0.3, -0.1, 0.25]), by_feature=None, names=[], p_cloud=None, p_values=None
+        losses=np.array([0.3, -0.1, 0.25]),
+        by_feature=None,
+        names=[],
+        p_gaussian=None,
+        p_values=None,
     )
     assert plots.parts(found, ax) is ax
     bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     np.testing.assert_allclose(bars, [(0.0, 0.3), (0.0, -0.1), (0.3, 0.25)])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [
-        "any cloud of this spread: 0.3", "rare or uneven values: -0.1",
-        "a structure of their own: 0.25",
+        "covariance alone: 0.3", "rare or skewed values: -0.1",
+        "structure of their own: 0.25",
     ]  # fmt: skip
     assert ax.get_title() == "Why they lose 0.45 more than the rest"
     drawn(ax)

@@ -28,7 +28,7 @@ def test_one_group_is_told_at_the_top_level():
     assert group["details"] is None and (group["label"], group["name"]) == (1, "left out")
     assert (group["loss"], group["rest_loss"]) == tuple(data["partition"]["losses"][::-1])
     assert group["answer"] == data["answer"] and group["parts"] == data["parts"]
-    for key in ("p_value", "p_cloud", "verdict", "verdict_says", "cross_fitted", "membership"):
+    for key in ("p_value", "p_gaussian", "verdict", "verdict_says", "cross_fitted", "membership"):
         assert group[key] == data["trust"][key]
     assert data["answer"]["why"] == data["trust"]["verdict_says"]
     assert data["counted"] is None and data["partition"]["chosen"] == "evidence"

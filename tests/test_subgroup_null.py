@@ -100,8 +100,8 @@ def test_parts_are_what_comparison_tables_lose(both):
                 rows &= held
             gaps.append(naive.signed_disparity(Y[:, :n], rows.astype(int), 3))
         means[kind] = np.mean(gaps)
-    assert group.why.cloud == pytest.approx(means["gaussian"], rel=1e-8)
-    assert group.why.cloud + group.why.values == pytest.approx(means["copula"], rel=1e-8)
+    assert group.why.covariance == pytest.approx(means["gaussian"], rel=1e-8)
+    assert group.why.covariance + group.why.values == pytest.approx(means["copula"], rel=1e-8)
 
 
 def test_parts_add_up_to_the_difference(both):
@@ -110,7 +110,7 @@ def test_parts_add_up_to_the_difference(both):
     assert groups and all(group.why.tables == 5 for group in groups)
     for group in groups:
         assert group.why.total == pytest.approx(group.loss - group.rest_loss, rel=1e-9)
-        assert 1 / 6 <= group.why.p_cloud <= 1.0 and 1 / 6 <= group.why.p_values <= 1.0
+        assert 1 / 6 <= group.why.p_gaussian <= 1.0 and 1 / 6 <= group.why.p_values <= 1.0
 
 
 def test_threads_change_nothing(both):
@@ -128,8 +128,8 @@ def test_a_name_with_directions_of_its_own_goes_beyond_both():
     named, known = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
     why = named[0].why
     assert named[0].condition == "kind = rare and town = small" and known is None
-    assert (why.p_cloud, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
-    assert why.beyond_cloud and why.beyond_values
+    assert (why.p_gaussian, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
+    assert why.beyond_covariance and why.beyond_values
 
 
 def test_some_rows_stand_for_all(both):
@@ -146,7 +146,7 @@ def test_known_groups_alone_are_weighed_as_beside_names(both):
     nobody, alone = subgroup_null_test(X, None, known, tables=5, random_state=3, n_jobs=1)
     assert nobody is None
     for one, other in zip(alone.measured, known.measured, strict=True):
-        assert one.why.cloud == pytest.approx(other.why.cloud, rel=1e-9)
+        assert one.why.covariance == pytest.approx(other.why.covariance, rel=1e-9)
         assert one.why.p_values == other.why.p_values
 
 

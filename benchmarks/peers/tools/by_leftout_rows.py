@@ -1,6 +1,6 @@
 """leftout, no columns that name anybody: the worst-represented tenth, and why it loses.
 
-It claims a group by the verdict "a group of its own".
+It claims a group by the verdict "a distinct group".
 """
 
 from leftout import MaxDisparityPartition, trust

@@ -133,7 +133,7 @@ def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
     beyond, letter = trust.beyond_chance, trust.verdict
     cloud, says = trust.told_against("gaussian"), trust.verdict_says
     below = None
-    if trust.p_cloud is not None and letter in ("C", "D"):
+    if trust.p_gaussian is not None and letter in ("C", "D"):
         below = letter == "C"
     elif beyond:
         cloud = f"Not needed, as C001 is found. {cloud}"

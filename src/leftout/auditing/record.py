@@ -80,23 +80,23 @@ class Evidence(Serializable):
         "How often tables with the same values and correlations lose as much, at the group's size "
         "or, with over_sizes, over all sizes.",
     ]
-    p_cloud: Annotated[
+    p_gaussian: Annotated[
         float | None,
         "The same of bell-shaped tables with the same correlations; null where it was not needed.",
     ]
-    p_drawn_in: Annotated[
+    p_winsorized: Annotated[
         float | None,
         "p_value with the tails of columns drawn in; null where they are not heavy.",
     ]
     beyond_chance: Annotated[
         bool | None,
-        "Whether p_value and, where there is one, p_drawn_in are at most 0.05; null where there "
+        "Whether p_value and, where there is one, p_winsorized are at most 0.05; null where there "
         "were too few tables.",
     ]
     verdict: Annotated[
         Literal["A", "B", "C", "D"] | None,
-        "What explains the loss: a group of its own, a pattern without a sharp group, unusual "
-        "values, the edge of the cloud.",
+        "What explains the loss: a distinct group, structure without a sharp group, "
+        "rare or skewed values, nothing beyond the covariance.",
     ]
     verdict_name: str | None
     verdict_says: Annotated[str | None, "The verdict's sentence: answer.why."]

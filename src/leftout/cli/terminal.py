@@ -286,7 +286,7 @@ def _show_named(console: Console, named: NamedGroups, top: int, told: bool = Tru
 def _named_line(group: NamedGroup, judged: bool) -> list[str]:
     cells = [group.condition, f"{group.size:,}", *_losses(group)]
     if judged:
-        cells.append("" if group.why is None else _p(group.why.p_cloud))
+        cells.append("" if group.why is None else _p(group.why.p_gaussian))
     if group.outcome is not None:
         cells.append(group.outcome.shown["gap"].split(" (")[0])
     return cells

@@ -304,8 +304,8 @@ def _weighed(
                 membership=None if belongs is None else belongs[place],
                 stability=None if stable is None else stable[place],
                 p_value=each.p_value,
-                p_cloud=each.p_cloud,
-                p_drawn_in=each.p_drawn_in,
+                p_gaussian=each.p_gaussian,
+                p_winsorized=each.p_winsorized,
                 notes=[*notes, *doubts(shown)],
                 repeats=task.repeats,
             )

@@ -34,7 +34,7 @@ SURROGATE_NAMES = {
 _FAR_OFF = 0.1
 # With fewer tables p cannot come down to the level.
 FEWEST_TABLES = round(1 / LEVEL) - 1
-_RARELY = "Tables with the same values rarely lose as much"
+_RARELY = "Copula surrogates (same values, same correlations) rarely lose as much"
 
 
 @dataclass(frozen=True)
@@ -49,32 +49,34 @@ class Verdict:
 
 VERDICTS = {
     "A": Verdict(
-        "A", "a group of its own",
+        "A", "a distinct group",
         f"{_RARELY}, and halves of the table agree on most of the rows.", "own",
     ),
     "B": Verdict(
-        "B", "a pattern, no sharp group",
-        f"{_RARELY}, but halves of the table point to different rows: who belongs is uncertain.",
+        "B", "structure without a sharp group",
+        f"{_RARELY}, but halves of the table point to different rows.",
         "own",
     ),
     "C": Verdict(
-        "C", "unusual values",
-        "Tables with the same values lose as much, bell-shaped ones do not: rare or uneven values "
+        "C", "explained by rare or skewed values",
+        "Copula surrogates lose as much, Gaussian ones do not: rare or skewed values "
         "make the difference.", "values",
     ),
     "D": Verdict(
-        "D", "edge of the cloud",
-        "Any cloud with these correlations has an edge that loses as much: nothing marks a group.",
+        "D", "nothing beyond the covariance",
+        "Gaussian surrogates with the same covariance lose as much: nothing marks a group.",
     ),
 }  # fmt: skip
 
 
-def verdict(p_values: float | None, p_cloud: float | None, overlap: float | None) -> Verdict | None:
+def verdict(
+    p_values: float | None, p_gaussian: float | None, overlap: float | None
+) -> Verdict | None:
     """Which of the four it is; None where that was not tested.
 
     Parameters
     ----------
-    p_values, p_cloud : float or None
+    p_values, p_gaussian : float or None
         P-values against tables with the same values, and against bell-shaped ones.
     overlap : float or None
         Jaccard similarity of the groups that halves of the rows name.
@@ -82,15 +84,15 @@ def verdict(p_values: float | None, p_cloud: float | None, overlap: float | None
     Examples
     --------
     >>> verdict(0.05, None, 0.5).name, verdict(0.06, 0.05, 0.9).name
-    ('a group of its own', 'unusual values')
+    ('a distinct group', 'explained by rare or skewed values')
     """
     if p_values is None:
         return None
     if p_values <= LEVEL:
         return None if overlap is None else VERDICTS["A" if overlap >= SAME_GROUP else "B"]
-    if p_cloud is None:
+    if p_gaussian is None:
         return None
-    return VERDICTS["C" if p_cloud <= LEVEL else "D"]
+    return VERDICTS["C" if p_gaussian <= LEVEL else "D"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,20 +109,20 @@ class Trust(Serializable):
     profile : Profile
         The best disparity at several sizes, beside comparison tables.
     parts : LossParts or None
-        Why the group loses: what any cloud shows, what rare values add, what is left. None without
-        comparison tables of both kinds.
+        Why the group loses: what covariance alone explains, what rare values add, what is left.
+        None without surrogates of both kinds.
     verdict : {"A", "B", "C", "D"} or None
         What explains the loss (:func:`verdict`); None where that was not tested.
     p_value : float or None
         How often tables with the same values lose as much, by the same search: at the group's size
         or, with ``over_sizes``, over all sizes among which the evidence chose it: the table's
         largest among the largest of comparison tables. None without such tables.
-    p_cloud : float or None
+    p_gaussian : float or None
         The same of bell-shaped tables; None where it was not needed.
-    p_drawn_in : float or None
+    p_winsorized : float or None
         ``p_value`` with the tails of columns drawn in; None where they are not heavy.
     beyond_chance : bool or None
-        Whether ``p_value``, and where there is one ``p_drawn_in``, are at most 0.05. None with
+        Whether ``p_value``, and where there is one ``p_winsorized``, are at most 0.05. None with
         fewer than 19 tables, which cannot tell.
     held_out : HeldOut or None
         Halves of the rows, searched apart.
@@ -159,8 +161,8 @@ class Trust(Serializable):
     membership: Membership | None
     stability: Stability | None
     p_value: float | None
-    p_cloud: float | None
-    p_drawn_in: float | None
+    p_gaussian: float | None
+    p_winsorized: float | None
     notes: list[str]
     of_rows: int | None = None
     repeats: Repeats | None = None
@@ -211,7 +213,7 @@ class Trust(Serializable):
     @property
     def beyond_chance(self) -> bool | None:
         p = self._told_by("copula", self.p_value)
-        return None if p is None else max(p, self.p_drawn_in or 0.0) <= LEVEL
+        return None if p is None else max(p, self.p_winsorized or 0.0) <= LEVEL
 
     def _told_by(self, kind: str, p: float | None) -> float | None:
         """A p-value, if there were tables enough: few that all lose less cannot tell."""
@@ -224,9 +226,9 @@ class Trust(Serializable):
     def _verdict(self) -> Verdict | None:
         if self.beyond_chance is None:
             return None
-        p_values = max(self.p_value or 0.0, self.p_drawn_in or 0.0)
+        p_values = max(self.p_value or 0.0, self.p_winsorized or 0.0)
         overlap = None if self.held_out is None else self.held_out.overlap
-        return verdict(p_values, self._told_by("gaussian", self.p_cloud), overlap)
+        return verdict(p_values, self._told_by("gaussian", self.p_gaussian), overlap)
 
     @property
     def verdict(self) -> str | None:
@@ -266,7 +268,7 @@ class Trust(Serializable):
             f"One search of the table finds a loss {number(self.searched)} above the rest's; in "
             f"{tables} the same search finds {there} on average"
         )
-        p = self.p_value if kind == "copula" else self.p_cloud
+        p = self.p_value if kind == "copula" else self.p_gaussian
         if p is not None:
             text += f" ({describe_p(p)}{self._how_exact(kind, p, main.surrogates)})"
         longer = number(self.disparity)
@@ -303,9 +305,9 @@ class Trust(Serializable):
                 f"{number(1 / (1 + main.surrogates), digits=2)}."
             )
         text = self.told_against("copula")
-        if self.p_drawn_in is not None:
+        if self.p_winsorized is not None:
             text += (
-                f" Columns have heavy tails; with these drawn in, {describe_p(self.p_drawn_in)}."
+                f" Columns have heavy tails; with these drawn in, {describe_p(self.p_winsorized)}."
             )
         return text
 

@@ -5,9 +5,9 @@ with the same effort, finds on average in
 bell-shaped tables (same mean and covariance) and ``N_values`` in tables with the same values as
 well,
 
-    D = N_cloud                 what any cloud of this spread and covariance shows: its tail
-      + (N_values - N_cloud)    what rare and uneven values of single columns add
-      + (D - N_values)          what is left: a structure of their own.
+    D = N_cloud                 what covariance alone explains: its tail
+      + (N_values - N_cloud)    what rare and skewed values of single columns add
+      + (D - N_values)          what is left: structure of their own.
 
 Each disparity splits exactly over features, so each part does.
 """
@@ -25,9 +25,9 @@ from leftout.text import as_name, listed, number
 
 # What people call the parts, in this order.
 PART_NAMES = {
-    "cloud": "any cloud of this spread",
-    "values": "rare or uneven values",
-    "own": "a structure of their own",
+    "covariance": "covariance alone",
+    "values": "rare or skewed values",
+    "own": "structure of their own",
 }
 # Columns that carry at least this share of a part are named, so many at the most.
 _CARRIED_SHARE, _MOST_CARRIERS = 0.1, 2
@@ -50,7 +50,7 @@ class LossPart(Serializable):
     loss : float
         May be below zero: tables can lose more than this one.
     p_value : float or None
-        How often comparison tables reach the whole loss: bell-shaped ones for the cloud's part,
+        How often comparison tables reach the whole loss: Gaussian ones for the covariance's part,
         tables with the same values for the two others. None where that was not needed.
     columns : list of Carrier
         The columns that carry it, most first; all of them.
@@ -79,17 +79,17 @@ class LossParts(Serializable):
         Each part, split over the features.
     names : list of str
         Of the features, or of the columns that they were made from.
-    p_cloud, p_values : float or None
-    cloud, values, own : LossPart
+    p_gaussian, p_values : float or None
+    covariance, values, own : LossPart
     """
 
-    hidden = ("losses", "by_feature", "names", "p_cloud", "p_values")
-    also = ("total", "cloud", "values", "own")
+    hidden = ("losses", "by_feature", "names", "p_gaussian", "p_values")
+    also = ("total", "covariance", "values", "own")
 
     losses: Array
     by_feature: Array | None
     names: Sequence[str]
-    p_cloud: float | None
+    p_gaussian: float | None
     p_values: float | None
 
     @classmethod
@@ -100,7 +100,7 @@ class LossParts(Serializable):
         at_cloud: tuple[float, Array | None],
         at_values: tuple[float, Array | None],
         names: Sequence[str],
-        p_cloud: float | None,
+        p_gaussian: float | None,
         p_values: float | None,
     ) -> LossParts:
         """From the disparity of the table and the mean ones of either kind, and their splits."""
@@ -112,7 +112,7 @@ class LossParts(Serializable):
             losses=np.array([cloud, values - cloud, disparity - values]),
             by_feature=by_feature,
             names=names,
-            p_cloud=p_cloud,
+            p_gaussian=p_gaussian,
             p_values=p_values,
         )
 
@@ -126,23 +126,23 @@ class LossParts(Serializable):
         return float(self.losses.sum())
 
     @property
-    def cloud(self) -> LossPart:
-        """What any cloud of this spread and covariance shows."""
-        return self._part(0, self.p_cloud)
+    def covariance(self) -> LossPart:
+        """What covariance alone explains."""
+        return self._part(0, self.p_gaussian)
 
     @property
     def values(self) -> LossPart:
-        """What rare and uneven values of single columns add."""
+        """What rare and skewed values of single columns add."""
         return self._part(1, self.p_values)
 
     @property
     def own(self) -> LossPart:
-        """What is left: a structure of their own."""
+        """What is left: structure of their own."""
         return self._part(2, self.p_values)
 
     def each(self) -> dict[str, LossPart]:
         """All three, by their short names."""
-        return {"cloud": self.cloud, "values": self.values, "own": self.own}
+        return {"covariance": self.covariance, "values": self.values, "own": self.own}
 
     def _part(self, place: int, p_value: float | None) -> LossPart:
         columns: list[Carrier] = []
@@ -151,7 +151,7 @@ class LossParts(Serializable):
             columns = leading = self._ranked(self.by_feature[place])
             if place == 1 and self.losses[2] <= _CARRIED_SHARE * self.total:
                 # Other rows of comparison tables may lose by other columns: where these rows have
-                # hardly a structure of their own, all that they lose beyond any cloud is counted.
+                # hardly structure of their own, all they lose beyond the covariance is counted.
                 leading = self._ranked(self.by_feature[1] + self.by_feature[2])
         loss, gained = float(self.losses[place]), sum(max(each.loss, 0.0) for each in leading)
         return LossPart(
@@ -180,7 +180,11 @@ class LossParts(Serializable):
         words = []
         for key, part in self.each().items():
             text = f"{number(part.loss, self.total)} {PART_NAMES[key]}"
-            if key != "cloud" and part.loss > _CARRIED_SHARE * abs(self.total) and part.carriers:
+            if (
+                key != "covariance"
+                and part.loss > _CARRIED_SHARE * abs(self.total)
+                and part.carriers
+            ):
                 text += f" ({listed([as_name(name) for name in part.carriers])})"
             words.append(text)
         return (
@@ -194,11 +198,14 @@ class LossParts(Serializable):
         Where a part is below zero, the others may be more than the whole, and are called all of it.
         """
         columns = [as_name(name) for name in self.values.carriers]
-        uneven = "rare or uneven values" + (f" of {listed(columns)}" if columns else "")
+        skewed = "rare or skewed values" + (f" of {listed(columns)}" if columns else "")
         shares = {key: round(100 * part.share) for key, part in self.each().items()}
         words = {  # of the largest part, and of another
-            "cloud": ("is what any cloud shows", f"any cloud shows {shares['cloud']} %"),
-            "values": (f"is {uneven}", f"{uneven} add {shares['values']} %"),
+            "covariance": (
+                "is what covariance alone explains",
+                f"covariance alone explains {shares['covariance']} %",
+            ),
+            "values": (f"is {skewed}", f"{skewed} add {shares['values']} %"),
             "own": ("is structure of its own", f"{shares['own']} % is structure of its own"),
         }
         ranked = sorted((key for key in words if shares[key] > 0), key=lambda key: -shares[key])

@@ -147,8 +147,8 @@ class NullComparison(NamedTuple):
 
     chance: dict[str, Chance]
     p_value: float | None  # of tables with the same values
-    p_cloud: float | None  # of bell-shaped ones; None where it was not needed
-    p_drawn_in: float | None  # ``p_value`` with the tails of columns drawn in, where it was needed
+    p_gaussian: float | None  # of bell-shaped ones; None where it was not needed
+    p_winsorized: float | None  # ``p_value`` of winsorised columns, where needed
 
     def parts(
         self, disparity: float, split: Array | None, size: int, names: Sequence[str]
@@ -165,7 +165,7 @@ class NullComparison(NamedTuple):
             for each in (self.chance["gaussian"], self.chance["copula"])
         )
         split = _mean_split([split], disparity)
-        return LossParts.of(disparity, split, cloud, values, names, self.p_cloud, self.p_value)
+        return LossParts.of(disparity, split, cloud, values, names, self.p_gaussian, self.p_value)
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,8 @@ class NullTest:
             each = {kind: of_groups[group] for kind, of_groups in by_kind.items()}
             values, cloud = each.get("copula"), each.get("gaussian")
             p_values = None if values is None else values.p_value
-            p_cloud = None if cloud is None or decided else cloud.p_value
-            told.append(NullComparison(each, p_values, p_cloud, drawn_in[group]))
+            p_gaussian = None if cloud is None or decided else cloud.p_value
+            told.append(NullComparison(each, p_values, p_gaussian, drawn_in[group]))
         return table, told
 
     def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:

@@ -330,10 +330,10 @@ def subgroup_null_test(
     for g, group in enumerate(groups):
         at_cloud, at_values = float(cloud.differences[g]), float(values.differences[g])
         why = LossDecomposition(
-            cloud=at_cloud,
+            covariance=at_cloud,
             values=at_values - at_cloud,
             own=float(group.loss - group.rest_loss - at_values),
-            p_cloud=float(cloud.p_values[g]),
+            p_gaussian=float(cloud.p_values[g]),
             p_values=float(values.p_values[g]),
             tables=tables,
         )

@@ -116,9 +116,9 @@ class LeftOut:
         )
 
 
-_CLOUD = "any cloud of this spread"
-_VALUES = "rare or uneven values of single columns"
-_OWN = "a structure of their own"
+_COVARIANCE = "covariance alone"
+_VALUES = "rare or skewed values of single columns"
+_OWN = "structure of their own"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,13 +130,13 @@ class LossDecomposition(Serializable):
 
     Attributes
     ----------
-    cloud : float
+    covariance : float
         What bell-shaped tables show.
     values : float
-        What rare and uneven values of single columns add to it.
+        What rare and skewed values of single columns add to it.
     own : float
-        What is left: a structure of their own.
-    p_cloud, p_values : float
+        What is left: structure of their own.
+    p_gaussian, p_values : float
         How often the same search finds a name that stands out as far in bell-shaped tables, and in
         tables with the same values. For known groups: how often their loss is reached there.
     tables : int
@@ -146,25 +146,25 @@ class LossDecomposition(Serializable):
 
     also = ("told",)
 
-    cloud: float
+    covariance: float
     values: float
     own: float
-    p_cloud: float
+    p_gaussian: float
     p_values: float
     tables: int
 
     @property
     def total(self) -> float:
-        return self.cloud + self.values + self.own
+        return self.covariance + self.values + self.own
 
     @property
     def parts(self) -> dict[str, float]:
         """What each part is called, and how much it is."""
-        return {_CLOUD: self.cloud, _VALUES: self.values, _OWN: self.own}
+        return {_COVARIANCE: self.covariance, _VALUES: self.values, _OWN: self.own}
 
     @property
-    def beyond_cloud(self) -> bool:
-        return self.p_cloud <= LEVEL
+    def beyond_covariance(self) -> bool:
+        return self.p_gaussian <= LEVEL
 
     @property
     def beyond_values(self) -> bool:
@@ -177,6 +177,6 @@ class LossDecomposition(Serializable):
         if self.total < 0.0:
             more = f"a difference of {number(self.total)} to the rest"
         return (
-            f"Of {more}, {parts[0]} ({describe_p(self.p_cloud)}), "
+            f"Of {more}, {parts[0]} ({describe_p(self.p_gaussian)}), "
             f"{parts[1]}, {parts[2]} ({describe_p(self.p_values)})."
         )

@@ -196,7 +196,9 @@ class NamedGroups(Serializable):
     @property
     def beyond(self) -> list[NamedGroup]:
         """The groups that stand out further than comparison tables' names."""
-        return [group for group in self.groups if group.why is not None and group.why.beyond_cloud]
+        return [
+            group for group in self.groups if group.why is not None and group.why.beyond_covariance
+        ]
 
     @property
     def left_out(self) -> bool | None:
@@ -221,7 +223,7 @@ class NamedGroups(Serializable):
         """How many names are beyond comparison tables; nothing where that was not looked at."""
         if self.left_out is None or not self.groups:
             return ""
-        least = min(group.why.p_cloud for group in self.groups if group.why)
+        least = min(group.why.p_gaussian for group in self.groups if group.why)
         beyond = len(self.beyond)
         verb = f"{beyond or 'none'} {'stand' if beyond > 1 else 'stands'}"
         text = (

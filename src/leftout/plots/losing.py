@@ -85,7 +85,7 @@ def sides(found: Any, ax: Axes | None = None) -> Axes:
 
 
 def parts(found: LossParts, ax: Axes | None = None) -> Axes:
-    """One bar: what any cloud shows, what rare values add, and what is left of the loss."""
+    """One bar: what covariance alone explains, what rare values add, and what is left."""
     ax = axis(ax)
     ends = {True: 0.0, False: 0.0}  # what is taken off is drawn to the left of zero
     for (key, part), color in zip(found.each().items(), (GREY, REST, LEFT_OUT), strict=True):

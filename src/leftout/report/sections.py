@@ -9,7 +9,7 @@ from leftout.text import as_name, counted, listed, number
 
 Data = Mapping[str, Any]
 _IN_GIST = 3
-_EVIDENCE = ("p_value", "p_cloud", "verdict", "verdict_name")
+_EVIDENCE = ("p_value", "p_gaussian", "verdict", "verdict_name")
 _STATUSES = ("found", "not found", "not applicable", "not run")
 # Of smaller parts nobody needs to know who carries them.
 _LARGE_PART = 0.1
@@ -151,10 +151,10 @@ def sections(data: Data, told_groups: Sequence[Data]) -> list[Section]:
 
 
 def carriers(parts: Data | None) -> dict[str, list[str]]:
-    """The few columns that carry each part; any covariance's are none's in particular."""
+    """The few columns that carry each part; the covariance's are none's in particular."""
     if parts is None:
         return {}
-    large = {key: key != "cloud" and parts[key]["share"] > _LARGE_PART for key in PART_NAMES}
+    large = {key: key != "covariance" and parts[key]["share"] > _LARGE_PART for key in PART_NAMES}
     return {key: list(map(as_name, parts[key]["carriers"] * large[key])) for key in PART_NAMES}
 
 
