@@ -75,7 +75,7 @@ def labelled(tab):
 
 def chosen(tab, **settings):
     """Fill in the expert settings, which are folded away."""
-    tab.locator("summary").click()
+    tab.get_by_text("For experts").click()
     for name, value in settings.items():
         tab.fill(f"#f-{name}", value)
 
@@ -95,7 +95,7 @@ def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, wid
     tab.get_by_role("button", name="Try the demo").click()
     tab.wait_for_selector("#columns")
     assert "1,989 rows of 56 columns" in tab.inner_text("main")
-    assert tab.locator("select[name^=role-]").count() == 50
+    assert tab.locator("select[name^=role-]").count() == 56
     fits(tab)
     assert labelled(tab) == []
     tab.get_by_role("radio", name="Quick look").check()
@@ -215,9 +215,8 @@ def test_without_scripts_all_works_but_live_progress(server, visit):
     key = server.ready()
     tab = visit(390, "light", f"/audits/{key}/columns", java_script_enabled=False)
     tab.select_option("#r1", "outcome")
-    tab.get_by_role("searchbox", name="Find columns").fill("town")
-    tab.get_by_role("button", name="Find").click()
-    assert tab.locator("#r1").input_value() == "outcome" and tab.locator("#r8").count() == 0
+    tab.get_by_role("button", name="Keep these choices").click()
+    assert tab.locator("#r1").input_value() == "outcome"
     assert tab.locator("#positive option").all_inner_texts() == [
         "Ashby",
         "Beeley",
@@ -228,7 +227,7 @@ def test_without_scripts_all_works_but_live_progress(server, visit):
     assert tab.locator("meta[http-equiv=refresh]").count() == 1
     tab.wait_for_selector("text=Read the report")
     assert tab.locator("meta[http-equiv=refresh]").count() == 0
-    tab.get_by_role("link", name="Delete this audit").click()
+    tab.get_by_text("Delete this audit").click()
     tab.get_by_role("button", name="Delete it").click()
     assert not (server.folder / key).exists()
 
@@ -242,17 +241,13 @@ def test_a_thousand_columns_can_be_searched_and_chosen(server, visit, width):
         server.limits["wide"] = server.ready(table.assign(paid=rng.choice(["a", "b"], 60)), "w.csv")
     key = server.limits["wide"]
     tab = visit(width, "light", f"/audits/{key}/columns")
-    assert "Page 1 of 20." in tab.inner_text(".find")
     fits(tab)
     tab.select_option("#r3", "drop")
-    tab.get_by_role("button", name="Next columns").first.click()
-    tab.wait_for_url("**page=2*")
     tab.fill("#q", "measure 98")
-    tab.press("#q", "Enter")
     tab.wait_for_selector("text=11 columns found.")
+    tab.press("#q", "Enter")
     tab.select_option("#r981", "sensitive")
     tab.fill("#q", "paid")
-    tab.press("#q", "Enter")
     tab.wait_for_selector("text=1 column found.")
     tab.select_option("#r999", "outcome")
     assert tab.locator("#unkept").is_visible()
@@ -273,7 +268,7 @@ def test_the_keyboard_reaches_everything(server, visit):
         seen.add(tab.evaluate("document.activeElement.id || document.activeElement.value"))
         outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or tab.evaluate("document.activeElement === document.body")
-    assert {"positive", "start", "q", "r0", "r8"} <= seen
+    assert {"positive", "start", "r0", "r8"} <= seen
     assert labelled(tab) == []
 
 
@@ -290,8 +285,8 @@ def test_arrow_keys_choose_and_a_button_sends(server, visit):
         seen.append(tab.locator("#r1").input_value())
     assert seen == ["outcome", "sensitive", "drop"]
     assert tab.evaluate("document.activeElement.id") == "r1"
-    tab.get_by_role("button", name="Keep these choices").click()
-    tab.wait_for_url("**page=1*")
+    with tab.expect_navigation():
+        tab.get_by_role("button", name="Keep these choices").click()
     assert sent.count("POST") == 1
     roles = before["choices"]["roles"] | {"1": "drop"}
     assert server.entry(key)["choices"]["roles"] == roles  # the outcome among them
@@ -326,16 +321,6 @@ def test_other_ports_of_this_machine_get_no_cookie(server, browser):
         other.shutdown()
         other.server_close()
     assert len(heard) >= 3 and all(cookie is None for _, cookie in heard), heard
-
-
-def test_a_link_home_from_a_report_is_followed(server, visit):
-    key = server.begin(server.ready(), effort="quick")
-    assert server.until(key)["state"] == "done"
-    tab = visit(390, "light", f"/audits/{key}/files/report.html")
-    assert tab.evaluate("window.origin") == "null"
-    tab.evaluate("location.href = '/'")
-    tab.wait_for_selector("#upload")
-    assert tab.url == f"{server.origin}/"
 
 
 def test_what_is_wrong_is_said_where_people_look(server, visit):

@@ -78,7 +78,7 @@ ATTEMPTS = [
     ("a form from another port", "POST", "/demo", {"Origin": "http://127.0.0.1:1"}, 403),
     ("another site's delete", "POST", "/audits/{key}/delete", {"Origin": "https://e.example"}, 403),
     ("another site's picture", "GET", "/audits/{key}/state", {"Sec-Fetch-Site": "cross-site"}, 403),
-    ("a delete by address", "GET", "/audits/{key}/delete", {}, 200),
+    ("a delete by address", "GET", "/audits/{key}/delete", {}, 405),
     ("a cancel by address", "GET", "/audits/{key}/cancel", {}, 405),
     ("a start by address", "GET", "/audits/{key}/columns?go=start", {}, 200),
     ("another method", "PUT", "/audits/{key}/columns", {"Origin": "{origin}"}, 405),
@@ -92,8 +92,7 @@ ATTEMPTS = [
     ("a path for a static file", "GET", "/static/..%2fserving.py", {}, 404),
     ("a path above static", "GET", "/static/%2e%2e/serving.py", {}, 404),
     ("a zero byte", "GET", "/audits/%00", {}, 404),
-    ("a page that is no number", "GET", "/audits/{key}/columns?page=../../x&q=%00%ff", {}, 200),
-    ("a page far away", "GET", "/audits/{key}/columns?page=99999999999999999999", {}, 200),
+    ("an odd query", "GET", "/audits/{key}/columns?page=../../x&q=%00%ff", {}, 200),
     ("a script to search for", "GET", "/audits/{key}/columns?q=<script>alert(1)</script>", {}, 200),
 ]  # fmt: skip
 
@@ -134,7 +133,7 @@ def test_fields_that_no_form_of_ours_has_change_nothing(server, table, form):
     before = server.entry(table)
     answer = server.post(f"/audits/{table}/columns", **form)
     assert answer.status == 303
-    assert answer.headers["location"].startswith(f"/audits/{table}/columns?")
+    assert answer.headers["location"] == f"/audits/{table}/columns"
     assert server.entry(table) == before
 
 
@@ -176,36 +175,20 @@ def test_names_of_uploads_are_ours(server):
             "entry.json", "table.csv", "columns.json", "said.txt"}  # fmt: skip
 
 
-def workbook(cells):
-    """An Excel file with one sheet of raw XML cells."""
-    book = io.BytesIO()
-    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as archive:
-        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-        kept = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-        archive.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{main}" xmlns:r="{kept}"><sheets>'
-            '<sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>',
-        )
-        archive.writestr(
-            "xl/worksheets/sheet1.xml",
-            f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>',
-        )
-    return book.getvalue()
+def far():
+    """A workbook whose one cell is in the last column."""
+    from openpyxl import Workbook
+
+    book, kept = Workbook(), io.BytesIO()
+    book.active.cell(1, 16_384, 1)
+    book.save(kept)
+    return kept.getvalue()
 
 
 def parquet(columns):
     kept = io.BytesIO()
     pd.DataFrame(np.zeros((2, columns)), columns=map(str, range(columns))).to_parquet(kept)
     return kept.getvalue()
-
-
-def formulas():
-    rows = "".join(
-        f'<row r="{i}"><c r="A{i}"><v>{i}</v></c><c r="B{i}"><f>A{i}*2</f><v></v></c></row>'
-        for i in range(1, 40)
-    )
-    return workbook(rows)
 
 
 def bomb():
@@ -227,7 +210,6 @@ SMALL = [
     ("csv.parquet", lambda: CSV, "is not what its name says"),
     ("csv.feather", lambda: CSV, "is not what its name says"),
     ("csv.csv.gz", lambda: CSV, "it is no gzip file"),
-    ("formulas.xlsx", formulas, "39 formulas whose results are not in the file"),
     ("cut.csv.gz", lambda: gzip.compress(CSV)[:-400], "ends too early"),
     ("ragged.csv", lambda: b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2\n", "field(s) in line 52"),
     ("utf16.csv", lambda: b"\xff\xfe" + CSV.decode().encode("utf-16-le")[:-301], "UTF-16"),
@@ -237,11 +219,10 @@ BAD = [
     ("table.exe", lambda: CSV, "is of a kind that is not known here"),
     ("table", lambda: CSV, "is of a kind that is not known here"),
     ("bomb.xlsx", bomb, "holds more than 60 MB when it is unpacked"),
-    ("far.xlsx", lambda: workbook('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
-     "16,384 columns; an audit takes at most 5,000"),
+    ("far.xlsx", far, "16,384 columns; an audit takes at most 2,000"),
     ("wide.csv", lambda: b",".join(b"%d" % i for i in range(2 * MB)) + b"\n", "columns; an audit"),
-    ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 5,000"),
-    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "cells; at most"),
+    ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 2,000"),
+    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "3,000,000 cells"),
     ("bomb.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 70 * MB), "more than 60 MB when it is"),
     ("large.csv", lambda: b"a,b\n" + b"1,2\n" * 8 * MB, "is larger than 30 MB"),
     ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),
@@ -330,16 +311,15 @@ def test_a_browser_that_goes_away_while_it_sends_leaves_nothing(server):
     assert "Traceback" not in (log.read_text() if log.exists() else "").removeprefix(known)
 
 
-def test_more_than_is_taken_is_refused_whether_its_size_was_said_or_not(server):
-    chunk = b"1,2\n" * MB
-    body = [part(TABLE, b"", end=b""), *[chunk] * 9, b"\r\n--mark--\r\n"]
+def test_what_does_not_say_its_size_is_refused(server):
+    body = [part(TABLE, b"", end=b""), *[b"1,2\n" * MB] * 9, b"\r\n--mark--\r\n"]
     head = {"Host": server.host, "Cookie": server.cookie, "Origin": server.origin}
     asking = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     asking.request("POST", "/upload", iter(body), {**head, "Content-Type": MULTIPART})
     answer = asking.getresponse()
     text = answer.read().decode()
     asking.close()
-    assert answer.status == 422 and "is larger than 30 MB" in said(text)
+    assert answer.status == 422 and "did not say how much it sends" in said(text)
 
 
 def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
@@ -348,7 +328,7 @@ def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
         before = server.memory()
         _, key = server.upload("wide.csv", b"a," * 10 * MB + b"a\n1\n")
         server.until(key)
-        assert "columns; an audit takes at most 5,000" in server.entry(key)["message"]
+        assert "columns; an audit takes at most 2,000" in server.entry(key)["message"]
         assert server.memory() - before < 50 * MB
     finally:
         server.stop()
@@ -357,7 +337,7 @@ def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
 def test_files_that_can_be_read_are(server):
     answer, key = server.upload("t.csv", b"\xff\xfe" + CSV.decode().encode("utf-16-le"))
     assert server.until(key)["state"] == "ready"
-    assert "was read as UTF-16" in server.ask("GET", f"/audits/{key}/columns").text
+    assert "60 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
     kept = io.BytesIO()
     with pd.ExcelWriter(kept) as book:
         people(40).to_excel(book, sheet_name="one", index=False)
@@ -392,7 +372,7 @@ def test_sheets_are_offered_before_one_is_read(server):
     server.post(f"/audits/{key}/columns", go="sheet", sheet="cover")
     assert server.until(key)["state"] == "refused"
     page = server.ask("GET", f"/audits/{key}").text
-    assert "column 2 has no name" in page and "Choose another sheet" in page
+    assert "has no rows" in page and "Choose another sheet" in page
     again = server.post(f"/audits/{key}/again").headers["location"]
     assert "has 2 sheets" in server.ask("GET", again).text
     key = again.split("/")[2]
@@ -434,28 +414,6 @@ def test_a_new_outcome_is_asked_which_value_counts(server):
     assert "--target town=Beeley" in server.entry(key)["command"]
 
 
-def test_idle_connections_do_not_shut_the_owner_out(server):
-    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(350)]
-    try:
-        for each in held[::2]:
-            each.sendall(b"GET / HTTP/1.1\r\nHost: x")  # and no more
-        assert server.ask("GET", "/").status == 200
-    finally:
-        for each in held:
-            each.close()
-
-
-def test_a_connection_that_asks_for_nothing_is_closed(tmp_path):
-    server = Server(tmp_path / "audits", patience=0.3)
-    try:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as held:
-            held.sendall(b"GET / HTTP/1.1\r\nHost: x")
-            assert held.recv(1) == b""
-        assert server.ask("GET", "/").status == 200
-    finally:
-        server.stop()
-
-
 def test_findings_are_sent_at_once():
     """Nagle's algorithm holds the second part of an answer back until the first is known."""
     from leftout.page.serving import _bound
@@ -487,11 +445,6 @@ def test_a_full_disk_is_told_as_such_and_nobody_waits_for_ever(tmp_path):
     try:
         key = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
         server.until(key, "running")
-        watching = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-        head = {"Host": server.host, "Cookie": server.cookie}
-        watching.request("GET", f"/audits/{key}/events", headers=head)
-        events = watching.getresponse()
-        assert events.readline().startswith(b"data: ")
         unlimited = resource.RLIM_INFINITY
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, unlimited))
         answer = server.post("/demo")
@@ -501,9 +454,7 @@ def test_a_full_disk_is_told_as_such_and_nobody_waits_for_ever(tmp_path):
         answer, _ = server.upload("t.csv", CSV)
         assert answer.status in (422, 507) and "mistake of ours" not in answer.text
         assert server.post(f"/audits/{key}/cancel").status == 303
-        told = events.read().decode().strip().splitlines()[-1]  # until the server ends it
-        watching.close()
-        assert json.loads(told.removeprefix("data: "))["state"] == "cancelled"
+        assert server.state(key)["state"] == "cancelled"
         page = server.ask("GET", f"/audits/{key}").text
         assert "The disk takes no more" in said(page) and "mistake of ours" not in page
         assert server.ask("GET", "/").text.count("t.csv") == 0
@@ -525,23 +476,9 @@ def test_an_odd_date_takes_no_page_down(tmp_path):
         page = server.ask("GET", "/")
         assert page.status == 200 and all(key in page.text for key in keys)
         for key in keys:
-            assert server.ask("GET", f"/audits/{key}/delete").status == 200
+            assert server.post(f"/audits/{key}/delete").status == 303
     finally:
         server.stop()
-
-
-FOLLOWED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Cookie": ""}
-
-
-def test_a_link_home_is_followed(server, table):
-    """A report is an origin of its own, so its links come without a cookie."""
-    for path in ("/", f"/audits/{table}"):
-        answer = server.ask("GET", path, headers={**FOLLOWED, "Sec-Fetch-Dest": "document"})
-        assert answer.status == 200 and f'url={path}"' in answer.text
-        assert people().columns[1] not in answer.text and "set-cookie" not in answer.headers
-    for path, where in (("/", "iframe"), (f"/audits/{table}/state", "document")):
-        answer = server.ask("GET", path, headers={**FOLLOWED, "Sec-Fetch-Dest": where})
-        assert answer.status == 403
 
 
 def test_a_report_is_the_command_lines_own(server, tmp_path):
@@ -668,8 +605,7 @@ def test_a_mistake_of_ours_in_one_audit_does_not_stop_the_next(server):
 
 def test_deleting_removes_every_file(server):
     key = server.ready()
-    page = server.ask("GET", f"/audits/{key}/delete").text
-    assert "will be removed from this machine" in page and (server.folder / key).exists()
+    assert "will be removed from this machine" in server.ask("GET", f"/audits/{key}/columns").text
     assert server.post(f"/audits/{key}/delete").headers["location"] == "/"
     assert not [path for path in server.folder.iterdir() if key in path.name]
     assert server.ask("GET", f"/audits/{key}").status == 404
@@ -711,8 +647,7 @@ def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
             assert told in server.ask("GET", "/").text
         assert {path.name for path in server.folder.iterdir() if path.is_dir()} == {
             done, ready, read, running, queued, "0123456789abcdef"}  # fmt: skip
-        for told in (server.ask("GET", "/").text, (server.folder / "server.log").read_text()):
-            assert "cannot be read as an audit" in told and "0123456789abcdef" in told
+        assert "0123456789abcdef cannot be read" in (server.folder / "server.log").read_text()
         again = server.post(f"/audits/{queued}/again").headers["location"].split("/")[2]
         server.begin(again, effort="quick")
         assert server.until(again)["state"] == "done"

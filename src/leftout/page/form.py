@@ -14,7 +14,6 @@ from leftout.errors import InputError
 from leftout.page.store import Entry
 from leftout.settings import AUDIT, ON_PAGE
 
-ON_A_PAGE = 50
 AUTO, OUTCOME = "auto", "outcome"
 # What a column can be, as people read it; as an option, and as a parameter.
 ROLES = {
@@ -31,7 +30,7 @@ BECOMES = {
     OUTCOME: "not searched; compared between the left-out group and the rest",
     "sensitive": "not searched; compared with the left-out group afterwards",
     "drop": "left out",
-    "codes": "a yes-or-no column for each value",
+    "codes": "an indicator for each value",
     "numbers": "scaled from its smallest to its largest value",
     "prediction": "not searched; its errors are compared",
 }
@@ -45,16 +44,6 @@ _DEMO_SETTINGS, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "posi
 _STARTUP_SECONDS = 6.0
 # Evidence is gathered on a part of the rows: about so many millions of cells cost time.
 _EVIDENCE_CELLS = 5.0
-
-
-@dataclass(frozen=True)
-class ShownColumns:
-    """Some columns, each with its place in the table, and where these are among those found."""
-
-    columns: list[tuple[int, dict[str, Any]]]
-    found: int
-    page: int
-    pages: int
 
 
 @dataclass(frozen=True)
@@ -77,19 +66,6 @@ class Columns:
 
     def name(self, place: int) -> str:
         return str(self.columns[place]["name"])
-
-    def shown(self, wanted: str, page: int) -> ShownColumns:
-        """The columns whose name, label or kind holds what is wanted; ``page`` counts from 1."""
-        text = wanted.casefold().strip()
-        found = [
-            (place, column)
-            for place, column in enumerate(self.columns)
-            if any(text in str(column[key]).casefold() for key in ("name", "label", "kind"))
-        ]
-        pages = max(1, -(-len(found) // ON_A_PAGE))
-        page = min(max(1, page), pages)
-        begin = (page - 1) * ON_A_PAGE
-        return ShownColumns(found[begin : begin + ON_A_PAGE], len(found), page, pages)
 
 
 def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -204,7 +180,7 @@ def _parameters(entry: Entry, columns: Columns) -> dict[str, Any]:
     return given | ({"quick": True} if chosen.get("effort") == QUICK else {})
 
 
-def check(entry: Entry, columns: Columns) -> None:
+def check(entry: Entry) -> None:
     """Refuse choices that say nothing to search."""
     if entry.file is None and not of_role(entry.choices, OUTCOME):
         raise InputError("The demo compares an outcome. Choose one: approved is what was decided.")

@@ -1,62 +1,20 @@
-"""Pages from templates: whatever a table holds stays text."""
+"""Pages from templates."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from leftout.data.files.limits import describe_size
-from leftout.text import counted, shortened, shown
+from leftout.report.templating import environment
+from leftout.text import shortened
 
-_HERE = Path(__file__).parent
-# The report's look is the page's; what only the page has comes after it.
-_STATIC = {
-    "look.css": (_HERE.parent / "report" / "templates" / "page.css", "text/css"),
-    "page.css": (_HERE / "static" / "page.css", "text/css"),
-    "page.js": (_HERE / "static" / "page.js", "text/javascript"),
-}
-
-
-@cache
-def static(name: str) -> tuple[bytes, str] | None:
-    """A file of ours by its name, and its kind; None for any other name."""
-    if name not in _STATIC:
-        return None
-    path, kind = _STATIC[name]
-    return path.read_bytes(), kind
+_TEMPLATES = environment(Path(__file__).parent / "templates")
 
 
 def rendered(template: str, **values: Any) -> str:
-    return _environment().get_template(template).render(values)
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "size": describe_size, "counted": counted, "short": shortened, "when": _when,
-        "percent": _percent,
-    }  # fmt: skip
-    return environment
-
-
-def _visible(value: Any) -> Any:
-    """Names and values may hold anything: what would hide or turn the text is written out."""
-    if not isinstance(value, str) or isinstance(value, Markup) or "\n" in value:
-        return value
-    return shown(value)
+    return _TEMPLATES.get_template(template).render(values)
 
 
 def _when(stamp: str) -> str:
@@ -69,8 +27,11 @@ def _when(stamp: str) -> str:
 
 def _percent(share: float) -> str:
     """A share; what is there is never 0 %, nor all if something lacks."""
-    if 0.0 < share < 0.01:
-        return "< 1 %"
-    if 0.99 < share < 1.0:
-        return "> 99 %"
+    if 0.0 < share < 0.01 or 0.99 < share < 1.0:
+        return "< 1 %" if share < 0.5 else "> 99 %"
     return f"{100 * share:.0f} %"
+
+
+_TEMPLATES.filters |= {
+    "size": describe_size, "short": shortened, "when": _when, "percent": _percent,
+}  # fmt: skip

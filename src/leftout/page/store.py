@@ -1,24 +1,24 @@
-"""Audits on disk: a folder each, whose one file of facts is always whole."""
+"""Audits on disk: a folder each, with a file of facts that is always whole."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import secrets
 import shutil
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
-from leftout.text import counted, listed
 
-# What an audit goes through, and what is at an end; all others are under way.
-ARRIVING, READING, READY, QUEUED, RUNNING = "arriving", "reading", "ready", "queued", "running"
+LOG = logging.getLogger("leftout.page")
+# What an audit goes through, and how it may end.
+READING, READY, QUEUED, RUNNING = "reading", "ready", "queued", "running"
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 CANCELLED, INTERRUPTED = "cancelled", "interrupted"
 _DOING = {
@@ -26,11 +26,11 @@ _DOING = {
     QUEUED: "this audit was waiting",
     RUNNING: "this audit was running",
 }
-REPORT, DATA, GROUPS = "report.html", "audit.json", "groups.csv"
-RESULTS = {REPORT: "text/html", DATA: "application/json", GROUPS: "text/csv"}
-_FACTS_FILE, _FRESH_PREFIX, _GONE, _LOCK = "entry.json", ".new-", ".gone-", ".lock"
-# Folders of ours; any other that lies there is left alone.
-_OUR_FOLDER = re.compile(rf"({re.escape(_GONE)})?[0-9a-f]{{16}}")
+REPORT = "report.html"
+RESULTS = {REPORT: "text/html", "audit.json": "application/json", "groups.csv": "text/csv"}
+_FACTS_FILE, _LOCK = "entry.json", ".lock"
+# Folders of audits, and of those that were not kept yet or have been deleted.
+_KEPT, _HIDDEN = re.compile(r"[0-9a-f]{16}"), re.compile(r"\.(new|deleted)-[0-9a-f]{16}")
 
 
 @dataclass
@@ -45,21 +45,20 @@ class Entry:
         What people call the table.
     file : str or None
         What it is called here; None for the demo, which needs no file.
-    state : str
-    message : str
-        One sentence on why it ended where it did.
+    state, message : str
+        Where it is, and one sentence on why it ended there.
     choices : dict
         What people chose: ``roles`` by the column's place, and the other settings by their names.
-    headline, lines, mind : str, dict, list
+    headline, lines, mind, verdict : str, dict, list, str
         The answer so far.
-    files : list of str
-        What was written.
+    command, call : str
+        The command line and the Python that do the same.
     """
 
     id: str
     name: str
     file: str | None = None
-    state: str = ARRIVING
+    state: str = READY
     message: str = ""
     size: int = 0
     sheet: str | None = None
@@ -68,12 +67,9 @@ class Entry:
     lines: dict[str, str] = field(default_factory=dict)
     mind: list[str] = field(default_factory=list)
     verdict: str | None = None
-    files: list[str] = field(default_factory=list)
     command: str = ""
     call: str = ""
     created: str = ""
-    began: str = ""
-    ended: str = ""
 
     @property
     def under_way(self) -> bool:
@@ -83,10 +79,8 @@ class Entry:
 class Store:
     """The folder with all audits; one server at a time has it.
 
-    Attributes
-    ----------
-    damaged : list of str
-        Folders that look like ours and do not say what they are; they are left as they are.
+    What was under way when a server stopped is told as interrupted. Folders that cannot be read as
+    an audit (``unread``) are left as they are.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -99,64 +93,44 @@ class Store:
             )
         self.lock = _locked(folder / _LOCK)
         self.entries: dict[str, Entry] = {}
-        self.damaged: list[str] = []
+        self.unread: list[Path] = []
         for path in sorted(folder.iterdir()):
-            if path.is_dir() and _OUR_FOLDER.fullmatch(path.name):
+            if _HIDDEN.fullmatch(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+            elif _KEPT.fullmatch(path.name):
                 self._recover(path)
 
     def _recover(self, path: Path) -> None:
-        """An audit from its folder; what was under way was interrupted, what never began goes.
-
-        So does what somebody has deleted. A folder without facts may be anybody's.
-        """
         try:
-            facts = json.loads((path / _FACTS_FILE).read_text(encoding="utf-8"))
-            known = {each.name for each in fields(Entry)}
-            entry = Entry(**{name: value for name, value in facts.items() if name in known})
-        except (OSError, ValueError, TypeError, AttributeError):
-            entry = None
-        if entry is None or entry.id != path.name.removeprefix(_GONE):
-            self.damaged.append(path.name)
-        elif entry.state == ARRIVING or path.name != entry.id:
-            self.remove(path)
-        else:
-            self.entries[entry.id] = entry
-            self.interrupt(entry)
-
-    @property
-    def told(self) -> str:
-        """A sentence on folders that cannot be read, if there are any."""
-        if not self.damaged:
-            return ""
-        some = listed(self.damaged[:5]) + " and more" * (len(self.damaged) > 5)
-        return (
-            f"{counted(len(self.damaged), 'folder')} in {str(self.folder)!r} cannot be read as an "
-            f"audit ({_FACTS_FILE} is missing or damaged), and nothing in there was changed: "
-            f"{some}."
-        )
+            entry = Entry(**json.loads((path / _FACTS_FILE).read_text(encoding="utf-8")))
+            if entry.id != path.name:
+                raise ValueError("it says that it is another")
+        except (OSError, ValueError, TypeError):
+            self.unread.append(path)
+            return
+        self.entries[entry.id] = entry
+        self.interrupt(entry)
 
     def new(self, name: str, suffix: str | None) -> Entry:
-        """A folder for a table; its name here is ours, but for the suffix, which is a known one."""
-        made = Entry(id=secrets.token_hex(8), name=name, created=now())
-        made.file = None if suffix is None else f"table{suffix}"
-        fresh = (
-            self.folder / f"{_FRESH_PREFIX}{made.id}"
-        )  # no folder of an audit is without its facts
-        fresh.mkdir(mode=0o700)
-        write_whole(fresh / _FACTS_FILE, _facts(made))
-        fresh.rename(self.of(made))
+        """An entry with a folder for its table, which is kept once it is added."""
+        file = None if suffix is None else f"table{suffix}"
+        made = Entry(id=secrets.token_hex(8), name=name, file=file)
+        made.created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.of(made).mkdir(mode=0o700)
         return made
 
     def add(self, entry: Entry) -> None:
         """Keep an entry from now on."""
-        self.save(entry)
+        fresh = self.of(entry)
+        write_whole(fresh / _FACTS_FILE, _facts(entry))
         self.entries[entry.id] = entry
+        fresh.rename(self.of(entry))
 
     def save(self, entry: Entry) -> None:
         write_whole(self.of(entry) / _FACTS_FILE, _facts(entry))
 
     def end(self, entry: Entry, state: str, message: str = "") -> None:
-        entry.state, entry.message, entry.ended = state, message, now()
+        entry.state, entry.message = state, message
         self.save(entry)
 
     def interrupt(self, entry: Entry) -> None:
@@ -165,7 +139,7 @@ class Store:
             self.end(entry, INTERRUPTED, f"The server stopped while {_DOING[entry.state]}.")
 
     def of(self, entry: Entry) -> Path:
-        return self.folder / entry.id
+        return self.folder / (entry.id if entry.id in self.entries else f".new-{entry.id}")
 
     def table(self, entry: Entry) -> Path:
         return self.of(entry) / str(entry.file)
@@ -180,35 +154,20 @@ class Store:
         """All audits, the newest first."""
         return sorted(self.entries.values(), key=lambda entry: str(entry.created), reverse=True)
 
-    def forget(self, entry: Entry) -> Path:
-        """Take an entry away at once; the folder that is returned is still to be removed."""
-        self.entries.pop(entry.id, None)
-        gone = self.folder / f"{_GONE}{entry.id}"
+    def delete(self, entry: Entry) -> None:
+        """Remove an entry at once, and its files as soon as may be."""
+        gone = self.folder / f".deleted-{entry.id}"
         os.replace(self.of(entry), gone)
-        return gone
-
-    def remove(self, folder: Path) -> None:
-        """Remove the folder of an audit, last of all what says that it is one."""
-        with suppress(OSError):  # the next start goes on with it
-            for path in sorted(folder.iterdir(), key=lambda path: path.name == _FACTS_FILE):
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
-            folder.rmdir()
+        self.entries.pop(entry.id, None)
+        shutil.rmtree(gone, ignore_errors=True)  # the next start goes on with it
 
     def close(self) -> None:
         if self.lock is not None:
             os.close(self.lock)
-            self.lock = None
 
 
 def _facts(entry: Entry) -> str:
     return json.dumps(asdict(entry), indent=1)
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def home() -> Path:
@@ -218,12 +177,12 @@ def home() -> Path:
 
 def _locked(path: Path) -> int | None:
     """A lock that ends with the process, however it ends; None where there is no such thing."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         import fcntl
     except ImportError:
-        os.close(handle)
+        path.touch()
         return None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

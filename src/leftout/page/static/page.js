@@ -27,7 +27,7 @@
   });
 })();
 
-// Progress as it happens: told by the server, or asked for again and again.
+// Progress, asked for as long as it is seen to move.
 (function () {
   var base = document.body.dataset.follow;
   if (!base) return;
@@ -63,29 +63,13 @@
     fetch(base + "/state", { credentials: "same-origin" }).then(function (answer) {
       if (answer.status === 404 || answer.status === 403) { window.location.replace(base); return null; }
       return answer.json();
-    }).then(function (now) { if (now && show(now)) setTimeout(poll, 1500); })
+    }).then(function (now) { if (now && show(now)) setTimeout(poll, document.hidden ? 3000 : 400); })
       .catch(function () {
         of("what").textContent = "The server does not answer. Is it still running?";
         setTimeout(poll, 3000);
       });
   };
-  if (!window.EventSource) { poll(); return; }
-  // Browsers keep few connections to a server: only a page that is seen holds one.
-  var source = null;
-  var follow = function () {
-    if (source) source.close();
-    source = null;
-    if (document.visibilityState === "hidden") return;
-    source = new EventSource(base + "/events");
-    source.onmessage = function (message) { if (!show(JSON.parse(message.data))) source.close(); };
-    source.onerror = function () {
-      source.close();
-      document.removeEventListener("visibilitychange", follow);
-      poll();
-    };
-  };
-  document.addEventListener("visibilitychange", follow);
-  follow();
+  poll();
 })();
 
 // Nothing is sent before somebody presses a button: arrow keys pass other roles on their way.
@@ -95,12 +79,19 @@
   form.addEventListener("change", function (event) {
     if (event.target.name.indexOf("role-") === 0) document.getElementById("unkept").hidden = false;
   });
-  // Enter in the search box searches, wherever else it saves.
-  form.querySelector("#q").addEventListener("keydown", function (event) {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    form.requestSubmit(form.querySelector("button[value=search]"));
+  // Rows whose column is called like that, or is of that kind.
+  var search = form.querySelector("#q");
+  if (!search) return;
+  search.parentElement.hidden = false;
+  search.addEventListener("input", function () {
+    var wanted = search.value.trim().toLowerCase(), found = 0;
+    form.querySelectorAll(".columns tbody tr").forEach(function (row) {
+      row.hidden = (row.cells[0].textContent + " " + row.cells[1].textContent).toLowerCase().indexOf(wanted) < 0;
+      if (!row.hidden) found += 1;
+    });
+    document.getElementById("found").textContent = wanted ? found + (found === 1 ? " column found." : " columns found.") : "";
   });
+  search.addEventListener("keydown", function (event) { if (event.key === "Enter") event.preventDefault(); });
 })();
 
 // What went wrong is what people should hear first.
