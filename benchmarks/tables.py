@@ -225,7 +225,7 @@ def dictionary():
         ).stdout  # fmt: skip
         data = json.loads((at / "out" / "audit.json").read_text())
         page = (at / "out" / "report.html").read_text()
-    told = data["explanation"]
+    told = data["groups"][0]["explanation"]
     places = {
         "sentence": told["sentence"]["text"],
         "rules": "; ".join(rule["text"] for rule in told["rules"]),

@@ -172,12 +172,12 @@ def test_as_plain_data(real, tmp_path):
     assert data["cross_fitted"] == real.cross_fitted._asdict()
     assert data["membership"]["n_members"] == real.membership.n_members
     assert "shares" not in data["membership"]
-    assert len(data["profile"]) == len(real.profile.sizes)
-    here = [one for one in data["profile"] if one["size"] == 30]
+    assert len(data["by_size"]) == len(real.profile.sizes)
+    here = [one for one in data["by_size"] if one["size"] == 30]
     assert set(here[0]) == {"size", "disparity", "bound", "chance"}
     at = here[0]["chance"]["copula"]
     assert at["mean"] == real.by_chance and at["p_value"] == 0.05
-    beside = [one for one in data["profile"] if one["size"] == 75]
+    beside = [one for one in data["by_size"] if one["size"] == 75]
     assert beside[0]["chance"]["copula"]["p_value"] is None
     assert data["stability"]["runs"] == 3 and len(data["stability"]["jaccard_matrix"]) == 3
     assert data["held_out"]["splits"] == 3 and len(data["held_out"]["gaps"]) == 3

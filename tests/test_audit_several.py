@@ -58,21 +58,22 @@ def test_each_group_is_told_beside_the_rest(found, table):
     wrong = (table["guess"] != table["paid"]).to_numpy()
     rest = labels == 0
     for label, group in enumerate(data["groups"], start=1):
-        inside, details = labels == label, group["details"]
+        inside, left_out = labels == label, group["left_out"]
         assert (group["label"], group["name"]) == (label, f"left out {label}")
-        np.testing.assert_allclose(group["loss"] - group["rest_loss"], losses[label] - losses[0])
-        outcome = group["outcome"]
+        np.testing.assert_allclose(left_out["disparity"], losses[label] - losses[0])
+        outcome = group["explanation"]["outcome"][0]
         np.testing.assert_allclose(outcome["left_out"]["value"], paid[inside].mean())
         np.testing.assert_allclose(outcome["rest"]["value"], paid[rest].mean())
-        gap = details["prediction"]["gap"]["value"]
+        gap = group["prediction"]["gap"]["value"]
         np.testing.assert_allclose(gap, wrong[inside].mean() - wrong[rest].mean())
-        assert details["harm"]["group"] == f"left-out group {label}"
-        by_feature = details["explanation"]["disparity_by_feature"]
+        assert f"left-out group {label}" in group["costs"][0]
+        by_feature = group["explanation"]["disparity_by_feature"]
         np.testing.assert_allclose(
-            sum(line["disparity"] for line in by_feature), group["disparity"]
+            sum(line["disparity"] for line in by_feature), left_out["disparity"]
         )
-        assert group["cross_fitted"] is not None and group["p_value"] is None
-    assert data["groups"][0]["loss"] > data["groups"][1]["loss"]
+        assert group["trust"]["cross_fitted"] is not None and group["trust"]["p_value"] is None
+    first, second = (group["left_out"]["losses"]["group"] for group in data["groups"])
+    assert first > second
 
 
 def test_fair_pca_is_of_all_sides(found):

@@ -57,9 +57,9 @@ def test_lines_of_json_tell_progress_answers_and_the_end(file, tmp_path):
     first = lines.index(answers[0])
     assert lines[first - 1]["share"] < 0.5
     done, written = lines[-1], json.loads((tmp_path / "out" / "audit.json").read_text())
-    assert done["headline"] == written["headline"] == answers[0]["headline"]
+    assert done["headline"] == written["answer"]["fact"] == answers[0]["headline"]
     assert done["lines"] == written["answer"]["lines"]
-    assert done["verdict"] == written["trust"]["verdict_name"]
+    assert done["verdict"] == written["groups"][0]["trust"]["verdict_name"]
     assert done["files"] == ["report.html", "audit.json", "groups.csv"]
     assert written["table"]["source"] == written["file"]["name"] == "our people.csv"
     command = f"leftout audit 'our people.csv' --target paid {' '.join(FEW)}"

@@ -185,13 +185,13 @@ def test_the_partition_is_what_the_definition_gives(data, X, labels):
 def test_features_are_split_by_the_definition(data, X, labels, found):
     names = data["table"]["feature_names"]
     losses = naive.feature_losses(X, labels, 3)
-    for line in data["explanation"]["disparity_by_feature"]:
+    for line in data["groups"][0]["explanation"]["disparity_by_feature"]:
         rest, group = losses[:, names.index(line["feature"])]
         close([line["left_out_loss"], line["rest_loss"]], [group, rest], 1e-6)
         close(line["disparity"], group - rest, 1e-6)
         close(line["share"], (group - rest) / data["partition"]["disparity"], 1e-6)
     rows = X - X.mean(axis=0)
-    for line in data["explanation"]["feature_scores"]:
+    for line in data["groups"][0]["explanation"]["feature_scores"]:
         place = names.index(line["feature"])
         for key, side in SIDES.items():
             runs = [rows[run == side] for run in found.stability.labels]
@@ -210,7 +210,7 @@ def holds(condition, raw):
 
 
 def test_rules_and_sentence_are_counted(data, raw, labels):
-    told = data["explanation"]
+    told = data["groups"][0]["explanation"]
     assert {rule["then"] for rule in told["rules"]} == {"left-out group", "rest"}
     for rule in told["rules"]:
         covered = np.logical_and.reduce([holds(each, raw) for each in rule["if"]])
@@ -250,7 +250,7 @@ def often(columns, runs, side, number, top):
 
 
 def test_leading_rules_are_counted_run_by_run(data, raw, found):
-    told, columns = data["explanation"], raw[raw.columns[:7]]
+    told, columns = data["groups"][0]["explanation"], raw[raw.columns[:7]]
     pairs = {"pairs": told["interactions"]}
     here = raw["town"].isin(["Ayton", "Corby"])  # elsewhere nobody is: that leads the rest's rules
     others = [here & (column > column.quantile(0.9)) for _, column in raw.iloc[:, 2:6].items()]
@@ -271,7 +271,7 @@ def test_leading_rules_are_counted_run_by_run(data, raw, found):
 
 
 def test_columns_are_compared_side_by_side(data, raw, labels):
-    told = data["explanation"]
+    told = data["groups"][0]["explanation"]
     by_side = {key: raw[labels == side] for key, side in SIDES.items()}
     assert {line["column"] for line in told["alignment"]} == {*raw.columns[:7], "sex", "pay"}
     for line in told["alignment"]:
@@ -311,7 +311,7 @@ def wilson(hits, n, z=1.959963984540054):
 
 
 def test_the_outcome_is_the_tables(data, raw, labels):
-    outcome = data["explanation"]["outcome"][0]
+    outcome = data["groups"][0]["explanation"]["outcome"][0]
     assert (outcome["target"], outcome["positive"]) == ("paid", "yes")
     ends = {}
     for key, side in SIDES.items():
@@ -324,14 +324,14 @@ def test_the_outcome_is_the_tables(data, raw, labels):
     gap = [a - b, a - b - np.hypot(a - a_low, b_high - b), a - b + np.hypot(a_high - a, b - b_low)]
     close([outcome["gap"][key] for key in ("value", "low", "high")], gap, 1e-6)
     assert outcome["missing"] == raw["paid"].isna().sum() > 0
-    gone, lacking = raw["paid"].isna(), data["explanation"]["no_outcome"]
+    gone, lacking = raw["paid"].isna(), data["groups"][0]["explanation"]["no_outcome"]
     sides = [naive.wilson(gone[labels == k].sum(), (labels == k).sum()) for k in SIDES.values()]
     for key, want in zip(
         ("left_out", "rest", "gap"), (*sides, naive.newcombe(*sides)), strict=True
     ):
         close([lacking[key][end] for end in ("value", "low", "high")], want, 1e-6)
     assert (lacking["kind"], lacking["missing"]) == ("missing", gone.sum())
-    encodings = [line["encoding"] for line in data["explanation"]["outcome"]]
+    encodings = [line["encoding"] for line in data["groups"][0]["explanation"]["outcome"]]
     assert encodings == [None, "cross-fitted", "target-free"]
 
 
@@ -349,7 +349,9 @@ def test_without_the_target_the_search_is_repeated(data, raw, X, labels, encodin
         assert np.abs(encoded - X).max(axis=0)[place] > 1e-3
     again = MaxDisparityPartition(d, group_size=int(labels.sum()), random_state=0)
     other = again.fit(encoded).labels_
-    (outcome,) = (o for o in data["explanation"]["outcome"] if o["encoding"] == encoding)
+    (outcome,) = (
+        o for o in data["groups"][0]["explanation"]["outcome"] if o["encoding"] == encoding
+    )
     close(outcome["overlap"], np.sum(other & labels) / np.sum(other | labels))
     for key, side in SIDES.items():
         close(outcome[key]["value"], (raw["paid"][other == side].dropna() == "yes").mean())
@@ -357,7 +359,7 @@ def test_without_the_target_the_search_is_repeated(data, raw, X, labels, encodin
 
 
 def test_no_row_that_is_shown_belongs_to_the_other_side(data, table, csv, X, labels):
-    rows = data["explanation"]["rows"]
+    rows = data["groups"][0]["explanation"]["rows"]
     place = {int(row): at for at, row in enumerate(csv["row"])}
     score = csv.set_index("row")["score"]
     nearest = np.sum((X - X[labels == 0].mean(axis=0)) ** 2, axis=1)
@@ -407,16 +409,16 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
     runs = found.stability.labels
     both = [[np.sum(a & b) / np.sum(a | b) for b in runs] for a in runs]
     apart = np.array(both)[np.triu_indices(5, 1)]
-    assert data["stability"]["runs"] == 5
+    assert data["groups"][0]["trust"]["stability"]["runs"] == 5
     for key, value in (("mean", apart.mean()), ("low", apart.min()), ("high", apart.max())):
-        close(data["stability"][f"jaccard_{key}"], value)
-    trust = data["trust"]
+        close(data["groups"][0]["trust"]["stability"][f"jaccard_{key}"], value)
+    trust = data["groups"][0]["trust"]
     assert (trust["rows"], trust["of_rows"]) == (250, 250)
     assert trust["p_value"] == trust["chance"]["copula"]["p_value"]
     assert trust["beyond_chance"] == (trust["p_value"] <= 0.05)
     size = data["partition"]["group_size"]
     assert size == 25 and data["partition"]["chosen"] == "tenth"  # of 250 rows
-    lines = {line["size"]: line for line in data["profile"]}
+    lines = {line["size"]: line for line in data["groups"][0]["trust"]["by_size"]}
     at_size = {}
     for kind, chance in found.trust.profile.chance.items():
         assert trust["chance"][kind]["surrogates"] == len(chance.curves) <= 19
@@ -430,11 +432,11 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
                 close(around["p_value"], (1 + reached) / (1 + len(curve)))
                 close(around["p_value"], trust["chance"][kind]["p_value"])
                 at_size[kind] = curve.mean()
-    assert all(line["disparity"] <= line["bound"] for line in data["profile"])
+    assert all(line["disparity"] <= line["bound"] for line in data["groups"][0]["trust"]["by_size"])
     assert trust["evidence_size"] is trust["evidence_range"] is None
     close(trust["by_chance"], at_size["copula"])
     # three parts, that add up, by what comparison tables lose on average
-    parts, whole = data["parts"], data["partition"]["disparity"]
+    parts, whole = data["groups"][0]["trust"]["parts"], data["partition"]["disparity"]
     expected = (
         at_size["gaussian"], at_size["copula"] - at_size["gaussian"], whole - at_size["copula"],
     )  # fmt: skip
@@ -449,11 +451,13 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
 
 
 def test_what_halves_and_parts_of_the_rows_say_is_told_as_it_is(data, found):
-    held, belongs = data["held_out"], data["trust"]["membership"]
+    held, belongs = data["groups"][0]["trust"]["held_out"], data["groups"][0]["trust"]["membership"]
     close(held["gap"]["value"], np.mean(held["gaps"]))
     assert held["gap"]["low"] < held["gap"]["value"] < held["gap"]["high"]
     close(held["overlap"], np.mean(held["overlaps"], axis=0).max())
-    assert data["trust"]["cross_fitted"] == held["gap"] and held["splits"] == len(held["gaps"])
+    assert data["groups"][0]["trust"]["cross_fitted"] == held["gap"] and held["splits"] == len(
+        held["gaps"]
+    )
     rows = found.groups
     group = rows["group"] == "left out"
     sure = group & (rows["membership"] >= 0.8)
@@ -467,7 +471,7 @@ def test_what_halves_and_parts_of_the_rows_say_is_told_as_it_is(data, found):
 
 
 def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
-    told = data["explanation"]
+    told = data["groups"][0]["explanation"]
     assert "paid" not in {line["column"] for line in data["table"]["encoding"]}
     assert not any("paid" in name for name in data["table"]["feature_names"])
     for part in ("sentence", "rules", "rule_frequency", "interactions", "alignment", "typical"):
@@ -526,7 +530,7 @@ def test_what_was_asked_for_is_what_was_done(table):
     assert (len(rows), (rows["group"] == "left out").sum()) == (240, 61)
     assert data["partition"]["min_group_size"] == 27 and data["pca"]["n_components"] == 2
     assert found.partition.get_params()["random_state"] == 0  # the group is no seed's
-    first = data["explanation"]["outcome"][0]
+    first = data["groups"][0]["explanation"]["outcome"][0]
     assert first["positive"] == data["table"]["positive"] == "no"
     for key, side in (("left_out", "left out"), ("rest", "rest")):
         close(first[key]["value"], (raw["paid"][rows["group"] == side].dropna() == "no").mean())
@@ -536,11 +540,14 @@ def test_what_was_asked_for_is_what_was_done(table):
     by_town = pd.Series(town).groupby(raw["town"]).agg(["min", "max"])
     assert (by_town["min"] == by_town["max"]).all() and {0.0, 1.0} < set(by_town["min"])
     assert by_town["min"].sort_values().index.tolist() == share.sort_values().index.tolist()
-    dropped = {line["column"]: line["reason"] for line in data["table"]["dropped"]}
+    dropped = data["table"]["dropped"]
     kinds = {line["name"]: line["why"] for line in data["columns"]}
     assert dropped == {"score 5": "asked for", "nr": kinds["nr"]}
     assert not {"score 5", "sex"} & set(data["table"]["feature_names"])
-    assert len(data["notes"]) == len(set(data["notes"])) and data["explanation"]["rows"] is None
+    assert (
+        len(data["notes"]) == len(set(data["notes"]))
+        and data["groups"][0]["explanation"]["rows"] is None
+    )
     assert all(0.0 <= line["seconds"] < 600.0 for line in data["comparison"])
     assert (raw["paid"] == "no").sum() == round((table["paid"] == "no").sum() * 240 / 300)
     other = audit(table, **asked | {"sample": 240}, **quick | {"random_state": 8})

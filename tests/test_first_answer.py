@@ -37,7 +37,7 @@ def test_a_quick_audit_stops_at_the_first_answer(table):
     valid(data)
     assert found.trust is found.stability is found.named is found.known is found.harm is None
     assert found.returns is None and found.comparison == []
-    assert data["profile"] == data["named"] == data["known"] == data["comparison"] == []
+    assert data["named"] is data["known"] is data["groups"][0]["trust"] is None
     assert data["settings"]["quick"] is True and data["partition"]["chosen"] == "tenth"
     answers = {finding.code: finding for finding in found.findings}
     for code in UNSEEN | {"K001", "P001", "P002"}:
@@ -189,9 +189,11 @@ def test_quick_and_full_on_the_command_line(tmp_path, table):
     assert short.exit_code == 0, short.stderr
     data = json.loads((out / "audit.json").read_text())
     valid(data)
-    assert data["trust"]["verdict"] is None and data["settings"]["quick"] is True
+    assert data["groups"][0]["trust"] is None and data["settings"]["quick"] is True
     assert data["settings"]["command"] == " ".join(["leftout", *words[:7]])
-    assert "Findings" not in short.stdout and data["headline"] in " ".join(short.stdout.split())
+    assert "Findings" not in short.stdout and data["answer"]["fact"] in " ".join(
+        short.stdout.split()
+    )
     whole = CliRunner().invoke(main, [*words, "--full"])
     assert whole.exit_code == 0 and "Findings" in whole.stdout
     again = json.loads((out / "audit.json").read_text())

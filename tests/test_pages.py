@@ -13,7 +13,7 @@ import known
 import known_several
 from golden import page_lines, page_of, same
 from leftout.linalg.significance import Interval
-from leftout.report.sections import sections
+from leftout.report.sections import group_sections, sections
 
 FOUND = {"full": known.audit, "bare": known.bare, "several": known_several.audit}
 
@@ -94,24 +94,23 @@ def test_sizes_without_comparison_tables():
 
 
 def gists(data):
-    return {section.name: section.gist for section in sections(data, [])}
+    (group,) = group_sections(data)
+    return {section.name: section.gist for section in sections({**group, **data}, [])}
 
 
 def test_what_folded_sections_say_they_hold():
     data = known.audit().to_dict()
-    untested = data["trust"] | {"verdict": None, "verdict_name": None}
-    other = gists(
-        data
-        | {"harm": None, "named": [], "comparison": [], "held_out": None, "known_search": None}
-        | {"trust": untested}
-    )
+    trust = data["groups"][0]["trust"]
+    untested = trust | {"verdict": None, "verdict_name": None, "held_out": None}
+    nothing = {"harm": None, "named": {"groups": []}, "comparison": [], "known": None}
+    other = gists(data | nothing | {"trust": untested})
     assert [other[name] for name in ("harm", "names", "real")] == [
         "How far the prediction that is there errs on either side",
         "None was found.",
         "Too few comparison tables to say.",
     ]
     assert "known" not in other and "algorithms" not in other
-    assert gists(data | {"held_out": None})["real"] == (
+    assert gists(data | {"trust": trust | {"held_out": None}})["real"] == (
         "A distinct group (40 % of the loss); tables with the same values: p = 0.025"
     )
 

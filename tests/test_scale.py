@@ -161,7 +161,7 @@ def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     assert found.harm is not None and found.known is not None and found.named is not None
     assert "<html" in found.html()
     X = leftout.audit(frame, **ASKED).intake.X
-    groups = {line["text"]: line for line in found.to_dict()["known"]}
+    groups = {line["text"]: line for line in found.to_dict()["known"]["groups"]}
     for sex in "fm":
         told, mask = groups[f"sex = {sex}"], (frame["sex"] == sex).to_numpy()
         losses = leftout.group_losses(X, mask, n_components=3)

@@ -27,7 +27,7 @@ def test_every_audit_fits(name):
         more = {**data, key: {**data[key], "new": 1}}
         assert not Draft202012Validator(SCHEMA).is_valid(less)
         assert not Draft202012Validator(SCHEMA).is_valid(more)
-    assert not Draft202012Validator(SCHEMA).is_valid({**data, "headline": 3})
+    assert not Draft202012Validator(SCHEMA).is_valid({**data, "created": 3})
 
 
 TYPED = {"type", "enum", "anyOf", "$ref"}
@@ -61,12 +61,14 @@ def test_every_object_says_its_keys():
 @pytest.mark.parametrize(
     "path",
     [
-        "explanation", "explanation.sentence.conditions.0", "explanation.rules.0.if.0",
-        "explanation.leading_rules.0", "explanation.rule_frequency.variables.0",
-        "explanation.disparity_by_feature.0", "explanation.feature_scores.0",
-        "explanation.alignment.0", "explanation.typical.0", "stability",
-        "stability.distinct_groups.0", "profile.0", "mitigation", "mitigation.by_dimension.0",
-        "named_search", "known_search", "named.0.conditions.0", "known.0.conditions.0",
+        "groups.0", "groups.0.left_out", "groups.0.explanation", "groups.0.trust",
+        "groups.0.explanation.sentence.conditions.0", "groups.0.explanation.rules.0.if.0",
+        "groups.0.explanation.leading_rules.0", "groups.0.explanation.alignment.0",
+        "groups.0.explanation.rule_frequency.variables.0", "groups.0.explanation.typical.0",
+        "groups.0.explanation.disparity_by_feature.0", "groups.0.explanation.feature_scores.0",
+        "groups.0.trust.stability", "groups.0.trust.stability.distinct_groups.0",
+        "groups.0.trust.by_size.0", "mitigation", "mitigation.by_dimension.0", "named", "known",
+        "named.groups.0.conditions.0", "known.groups.0.conditions.0",
     ],
 )  # fmt: skip
 def test_a_key_that_nobody_described_does_not_fit(path):

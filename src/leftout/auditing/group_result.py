@@ -70,7 +70,7 @@ class Answer(Serializable):
         All but the fact and what to mind, by what people ask.
     """
 
-    also = ("lines",)
+    also = ("lines", "text")
 
     fact: str
     who: str
@@ -96,7 +96,7 @@ class Answer(Serializable):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GroupResult:
+class GroupResult(Serializable):
     """A left-out group, and all that an audit says of it.
 
     Attributes
@@ -126,6 +126,9 @@ class GroupResult:
         The questions that are asked of every group.
     """
 
+    also = ("name", "left_out", "costs")
+    hidden = ("alone", "partition", "stability", "no_returns", "harm", "no_prediction")
+
     label: int
     alone: bool
     partition: MaxDisparityPartition
@@ -147,7 +150,13 @@ class GroupResult:
 
     @property
     def left_out(self) -> LeftOut:
+        """Its size, losses and what is kept of its variance, beside the rest."""
         return self.partition.left_out_
+
+    @property
+    def costs(self) -> list[str]:
+        """What components cost it, and what mitigations give back, in words."""
+        return [] if self.harm is None else self.harm.told
 
     @property
     def membership(self) -> Membership | None:

@@ -1,6 +1,6 @@
 """What audit.json holds: every key once, with its type and what it tells; the schema is made of it.
 
-A field is filled from the result of the same name where there is one.
+Most keys are results, as they are; a field is filled from the audit's attribute of the same name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from leftout import __version__
-from leftout.auditing.given import Audited, audited
+from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OtherReading, Readings
@@ -24,199 +24,29 @@ from leftout.data.files.fetching import File
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
-from leftout.downstream.prediction import ComparedPrediction
-from leftout.downstream.result import Cost, Harm
-from leftout.evidence.chance import ProfileSize
-from leftout.evidence.holdout import HeldOut
-from leftout.evidence.loss_parts import LossParts
+from leftout.downstream.result import Harm
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.null_test import Chance
-from leftout.evidence.stability import Membership, Stability
-from leftout.explain import Explanation
-from leftout.explain.replication import Replication
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
-from leftout.groups.known_result import KnownGroup, KnownGroups
-from leftout.groups.outcome import Outcome
+from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import NamedGroup, NamedGroups
-from leftout.linalg.significance import Interval
+from leftout.groups.subgroups import NamedGroups
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "3.0"
+SCHEMA_VERSION = "4.0"
 # Components whose shares of the variance are listed.
 _SCREE = 50
 _Kind = TypeVar("_Kind")
 
 
 def _filled(kind: type[_Kind], source: Any, **given: Any) -> _Kind:
-    """A record: what is given, the rest from a result's attributes; None where there is none."""
+    """A record: what is given, the rest from a result's attributes of the same names."""
     names = (each.name for each in fields(kind) if each.name not in given)  # type: ignore[arg-type]
-    return kind(**given, **{name: getattr(source, name, None) for name in names})
-
-
-class NamedSearch(NamedGroups):
-    """How groups with a name were searched, and what that says."""
-
-    hidden = (*NamedGroups.hidden, "groups")
-
-
-class KnownSearch(KnownGroups):
-    """How the groups of the sensitive columns were compared, and what that says."""
-
-    hidden = ("groups",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence(Serializable):
-    """What explains the loss of a group, and whether it comes back; null where not looked at."""
-
-    p_value: Annotated[
-        float | None,
-        "How often tables with the same values and correlations lose as much, at the group's size "
-        "or, with over_sizes, over all sizes.",
-    ]
-    p_gaussian: Annotated[
-        float | None,
-        "The same of bell-shaped tables with the same correlations; null where it was not needed.",
-    ]
-    p_winsorized: Annotated[
-        float | None,
-        "p_value with the tails of columns drawn in; null where they are not heavy.",
-    ]
-    beyond_chance: Annotated[
-        bool | None,
-        "Whether p_value and, where there is one, p_winsorized are at most 0.05; null where there "
-        "were too few tables.",
-    ]
-    verdict: Annotated[
-        Literal["A", "B", "C", "D"] | None,
-        "What explains the loss: a distinct group, structure without a sharp group, "
-        "rare or skewed values, nothing beyond the covariance.",
-    ]
-    verdict_name: str | None
-    verdict_says: Annotated[str | None, "The verdict's sentence: answer.why."]
-    cross_fitted: Annotated[
-        Interval | None, "The gap on rows that the search has not seen; null without halves."
-    ]
-    membership: Annotated[
-        Membership | None, "How many rows are sure to belong to the group; groups.csv has each."
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrustRecord(Evidence):
-    """Evidence; all null where none was gathered: with quick, and under the paper's preset."""
-
-    rows: Annotated[
-        int, "Rows that comparison tables, halves, parts of the rows and other starts rest on."
-    ]
-    of_rows: int
-    over_sizes: Annotated[
-        list[int] | None,
-        "Where evidence chose the size: how many sizes p_value covers, and on how many rows; null: "
-        "p_value belongs to the one size.",
-    ]
-    searched: Annotated[
-        float | None,
-        "The disparity found with the effort that comparison tables are searched with: what "
-        "by_chance, p_value and the parts are beside.",
-    ]
-    evidence_size: int | None
-    evidence_range: list[int] | None
-    disparity: Annotated[float | None, "At the group's size, on these rows."]
-    by_chance: Annotated[
-        float | None,
-        "What the same search finds at that size in tables with the same values and correlations, "
-        "on average.",
-    ]
-    chance: dict[str, Chance]
-    notes: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupHarm(Serializable):
-    """What PCA costs one of several groups."""
-
-    group: str
-    cost: Cost
-    told: list[str]
-    told_brief: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupDetails(Serializable):
-    """Where there are several groups: what the top level tells of one group."""
-
-    explanation: Explanation
-    chance: dict[str, Chance] | None
-    held_out: HeldOut | None
-    stability: Stability | None
-    notes: list[str] | None
-    harm: Annotated[
-        GroupHarm | None, "What PCA costs it and the rest, in errors; harm has all figures."
-    ]
-    prediction: ComparedPrediction | None
-    findings: list[Finding]
-
-    @classmethod
-    def of(cls, group: GroupResult) -> GroupDetails:
-        trust, harm = group.trust, group.harm
-        return _filled(
-            cls, group,
-            chance=None if trust is None else trust.chance,
-            held_out=None if trust is None else trust.held_out,
-            stability=None if trust is None else trust.stability,
-            notes=None if trust is None else trust.notes,
-            harm=None if harm is None else _filled(GroupHarm, harm, cost=harm.cost()),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRecord(Evidence):
-    """A left-out group."""
-
-    label: Annotated[int, "Its number; groups are numbered by falling loss."]
-    name: Annotated[str, "What it is called in groups.csv."]
-    rows: int
-    share: Annotated[float, "Of all rows."]
-    loss: float
-    rest_loss: Annotated[float, "Of the rest: the rows of no left-out group."]
-    disparity: Annotated[float, "Loss minus rest_loss."]
-    bound: Annotated[float, "Certified: no group of this size has a larger disparity."]
-    retained: Annotated[float, "Share of its variance kept by the shared PCA."]
-    retained_own: Annotated[float, "The same by its own PCA."]
-    answer: Answer
-    sentence: str | None
-    outcome: Annotated[Outcome | None, "The first of explanation.outcome."]
-    parts: LossParts | None
-    details: GroupDetails | None
-
-    @classmethod
-    def of(cls, group: GroupResult, answer: Answer) -> GroupRecord:
-        found, told = group.left_out, group.explanation
-        return _filled(
-            cls, group.trust,
-            label=group.label, name=group.name, rows=found.size, share=found.share,
-            loss=found.losses.group, rest_loss=found.losses.rest, disparity=found.disparity,
-            bound=found.bound, retained=found.retained.group,
-            retained_own=found.retained_own.group, answer=answer,
-            sentence=None if told.sentence is None else told.sentence.text,
-            outcome=told.outcome[0] if told.outcome else None,
-            details=None if group.alone else GroupDetails.of(group),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class DroppedColumn(Serializable):
-    """A column left out, and why."""
-
-    column: str
-    reason: str
+    return kind(**given, **{name: getattr(source, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +63,7 @@ class TableRecord(Serializable):
         str | float | bool | None, "The target's value whose rate counts; null if its mean does."
     ]
     sensitive: Annotated[list[str], "Columns kept out of the search."]
-    dropped: Annotated[list[DroppedColumn], "Columns left out, and why."]
+    dropped: Annotated[dict[str, str], "Columns left out, and why."]
     encoding: Annotated[list[ColumnEncoding], "What became of each searched column."]
     distinct_rows: Annotated[int, "Rows that differ from each other, as numbers."]
     flags_share: Annotated[float, "Share of the variance in flags of missing cells."]
@@ -258,7 +88,6 @@ class TableRecord(Serializable):
             cls, intake, rows=audit.n_rows, rows_in_table=intake.n_rows,
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
-            dropped=[DroppedColumn(*each) for each in intake.dropped.items()],
             encoding=intake.encoder.encoding_, distinct_rows=audit.repeats.n_distinct,
             flags_share=intake.flags, other_reading=audit.other_reading, blanks=audit.blanks,
         )  # fmt: skip
@@ -347,8 +176,8 @@ class Chunks(Serializable):
 class AuditRecord(Serializable):
     """What leftout audit found.
 
-    Pairs of sizes, losses and shares are the rest first and the left-out group second;
-    alignment.means is the other way round. null: not known, or not a finite number.
+    Sizes, losses and shares of a partition are the rest's first, then those of the left-out groups.
+    null: not looked at, not known, or not a finite number.
     """
 
     schema_version: Annotated[
@@ -363,8 +192,6 @@ class AuditRecord(Serializable):
         "When the audit was made, UTC. This and comparison[].seconds are all that differs between "
         "two runs of the same command.",
     ]
-    headline: Annotated[str, "What is lost, in one sentence: answer.fact."]
-    summary: Annotated[str, "The whole in one paragraph: the lines of the answer, in their order."]
     answer: Answer
     table: TableRecord
     file: Annotated[File | None, "Which file exactly was audited; null for a table in memory."]
@@ -375,56 +202,23 @@ class AuditRecord(Serializable):
     settings: Settings
     pca: PcaRecord
     partition: PartitionRecord
-    groups: Annotated[list[GroupRecord], "One object for each left-out group."]
-    counted: Annotated[
-        HowMany | None,
-        "Where there are several groups and n_groups is auto: how they were counted, the last look "
-        "included.",
-    ]
+    groups: Annotated[list[GroupResult], "Each left-out group, by falling loss."]
+    counted: Annotated[HowMany | None, "How several groups were counted, where n_groups is auto."]
     comparison: Annotated[
         list[ComparedSolver],
         "Each algorithm, free to choose the sizes, on up to 5,000 rows; empty unless asked for.",
     ]
-    trust: TrustRecord
-    parts: Annotated[LossParts | None, "null without comparison tables of both kinds."]
-    profile: Annotated[list[ProfileSize], "Best disparity at each size; empty if it was not run."]
-    held_out: Annotated[
-        HeldOut | None,
-        "Halves of the rows, searched apart; null where that was not looked at, or could not be.",
-    ]
-    readings: Annotated[Readings | None, "null where these were not tried."]
-    stability: Stability | None
-    returns: Annotated[
-        Replication | None,
-        "Sentences from half of the rows, judged on the other half; null where that was not looked "
-        "at, or halves are too small.",
-    ]
-    explanation: Explanation
-    named: Annotated[
-        list[NamedGroup],
-        "Groups with a name that are left out most; empty under the paper's preset.",
-    ]
-    named_search: NamedSearch | None
-    known: Annotated[
-        list[KnownGroup],
-        "Every group of the sensitive columns and of two of them; empty without such.",
-    ]
-    known_search: KnownSearch | None
+    readings: Readings | None
+    named: NamedGroups | None
+    known: KnownGroups | None
     harm: Annotated[
         Harm | None,
-        "What PCA costs a model that predicts the target, for the left-out group and the rest; "
-        "null where not measured.",
-    ]
-    prediction: Annotated[
-        ComparedPrediction | None,
-        "How a prediction that is there errs on the left-out group and on the rest; null where "
-        "none was given, or it could not be judged.",
+        "What PCA costs a model that predicts the target, for the left-out group and the rest.",
     ]
     mitigation: Mitigation
     afterwards: Annotated[
         Afterwards | None,
-        "Whom the representation audited, Fair PCA for the group and MinimaxPCA leave worst off; "
-        "null where that was not looked at.",
+        "Whom the representation audited, Fair PCA for the group and MinimaxPCA leave worst off.",
     ]
     findings: list[Finding]
     notes: list[str]
@@ -441,45 +235,37 @@ class AuditRecord(Serializable):
 
     @classmethod
     def of(cls, audit: Any) -> AuditRecord:
-        """What an audit found, as audit.json tells it."""
-        found, trust, known = audit.partition, audit.trust, audit.known
+        """What an audit found, as audit.json has it."""
+        found = audit.partition
+        libraries = ("numpy", "scipy", "scikit-learn", "numba")
         return _filled(
-            cls, audit,
-            schema_version=SCHEMA_VERSION, leftout_version=__version__, versions=_versions(),
-            headline=audit.headline(), summary=audit.summary(), table=TableRecord.of(audit),
-            file=audit.intake.file, settings=audit.settings.to_dict(),
+            cls,
+            audit,
+            schema_version=SCHEMA_VERSION,
+            leftout_version=__version__,
+            versions={"python": platform.python_version()}
+            | {name: version(name) for name in libraries},
+            table=TableRecord.of(audit),
+            file=audit.intake.file,
+            settings=audit.settings.to_dict(),
             pca=PcaRecord(
-                representation=audited(found, audit.intake), n_components=found.n_components_,
+                representation=audit.audited,
+                n_components=found.n_components_,
                 explained_variance_ratio=found.explained_variance_ratio_,
                 scree=audit.scree[:_SCREE],
             ),
             partition=PartitionRecord(
-                group_size=int(found.sizes_[1]), min_group_size=audit.smallest,
-                chosen=audit.chosen, solver=audit.settings.solver,
-                sizes=found.sizes_, losses=found.losses_, disparity=found.disparity_,
+                group_size=int(found.sizes_[1]),
+                min_group_size=audit.smallest,
+                chosen=audit.chosen,
+                solver=audit.settings.solver,
+                sizes=found.sizes_,
+                losses=found.losses_,
+                disparity=found.disparity_,
                 bound=float(found.sizes_[1:] / found.sizes_[1:].sum() @ np.ravel(found.bound_)),
-                retained=found.retained_, retained_own=found.retained_own_,
+                retained=found.retained_,
+                retained_own=found.retained_own_,
             ),
-            groups=[
-                GroupRecord.of(each, each.answer or audit.answer) for each in audit.left_out_groups
-            ],
-            trust=_filled(
-                TrustRecord, trust, rows=len(audit.trust_rows), of_rows=audit.n_rows,
-                chance={} if trust is None else trust.chance,
-                notes=[] if trust is None else trust.notes,
-            ),
-            parts=None if trust is None else trust.parts,
-            profile=[] if trust is None else trust.profile.to_list(),
-            held_out=None if trust is None else trust.held_out,
-            named=[] if audit.named is None else audit.named.groups,
-            named_search=None if audit.named is None else _filled(NamedSearch, audit.named),
-            known=[] if known is None else [*known.ranked, *known.too_small],
-            known_search=None if known is None else _filled(KnownSearch, known),
+            groups=audit.left_out_groups,
             scale=audit.chunks,
-        )  # fmt: skip
-
-
-def _versions() -> dict[str, str]:
-    """What computed the numbers."""
-    names = ("numpy", "scipy", "scikit-learn", "numba")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+        )

@@ -35,26 +35,13 @@ from leftout.fair.mitigation import Mitigation
 from leftout.files import write_whole
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import SIX, NamedGroups
+from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.report import pages
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# What a summary has of audit.json: whole entries, and parts of some.
-_BRIEF = {
-    "schema_version", "leftout_version", "created", "headline", "summary", "pca", "partition",
-    "groups", "answer", "parts", "findings", "notes",
-}  # fmt: skip
-_BRIEF_PARTS = {
-    "table": ("source", "rows", "rows_in_table", "features", "target", "positive"),
-    "trust": ("p_value", "beyond_chance", "verdict", "cross_fitted", "membership"),
-    "mitigation": ("losses_before", "losses_after", "max_loss", "gap", "price"),
-    "harm": ("extra_cost", "fair_return", "costs_more", "gives_back"),
-}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -290,19 +277,6 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as in audit.json; every report is made from it."""
         return AuditRecord.of(self).to_dict()
-
-    def brief(self) -> dict[str, Any]:
-        """The main figures, as plain data."""
-        whole = self.to_dict()
-        data = {key: value for key, value in whole.items() if key in _BRIEF}
-        for key, names in _BRIEF_PARTS.items():
-            data[key] = whole[key] and {name: whole[key][name] for name in names}
-        for group in data["groups"]:
-            del group["details"]
-        told, trust = whole["explanation"], data.pop("trust")
-        return data | trust | {
-            "named": whole["named"][:SIX], "sentence": told["sentence"], "outcome": told["outcome"],
-        }  # fmt: skip
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write :meth:`to_dict`; the file appears whole or not at all."""

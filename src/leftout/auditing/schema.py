@@ -12,6 +12,7 @@ from typing import (
     Any,
     Literal,
     NotRequired,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -63,7 +64,7 @@ class _Schema:
             return {"enum": list(args)}
         if kind in _PLAIN:
             return {"type": _PLAIN[kind]}
-        if kind is float or _is(kind, np.floating):
+        if kind is float or isinstance(kind, TypeVar) or _is(kind, np.floating):
             return {"type": ["number", "null"]}  # what is not finite is null
         if origin in _LIST_TYPES:
             return {"type": "array", "items": self.of(args[0])}
@@ -72,7 +73,7 @@ class _Schema:
             return {"type": "object", "additionalProperties": inner}
         if origin is np.ndarray:
             return {"type": "array", "items": {"type": [*_NUMERIC_TYPES, "null", "array"]}}
-        return self._class(kind)
+        return self._class(origin or kind)
 
     def _class(self, kind: Any) -> dict[str, Any]:
         if not (is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "_fields")):

@@ -150,7 +150,7 @@ def _run(
         if events is None:
             from leftout.cli import terminal
 
-            brief = found.brief() if given["as_json"] else None
+            brief = found.to_dict() if given["as_json"] else None
             with interruptible(), refused():
                 deliver(
                     folder,

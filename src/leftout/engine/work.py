@@ -54,16 +54,17 @@ EVIDENCE_ROWS = 50_000
 _FEWEST = 20
 # What is exact, and what is not, as audit.json says it.
 ALL_ROWS = (
-    "table", "columns", "pca", "partition", "groups", "mitigation",
-    "explanation.disparity_by_feature", "explanation.sentence", "explanation.outcome",
-    "explanation.alignment", "known.all_rows",
+    "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
+    "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
+    "groups.explanation.outcome", "groups.explanation.alignment", "known.groups.all_rows",
 )  # fmt: skip
 OF_SAMPLE = (
-    "explanation.rules", "explanation.feature_scores", "explanation.typical",
-    "explanation.what_if", "explanation.alignment (numbers: strength and p-value)",
+    "groups.explanation.rules", "groups.explanation.feature_scores", "groups.explanation.typical",
+    "groups.explanation.what_if",
+    "groups.explanation.alignment (numbers: strength and p-value)",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "table.blanks", "trust", "parts", "profile", "held_out", "stability", "returns", "comparison",
-    "named", "known", "harm", "prediction",
+    "table.blanks", "groups.trust", "groups.stability", "groups.returns", "groups.prediction",
+    "comparison", "named", "known", "harm",
 )  # fmt: skip
 
 

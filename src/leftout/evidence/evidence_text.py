@@ -7,11 +7,10 @@ a fact whatever the verdict: it says what explains the loss, not whether it is a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from leftout.evidence.chance import Profile
+from leftout.evidence.chance import Profile, ProfileSize
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.holdout import HeldOut
 from leftout.evidence.loss_parts import LossParts
@@ -19,7 +18,7 @@ from leftout.evidence.null_test import Chance
 from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.sequential_stopping import drawing_interval
 from leftout.evidence.stability import Membership, Stability
-from leftout.files import Serializable, plain
+from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.settings import TENTH
@@ -148,9 +147,10 @@ class Trust(Serializable):
 
     also = (
         "verdict", "verdict_name", "verdict_says", "searched", "beyond_chance", "cross_fitted",
-        "chance", "evidence_size", "evidence_range",
+        "chance", "evidence_size", "evidence_range", "by_size", "disparity",
+        "by_chance", "rows",
     )  # fmt: skip
-    hidden = ("partition", "group_size", "chosen", "profile", "of_rows", "repeats")
+    hidden = ("partition", "profile", "repeats")
 
     partition: MaxDisparityPartition
     group_size: int
@@ -168,19 +168,19 @@ class Trust(Serializable):
     repeats: Repeats | None = None
     over_sizes: tuple[int, int] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: numbers, strings, lists."""
-        found = self.partition
-        partition = {
-            "group_size": self.group_size, "chosen": self.chosen, "sizes": found.sizes_,
-            "losses": found.losses_, "disparity": found.disparity_, "bound": found.bound_,
-        }  # fmt: skip
-        data = {"partition": partition, "profile": self.profile.to_list()}
-        return {**plain(data), **super().to_dict()}
-
     @property
     def cross_fitted(self) -> Interval | None:
         return None if self.held_out is None else self.held_out.gap
+
+    @property
+    def by_size(self) -> list[ProfileSize]:
+        """The best disparity at several sizes, beside comparison tables."""
+        return self.profile.to_list()
+
+    @property
+    def rows(self) -> int:
+        """Rows that the evidence rests on."""
+        return self.profile.n_rows
 
     @property
     def chance(self) -> dict[str, Chance]:

@@ -37,7 +37,7 @@ class Both(NamedTuple, Generic[Number]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LeftOut:
+class LeftOut(Serializable):
     """One left-out group: what evidence, explanation, findings and report know of it.
 
     Attributes
@@ -59,6 +59,9 @@ class LeftOut:
     shared : str
         What all rows share: ``PCA``, or the name of what was given.
     """
+
+    also = ("size", "share", "disparity", "bound")
+    hidden = ("mask", "components", "offset", "certified")
 
     mask: NDArray[np.bool_]
     sizes: Both[int]

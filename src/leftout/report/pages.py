@@ -13,7 +13,7 @@ from leftout.evidence.evidence_text import VERDICTS
 from leftout.evidence.loss_parts import PART_NAMES
 from leftout.fair.mitigation import describe_gap
 from leftout.linalg.significance import describe_p
-from leftout.report.sections import carriers, group_sections, sections
+from leftout.report.sections import group_sections, ranked, sections
 from leftout.report.templating import environment
 from leftout.text import ZERO_LOSS, number
 
@@ -23,17 +23,19 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any]) -> str:
     """The report: one HTML page with all that it needs."""
-    several = group_sections(data) if len(data["groups"]) > 1 else []
+    each = group_sections(data)
+    several = each if len(each) > 1 else []
+    whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
-        "sections": sections(data, several),
+        "sections": sections(whole, several),
         "part_names": PART_NAMES,
         "verdicts": VERDICTS,
         "shared": data["pca"]["representation"]["name"],
         "told_groups": several,
-        "carriers": carriers(data["parts"]),
+        "ranked": ranked(data["known"]),
     }
-    return rendered("page.html", {**data, **more})
+    return rendered("page.html", {**whole, **more})
 
 
 def rendered(template: str, data: Mapping[str, Any], *folders: Path) -> str:

@@ -9,7 +9,6 @@ from leftout.text import as_name, counted, listed, number
 
 Data = Mapping[str, Any]
 _IN_GIST = 3
-_EVIDENCE = ("p_value", "p_gaussian", "verdict", "verdict_name")
 _STATUSES = ("found", "not found", "not applicable", "not run")
 # Of smaller parts nobody needs to know who carries them.
 _LARGE_PART = 0.1
@@ -29,7 +28,7 @@ def _who(data: Data) -> str:
 
 
 def _names(data: Data) -> str:
-    groups = data["named"]
+    groups = data["named"]["groups"]
     if not groups:
         return "None was found."
     first = f"{groups[0]['condition']}, loss {number(groups[0]['loss'])}"
@@ -37,7 +36,7 @@ def _names(data: Data) -> str:
 
 
 def _real(data: Data) -> str:
-    trust, held = data["trust"], data["held_out"]
+    trust, held = data["trust"], data["trust"]["held_out"]
     if trust["verdict"] is None:
         return "Not tested." if trust["p_value"] is None else "Too few comparison tables to say."
     text = f"{trust['verdict_name'].capitalize()}; tables with the same values: "
@@ -100,7 +99,7 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
     "findings": ("Findings", "", _findings),
     "who": ("Who they are", "", _who),
     "names": ("Groups with a name", "", _names),
-    "known": ("Known groups", "", lambda data: data["known_search"]["told_count"]),
+    "known": ("Known groups", "", lambda data: data["known"]["told_count"]),
     "real": ("Why, and does it come back?", "", _real),
     "drivers": ("What drives it", "", _drivers),
     "rules": ("Rules", "", _rules),
@@ -118,7 +117,7 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
 }
 # Those that are there only if something else is, and those that several groups have in their own.
 _NEED = {
-    "names": ["named_search"], "known": ["known_search"], "harm": ["harm", "prediction"],
+    "names": ["named"], "known": ["known"], "harm": ["harm", "prediction"],
     "algorithms": ["comparison"],
 }  # fmt: skip
 _OF_EACH = ("who", "real", "drivers", "rules", "typical")
@@ -158,42 +157,51 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
     return {key: list(map(as_name, parts[key]["carriers"] * large[key])) for key in PART_NAMES}
 
 
+# What a section shows where no evidence was gathered.
+_NO_EVIDENCE: dict[str, Any] = {
+    "p_value": None, "verdict": None, "verdict_name": None, "parts": None, "held_out": None,
+    "rows": 0, "of_rows": None, "notes": [], "chance": {}, "by_size": [], "evidence_size": None,
+    "evidence_range": None, "cross_fitted": None,
+}  # fmt: skip
+
+
+def ranked(known: Data | None) -> list[Any]:
+    """Known groups: those left out first, then by what they lose; too small ones last."""
+    groups = [] if known is None else known["groups"]
+    return sorted(
+        groups, key=lambda each: (each["too_small"], not each["left_out"], -(each["loss"] or 0.0))
+    )
+
+
 def group_sections(data: Data) -> list[dict[str, Any]]:
-    """What the section of each group shows, under the names that an audit of one group has."""
-    return [_told(data, group) for group in data["groups"]]
+    """What is shown of each group; of one group, by the whole page."""
+    return [_shown(data, group) for group in data["groups"]]
 
 
-def _told(data: Data, group: Data) -> dict[str, Any]:
-    details = group["details"]
+def _shown(data: Data, group: Data) -> dict[str, Any]:
+    trust, found = group["trust"] or _NO_EVIDENCE, group["left_out"]
+    alone = len(data["groups"]) == 1
+    partition = {
+        "disparity": found["disparity"], "group_size": found["size"], "bound": found["bound"],
+    }  # fmt: skip
     return {
         "name": f"group-{group['label']}",
         "title": f"Left-out group {group['label']}",
         "gist": _gist(group),
         "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
-        "explanation": details["explanation"],
-        "trust": {
-            **{key: group[key] for key in _EVIDENCE},
-            "rows": data["trust"]["rows"],
-            "of_rows": data["trust"]["of_rows"],
-            "notes": details["notes"] or [],
-            "chance": details["chance"] or {},
-            "evidence_size": None,
-            "evidence_range": None,
-        },
-        "parts": group["parts"],
-        "carriers": carriers(group["parts"]),
-        "answers": {finding["code"]: finding for finding in details["findings"]},
-        "findings": details["findings"],
-        "partition": {
-            "disparity": group["disparity"],
-            "group_size": group["rows"],
-            "bound": group["bound"],
-        },
-        "harm": details["harm"],
-        "prediction": details["prediction"],
+        "explanation": group["explanation"],
+        "trust": trust,
+        "parts": trust["parts"],
+        "carriers": carriers(trust["parts"]),
+        "answers": {finding["code"]: finding for finding in group["findings"]},
+        "findings": group["findings"],
+        "partition": data["partition"] if alone else partition,
+        "costs": group["costs"],
+        "prediction": group["prediction"],
     }
 
 
 def _gist(group: Data) -> str:
-    verdict = f"; {group['verdict_name']}" if group["verdict_name"] else ""
-    return f"{counted(group['rows'], 'row')}{verdict}: {group['answer']['who']}"
+    name = (group["trust"] or _NO_EVIDENCE)["verdict_name"]
+    verdict = f"; {name}" if name else ""
+    return f"{counted(group['left_out']['size'], 'row')}{verdict}: {group['answer']['who']}"
