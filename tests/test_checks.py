@@ -139,7 +139,7 @@ def test_refusal(name):
 
 
 def test_lazy_frames_are_refused():
-    with pytest.raises(ValueError, match=r"lazy frame.*\.collect\(\)"):
+    with pytest.raises(ValueError, match=r"LazyFrame.*\.collect\(\)"):
         fit(X=pl.DataFrame(GOOD).lazy())
 
 

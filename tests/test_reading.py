@@ -317,9 +317,9 @@ def test_addresses(tmp_path):
 
 def test_addresses_without_fsspec(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(InputError, match=r"https:// needs fsspec, .* pip install 'fsspec\[http\]'"):
+    with pytest.raises(InputError, match=r"https:// needs a package .* pip install 'fsspec\[http\]'"):
         read_table("https://example.org/t.csv?token=x")
-    with pytest.raises(InputError, match=r"memory:// needs fsspec, .* pip install 'fsspec'"):
+    with pytest.raises(InputError, match=r"memory:// needs a package .* pip install 'fsspec'"):
         read_table("memory://t.csv")
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from leftout.checks import is_missing
 from leftout.errors import InputError
 from leftout.running import warn
-from leftout.text import listed, shortened, shown
+from leftout.text import listed, quoted
 
 _SHOWN = 5
 # Sparse matrices become arrays up to this many values.
@@ -38,10 +38,8 @@ def to_matrix(table: Any) -> Any:
         else:
             result[:, position] = values
     if text:
-        shown = ", ".join(repr(name) for name in text[:_SHOWN])
-        more = f" and {len(text) - _SHOWN} more" if len(text) > _SHOWN else ""
         raise InputError(
-            f"Found columns that are not numbers ({shown}{more}); PCA needs numbers. Encode them, "
+            f"Found columns that are not numbers ({_some(text)}); PCA needs numbers. Encode them, "
             "for example with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
         )
     return result
@@ -84,15 +82,17 @@ def rename_repeated(names: list[Any]) -> list[Any]:
     distinct = _distinct(names)
     renamed = [(old, new) for old, new in zip(names, distinct, strict=True) if new != old]
     if renamed:
-        quoted = [shortened(shown(repr(new))) for _, new in renamed[:_SHOWN]]
-        quoted += [f"{len(renamed) - _SHOWN} more"] * (len(renamed) > _SHOWN)
-        others = len({old for old, _ in renamed}) - 1
-        more = f" (and {others} other names are repeated)" if others else ""
+        repeated = list(dict.fromkeys(str(old) for old, _ in renamed))
         warn(
-            f"Several columns are named {shortened(shown(repr(str(renamed[0][0]))))}{more}; all "
-            f"but the first of a name are called {listed(quoted)}."
+            f"Several columns are named {_some(repeated)}; all but the first of a name are called "
+            f"{_some([new for _, new in renamed])}."
         )
     return distinct
+
+
+def _some(names: list[Any]) -> str:
+    more = [f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
+    return listed([*map(quoted, names[:_SHOWN]), *more])
 
 
 def _distinct(names: list[Any]) -> list[Any]:
@@ -170,20 +170,13 @@ def dense(table: Any) -> Any:
 
 
 def _refuse_lazy(table: Any) -> None:
-    if type(table).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    of_dask = type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
+    if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        call = ".compute()" if of_dask else ".collect()"
         raise InputError(
-            f"Found a Dask {type(table).__name__}, whose rows are not there yet; a table in memory "
-            "is needed. Call .compute() on it first; leftout.audit takes it as it is."
-        )
-    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
-        raise InputError(
-            "Found a lazy frame, whose rows are not there yet; a table in memory is needed. "
-            "Call .collect() on it first."
-        )
-    if type(table).__module__.startswith("dask.array"):  # NumPy would bring all of it home
-        raise InputError(
-            "Found a Dask array, whose rows are not there yet; a table in memory is needed. Call "
-            ".compute() on it, if it fits into memory."
+            f"Found a {'Dask ' * of_dask}{type(table).__name__}, whose rows are not there yet; a "
+            f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
+            "frames as they are."
         )
 
 

@@ -17,8 +17,6 @@ from leftout.text import quoted, shown
 # More than one letter before the colon: a single one is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _STREAM = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/\d+")
-# Packages beside fsspec that open addresses, where they are not called like the address.
-_EXTRAS = {"https": "http", "memory": "", "file": "", "local": ""}
 
 
 @dataclass(frozen=True)
@@ -109,21 +107,15 @@ def _read(path: str) -> tuple[bytes, str | None]:
 
 
 def _downloaded(address: str) -> bytes:
-    found = _ADDRESS.match(address)
-    scheme = "" if found is None else found[1].lower()
-    extra = _EXTRAS.get(scheme, scheme)
-    package = f"fsspec[{extra}]" if extra else "fsspec"
     try:
         import fsspec
-    except ImportError as error:
-        raise InputError(
-            f"Reading {scheme}:// needs fsspec, which is not installed. Run: pip install "
-            f"'{package}'"
-        ) from error
-    try:
+
         with fsspec.open(address, "rb") as file:
             return bytes(file.read())
     except ImportError as error:
+        scheme = address.partition("://")[0].lower()
+        extra = {"https": "http", "memory": "", "file": "", "local": ""}.get(scheme, scheme)
+        package = f"fsspec[{extra}]" if extra else "fsspec"
         raise InputError(
             f"Reading {scheme}:// needs a package that is not installed ({short(error)}). Run: "
             f"pip install '{package}'"
