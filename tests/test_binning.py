@@ -237,14 +237,3 @@ def test_some_bins_are_counted_as_among_all(table, data):
     found = table.only(left).pairs(other=table.only(right))
     assert np.array_equal(found, rows[left] @ rows[right].T)
     assert np.array_equal(table.only(left).counts(), rows[left].sum(axis=1))
-
-
-@pytest.mark.parametrize("block", [1, 3, 1024])
-def test_pairs_that_are_asked_for(block, monkeypatch):
-    monkeypatch.setattr("leftout.data.binning.BLOCK", block)
-    rng = np.random.default_rng(0)
-    _, table, rows = made(rng.integers(0, 4, (50, 3)))
-    first, second = rng.integers(0, len(rows), (2, 20))
-    group = rng.random(50) < 0.5
-    want = (rows[first] & rows[second])[:, group].sum(axis=1)
-    assert np.array_equal(table.of_pairs(first, second, group), want)

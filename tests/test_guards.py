@@ -28,7 +28,7 @@ pytest.importorskip("openpyxl")
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 KEPT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-SMALL = TableLimits(unpacked=10**8, columns=20_000, cells=10**6)
+SMALL = TableLimits(unpacked=10**8, columns=20_000, cells=10**5)
 
 
 def workbook(sheet, at="xl/worksheets/sheet1.xml", strings="", **more):
@@ -106,7 +106,7 @@ def long_text(kind):
     return pa.table({"a": pa.array(["x" * 10**6] * 300, kind()), "b": pa.array(range(300))})
 
 
-MORE = "which is more than the 1,000,000 cells"
+MORE = "which is more than the 100,000 cells"
 UNPACKED = "holds more than 100 MB when it is unpacked"
 DAMAGED = "is not an Excel workbook (.xlsx), or a damaged"
 ATTACKS = {

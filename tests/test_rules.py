@@ -191,8 +191,7 @@ def test_more_items_than_a_block_are_counted_alike(monkeypatch):
     table, labels = rng.integers(0, 5, (200, 12)), rng.integers(0, 2, 200)
     whole = explain.find_rules(table, labels, prune=False)
     listed = list(whole.that_add(labels))
-    for module in ("explain.rules", "data.binning"):
-        monkeypatch.setattr(f"leftout.{module}.BLOCK", 7)
+    monkeypatch.setattr("leftout.explain.rules._BLOCK", 7)
     parts = explain.find_rules(table, labels, prune=False)
     assert ours(parts) == ours(whole) and list(parts.that_add(labels)) == listed
 

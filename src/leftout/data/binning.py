@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,6 @@ Places = NDArray[np.intp]
 # Rows are multiplied in blocks of this many numbers (8 MB): single precision counts exactly there.
 _ROWS = 1 << 21
 _FEWEST = 256
-# Pairs are counted in blocks of this many bins.
-BLOCK = 1024
 # Cut points per column where a sentence is looked for, or what a column tells.
 FINE = 16
 
@@ -266,17 +264,6 @@ class Indicators:
             B = self._block(some)
             total += B.T @ (B if other is None else other._block(some))
         return total
-
-    def of_pairs(self, first: Places, second: Places, rows: Mask | None = None) -> Array:
-        """Rows in which each of some pairs of bins meet, all or some of them."""
-        result = np.zeros(len(first))
-        for a, b in product(range(0, self.n_bins, BLOCK), repeat=2):
-            at = np.flatnonzero((first // BLOCK == a // BLOCK) & (second // BLOCK == b // BLOCK))
-            if len(at):
-                left, right = (self.only(np.arange(self.n_bins)[s : s + BLOCK]) for s in (a, b))
-                counts = left.pairs(rows, None if a == b else right)
-                result[at] = counts[first[at] - a, second[at] - b]
-        return result
 
     def meet(self, masks: Mask) -> Array:
         """Rows of each bin within each of some sets of rows: shape (sets, bins)."""

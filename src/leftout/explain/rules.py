@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_count, check_floor, check_left_out, check_runs
 from leftout.data.binning import (
-    BLOCK,
     Array,
     BinnedColumn,
     Indicators,
@@ -41,6 +40,8 @@ _LINES = 20
 # Rules that are listed; a pair must be this much surer than the surer of its halves.
 LISTED, _SURER = 8, 0.1
 _ARRAYS = ("first", "second", "group", "count", "covered")
+# Pairs are counted in blocks of this many bins.
+_BLOCK = 1024
 # Where rules are limited, this many of a block's pairs are kept at most.
 _MANY = 50_000
 
@@ -204,7 +205,7 @@ class Rules:
         at, beside = np.split(places.ravel(), 2)
         new, chosen = group.copy(), list[int]()
         while len(chosen) < limit:
-            adds = 2 * table.of_pairs(at, beside, new) >= found.count
+            adds = 2 * table.pairs(new)[at, beside] >= found.count
             adds[: chosen[-1] + 1 if chosen else 0] = False  # what was new to them only falls
             if not adds.any():
                 break
@@ -494,9 +495,9 @@ def mine(
         select(run, items, np.full(len(items), -1), covered[items], count[items])
         for run, count in enumerate(counts)
     ]
-    starts = range(0, len(items), BLOCK) if antecedents == 2 else ()
+    starts = range(0, len(items), _BLOCK) if antecedents == 2 else ()
     for a, b in combinations_with_replacement(starts, 2):
-        left, right = table.only(items[a : a + BLOCK]), table.only(items[b : b + BLOCK])
+        left, right = table.only(items[a : a + _BLOCK]), table.only(items[b : b + _BLOCK])
         other = None if a == b else right
         both = left.pairs(other=other)
         i, j = np.nonzero((both / m >= floors.support) & (both > 0))
