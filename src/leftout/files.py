@@ -6,11 +6,9 @@ import json
 import os
 import re
 import secrets
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,17 +29,28 @@ def write_whole(path: str | os.PathLike[str], content: Content) -> Path:
 
 
 def write_together(contents: Mapping[Path, Content]) -> list[Path]:
-    """Write several files so that each has all of its content, or none of them changes.
-
-    Everything is written first, to files without a name where the system has such (nothing is left
-    of them if it all ends there and then), and only then are names given.
-    """
-    for path in contents:
-        if path.is_dir():
-            raise IsADirectoryError(21, f"{str(path)!r} is a folder")
-    with ExitStack() as stack:
-        staged = [stack.enter_context(_Staged(path, data)) for path, data in contents.items()]
-        return [each.give_name() for each in staged]
+    """Write several files: all are complete, under hidden names, before any gets its own."""
+    staged: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            if path.is_dir():
+                raise IsADirectoryError(21, f"{str(path)!r} is a folder")
+            if not path.parent.is_dir():
+                raise FileNotFoundError(
+                    2, f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first"
+                )
+            hidden = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+            staged[hidden] = path
+            with hidden.open("xb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+        for hidden, path in staged.items():
+            os.replace(hidden, path)
+    finally:
+        for hidden in staged:
+            hidden.unlink(missing_ok=True)
+    return list(contents)
 
 
 def write_into(folder: Path, contents: Mapping[str, Content]) -> list[Path]:
@@ -49,9 +58,8 @@ def write_into(folder: Path, contents: Mapping[str, Content]) -> list[Path]:
     paths = {folder / name: content for name, content in contents.items()}
     made: list[Path] = []
     for needed in sorted({path.parent for path in paths}):
-        missing = [each for each in (needed, *needed.parents) if not each.exists()]
+        made += [each for each in reversed((needed, *needed.parents)) if not each.exists()]
         needed.mkdir(parents=True, exist_ok=True)
-        made += reversed(missing)
     try:
         return write_together(paths)
     except BaseException:
@@ -69,19 +77,15 @@ def write_parts(
     """
     check_ours(folder, *contents, name)
     home = next(each for each in folder.absolute().parents if each.exists())
-    hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=home))
-    try:
-        names = [write_whole(hidden / part, data).name for part, data in parts]
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=home) as hidden:
+        fresh, old = Path(hidden) / "new", folder / name
+        fresh.mkdir()
+        names = [write_whole(fresh / part, data).name for part, data in parts]
         written = write_into(folder, contents)
-        old, before = folder / name, hidden.with_name(f"{hidden.name}.before")
         if old.is_dir():
-            old.rename(before)
-        hidden.chmod(folder.stat().st_mode & 0o777)
-        hidden.rename(old)
-        shutil.rmtree(before, ignore_errors=True)
-        return [*written, *(old / part for part in names)]
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
+            old.rename(Path(hidden) / "old")
+        fresh.rename(old)
+    return [*written, *(old / part for part in names)]
 
 
 def own_folder(what: str) -> Path:
@@ -94,71 +98,6 @@ def own_folder(what: str) -> Path:
         named = os.environ.get({"share": "XDG_DATA_HOME", "state": "XDG_STATE_HOME"}[what], "")
         base = Path(named) if os.path.isabs(named) else Path.home() / ".local" / what
     return base / "leftout"
-
-
-class _Staged:
-    """A file with all of its content, that nobody sees yet."""
-
-    def __init__(self, path: Path, content: Content) -> None:
-        self.path = path
-        self.hidden: str | None = None
-        data = content.encode() if isinstance(content, str) else content
-        try:
-            self.handle = self._opened()
-        except FileNotFoundError as error:
-            raise FileNotFoundError(
-                error.errno,
-                f"There is no folder {str(path.parent)!r} to write {path.name!r} into. Create it "
-                "first",
-            ) from error
-        try:
-            with os.fdopen(os.dup(self.handle), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def _opened(self) -> int:
-        if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):
-            try:
-                return os.open(self.path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
-            except FileNotFoundError:
-                raise
-            except OSError:  # a kind of folder without such files, or not to be written into
-                pass
-        hidden = self.path.parent / f".{self.path.name}.{secrets.token_hex(8)}"
-        handle = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        self.hidden = str(hidden)
-        return handle
-
-    def give_name(self) -> Path:
-        if self.hidden is None:
-            try:
-                return self._linked(self.path)
-            except FileExistsError:
-                name = f".{self.path.name}.{os.getpid()}"
-                self.hidden = str(self._linked(self.path.parent / name))
-        os.replace(self.hidden, self.path)
-        self.hidden = None
-        return self.path
-
-    def _linked(self, path: Path) -> Path:
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:  # the folder's handle makes Python follow the link that stands for ours
-            os.link(f"/proc/self/fd/{self.handle}", path.name, dst_dir_fd=folder)
-        finally:
-            os.close(folder)
-        return path
-
-    def __enter__(self) -> _Staged:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.handle)
-        if self.hidden is not None:
-            os.unlink(self.hidden)
 
 
 def check_folder(folder: Path, *names: str) -> None:

@@ -63,7 +63,7 @@
     fetch(base + "/state", { credentials: "same-origin" }).then(function (answer) {
       if (answer.status === 404 || answer.status === 403) { window.location.replace(base); return null; }
       return answer.json();
-    }).then(function (now) { if (now && show(now)) setTimeout(poll, document.hidden ? 3000 : 400); })
+    }).then(function (now) { if (now && show(now)) setTimeout(poll, document.hidden ? 3000 : 200); })
       .catch(function () {
         of("what").textContent = "The server does not answer. Is it still running?";
         setTimeout(poll, 3000);
