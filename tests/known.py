@@ -19,9 +19,9 @@ from leftout.auditing.readings import OneReading, OtherReading, Readings
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
-from leftout.data.encoder_passes import Flag
 from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
+from leftout.data.missing_indicators import MissingIndicator
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
@@ -589,7 +589,7 @@ def encoder(**changed):
         "features_": FEATURES,
         "encoding_": columns(),
         "kinds_": kinds(),
-        "flags_": [Flag((1, 2), FEATURES[2], 0.37)],
+        "flags_": [MissingIndicator((1, 2), FEATURES[2], 0.37)],
         "flagged_": [2],
         "encoding": "target",
         "scaling": "minmax",

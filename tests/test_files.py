@@ -19,8 +19,7 @@ from click.testing import CliRunner
 import leftout
 from leftout import InputError
 from leftout.cli import main
-from leftout.engine.column_counts import ColumnCounts, Gone
-from leftout.engine.profile_pass import TableProfile
+from leftout.data.column_summary import ColumnSummary
 from leftout.engine.state import PassState, packed, unpacked
 from leftout.linalg.moments import Moments
 from scaling import stored
@@ -107,18 +106,19 @@ def test_an_archive_with_forged_results_runs_nothing(tmp_path, monkeypatch):
 
 
 def test_results_of_passes_survive_their_file():
-    kept = pa.table({"value": pa.array(["", "b"], pa.large_string()), "count": [2, 1 << 60]})
-    texts = ColumnCounts(kept, kept[:0], kept[:0], 3, 1, gone=Gone(frozenset({"a\udcff"})))
+    counts = np.array([2, 1 << 60])
+    texts = ColumnSummary(3, 1, np.inf, -np.inf, counts, {"a\udcff": 1}, counts[:0], None)
     words = [pa.array(each).dictionary_encode() for each in (["a", "b"], ["c", None, "a"])]
     rows = pa.table({"w": pa.chunked_array(words), "x": [0.1, None, 7.0, 2.0, 3.0]})
     moments = Moments(*(np.asfortranarray(np.random.default_rng(0).random((3, 2))),) * 4)
     result = (
-        TableProfile({"w": texts}, rows),
+        (texts, rows),
         [moments, None],
         {2: (np.float32(0.1), -np.inf, True)},
     )
-    first, (second, nothing), third = unpacked(packed(result))
-    assert first.columns == {"w": texts} and first.rows.equals(rows) and type(first) is TableProfile
+    (first, taken), (second, nothing), third = unpacked(packed(result))
+    assert first[:4] == texts[:4] and first.strays == texts.strays and taken.equals(rows)
+    assert type(first) is ColumnSummary and np.array_equal(first.counts, counts)
     assert type(second) is Moments and all(map(np.array_equal, second, moments)) and nothing is None
     assert second.second.flags.f_contiguous
     assert third == {2: (np.float32(0.1), -np.inf, True)} and type(third[2][0]) is np.float32

@@ -19,6 +19,7 @@ import leftout
 from leftout import InputError, MaxDisparityPartition
 from leftout.auditing.schema import schema
 from leftout.cli import main
+from leftout.data import column_reader
 from leftout.engine import work
 from leftout.engine.engines import Local
 from leftout.engine.tables import in_parts
@@ -34,7 +35,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "STREAMED_ABOVE", 0)
         patch.setattr(alternating, "STREAMED_ABOVE", 0)
-        patch.setattr(work, "EVIDENCE_ROWS", SAMPLED)
+        patch.setattr(column_reader, "SCHEMA_ROWS", SAMPLED)
         yield
 
 
@@ -151,7 +152,7 @@ def test_text_in_parts(local, table, tmp_path):
 
 def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     frame, _ = stored(tmp_path / "data", 1200)
-    monkeypatch.setattr(work, "EVIDENCE_ROWS", 400)
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 400)
     # the sample is searched as small tables are: its many searches by passes take minutes
     monkeypatch.setattr(alternating, "STREAMED_ABOVE", 1 << 22)
     asked = ASKED | {"quick": False, "n_surrogates": 19, "n_restarts": 0}
@@ -289,7 +290,7 @@ from leftout.engine import work
 from leftout.solvers import alternating
 import leftout
 work.STREAMED_ABOVE = alternating.STREAMED_ABOVE = 0
-work.EVIDENCE_ROWS = scaling.SAMPLED
+column_reader.SCHEMA_ROWS = scaling.SAMPLED
 folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
 engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))
 found = leftout.audit(folder, engine=engine, state=state, **scaling.ASKED)

@@ -14,9 +14,10 @@ import pytest
 
 import leftout
 from leftout import InputError
+from leftout.data import column_reader
 from leftout.engine import work
 from leftout.engine.chunks import listed
-from leftout.engine.encoding_plan import ChunkedRows, plan
+from leftout.engine.encoding_plan import ChunkedRows, prepare_chunks
 from leftout.engine.engines import Dask, Local, silent
 from leftout.linalg.passes import Pair
 from leftout.solvers import alternating
@@ -37,7 +38,7 @@ def passes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "STREAMED_ABOVE", 0)
         patch.setattr(alternating, "STREAMED_ABOVE", 0)
-        patch.setattr(work, "EVIDENCE_ROWS", SAMPLED)
+        patch.setattr(column_reader, "SCHEMA_ROWS", SAMPLED)
         paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
         patch.setenv("PYTHONPATH", paths)  # for workers, which unpickle functions of tests
         yield
@@ -95,7 +96,8 @@ def test_fewer_workers(cluster, folder, workers):
     engine.client.submit = partial(type(cluster.client).submit, cluster.client, workers=some)
     try:
         tables = (
-            ChunkedRows(plan(chunks, fold), chunks, fold) for fold in (Local().fold, engine.fold)
+            ChunkedRows(prepare_chunks(chunks, fold)[0], chunks, fold)
+            for fold in (Local().fold, engine.fold)
         )
         here, there = (work.moments_of(each, each.take(np.arange(100))) for each in tables)
     finally:

@@ -12,7 +12,7 @@ from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
 from leftout.engine import copies as stored_csv
 from leftout.engine.copies import stored
-from leftout.engine.encoding_plan import plan
+from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local
 from leftout.running import collected_warnings
 from test_scale_tables import assert_same
@@ -99,7 +99,7 @@ def written(columns, folder, suffix=".csv", separator=",", encoding="utf-8"):
 def assert_like_memory(parts, whole):
     with stored(parts) as chunks:
         taken = prepare_table(Source.of(whole), rng=np.random.default_rng(0))
-        assert_same(plan(chunks, Local().fold), chunks, taken)
+        assert_same(prepare_chunks(chunks, Local().fold), chunks, taken)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import pytest
 
 from leftout import InputError
 from leftout.engine.chunks import listed, n_rows_of
-from leftout.engine.encoding_plan import plan
+from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local
 from leftout.engine.tables import in_parts
 from leftout.settings import Reading
@@ -116,18 +116,20 @@ def test_a_file_that_changes_between_passes_is_refused(folder):
 
 def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
     with pytest.raises(InputError, match="Found 2 rows to audit"):
-        plan(listed(folder), Local().fold)
+        prepare_chunks(listed(folder), Local().fold)
     wide = part(tmp_path / "wide", "w.parquet", {f"x{i}": np.arange(20.0) for i in range(5001)})
     with pytest.raises(
         InputError, match="The table has 5,001 columns; an audit takes at most 5,000"
     ):
-        plan(listed(wide), Local().fold)
+        prepare_chunks(listed(wide), Local().fold)
     lists = part(tmp_path / "l", "l.parquet", {"a": [[1]] * 30, "x": np.arange(30.0) ** 2})
     with pytest.raises(InputError, match="The column 'a' holds lists in its cells"):
-        plan(listed(lists), Local().fold)
-    assert plan(listed(lists), Local().fold, Reading(drop=["a"])).encoder.features_ == ["x"]
+        prepare_chunks(listed(lists), Local().fold)
+    assert prepare_chunks(listed(lists), Local().fold, Reading(drop=["a"]))[
+        0
+    ].encoder.features_ == ["x"]
     with pytest.raises(InputError, match="The target of a table in files is one of its columns"):
-        plan(listed(lists), Local().fold, Reading(target=np.arange(30)))
+        prepare_chunks(listed(lists), Local().fold, Reading(target=np.arange(30)))
 
 
 def test_three_thousand_columns_are_as_in_memory(tmp_path):
@@ -136,27 +138,7 @@ def test_three_thousand_columns_are_as_in_memory(tmp_path):
     part(tmp_path / "in", "a.parquet", table[:20])
     part(tmp_path / "in", "b.parquet", table[20:])
     chunks = listed(tmp_path / "in")
-    assert_same(plan(chunks, Local().fold), chunks, in_memory(table, tmp_path))
-
-
-def test_very_many_texts_take_little_room(tmp_path, monkeypatch):
-    from leftout.engine import column_counts
-
-    monkeypatch.setattr(column_counts, "MOST_TEXTS", 1 << 8)
-    m = 20_000
-    rng = np.random.default_rng(0)
-    table = {
-        "name": [f"n{each:07d}" for each in rng.permutation(m)],
-        "said": [f"says {each}" for each in rng.permutation(m)],
-        "x": rng.normal(size=m),
-    }
-    part(tmp_path / "in", "a.parquet", table, row_group_size=3000)
-    planned = plan(listed(tmp_path / "in"), Local().fold, sample=100)
-    kinds = {kind.column: (kind.kind, kind.why) for kind in planned.encoder.kinds_}
-    assert kinds["name"] == ("identifier", "20,000 values in 20,000 rows, without spaces")
-    assert kinds["said"] == ("free text", "20,000 values in 20,000 rows, 20,000 of them once")
-    with pytest.raises(InputError, match="The column 'said' is to be read as categories"):
-        plan(listed(tmp_path / "in"), Local().fold, Reading(categorical=["said"]), sample=100)
+    assert_same(prepare_chunks(chunks, Local().fold), chunks, in_memory(table, tmp_path))
 
 
 def test_an_index_that_pandas_kept_is_a_column_if_it_has_a_name(tmp_path):
@@ -178,7 +160,7 @@ def test_feather_in_parts(tmp_path, folder):
         part.to_feather(path, chunksize=15)
     parts = in_parts(str(tmp_path / "in"), "local")
     assert [chunk.n_rows for chunk in parts.chunks] == [40, 40, 40]
-    X = encoded(plan(parts.chunks, Local().fold), parts.chunks)
+    X = encoded(prepare_chunks(parts.chunks, Local().fold)[0], parts.chunks)
     np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
     assert in_parts(str(path), "local").chunks[0].n_rows == 40 and in_parts(str(path)) is None
     with pytest.raises(InputError, match="'2.feather' is Feather, and others are Parquet"):
@@ -196,7 +178,7 @@ def test_a_dask_frame_is_its_parts(tmp_path, monkeypatch):
     kept = table[table["number"] > table["number"].min()]
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     parts = in_parts(frame, "local")
-    planned = plan(parts.chunks, Local().fold)
+    planned, _ = prepare_chunks(parts.chunks, Local().fold)
     X = encoded(planned, parts.chunks)
     assert len(parts.chunks) == 12
     np.testing.assert_allclose(X, in_memory(kept, tmp_path).X, rtol=0.0, atol=1e-12)

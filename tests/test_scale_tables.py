@@ -14,18 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leftout.data import column_reader
 from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
-from leftout.engine import column_counts
 from leftout.engine.chunks import listed
-from leftout.engine.encoding_plan import plan
+from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local
 from leftout.running import collected_warnings
 from leftout.settings import Reading
 
 LEVELS = ["low", "mid", "high"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:zip has numbers with zeros"),
+    pytest.mark.filterwarnings("ignore:What the columns are"),
+]
 
 
 def mixed(rng, m):
@@ -81,9 +84,9 @@ def in_memory(table, folder, **options):
     return prepare_table(Source.of(path), Reading(**options), rng=np.random.default_rng(0))
 
 
-def assert_same(planned, chunks, taken):
+def assert_same(prepared, chunks, taken):
     """The same encoder, kinds, facts and relations, and the same numbers."""
-    decided = planned.decided
+    planned, decided = prepared
     assert [asdict(k) for k in decided.encoder.kinds_] == [asdict(k) for k in taken.encoder.kinds_]
     assert [asdict(f) for f in decided.facts] == [asdict(f) for f in taken.facts]
     assert decided.dropped == taken.dropped
@@ -136,7 +139,7 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
     (folder / "in").mkdir()
     chunks = listed(write(table, folder / "in", [int(cut * m) for cut in cuts], group))
     with collected_warnings() as notes:
-        planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
+        planned = prepare_chunks(chunks, Local().fold, Reading(**ASKED[asked]))
     with collected_warnings() as said:
         taken = in_memory(table, folder, **ASKED[asked])
     assert_same(planned, chunks, taken)
@@ -146,10 +149,9 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
 def test_the_sample_is_taken_in_as_it_would_be(tmp_path):
     table = mixed(np.random.default_rng(3), 200)
     chunks = listed(write(table, tmp_path, [80], 30))
-    planned = plan(
-        chunks, Local().fold, Reading(target="yes", sensitive=["town"]), sample=70, seed=5
+    planned, taken = prepare_chunks(
+        chunks, Local().fold, Reading(target="yes", sensitive=["town"]), sample=70
     )
-    taken = planned.intake("parts")
     assert len(taken.rows) == len(taken.X) == 70 and taken.n_rows == 200
     np.testing.assert_array_equal(taken.X, encoded(planned, chunks)[taken.rows])
     assert taken.target.categories == ("False", "True")
@@ -164,7 +166,7 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     chunks = listed(write(table, folder, [50, 51], 20))
-    planned = plan(chunks, Local().fold)
+    planned, _ = prepare_chunks(chunks, Local().fold)
     taken = in_memory(table, tmp_path)
     for column in taken.columns:
         parts = [
@@ -176,17 +178,13 @@ def test_columns_of_a_chunk_are_those_of_the_table(tmp_path):
 
 
 @pytest.fixture
-def few(monkeypatch):
-    """So little room that most columns of a small table have too many values."""
-    monkeypatch.setattr(column_counts, "MOST_WHOLE", 64)
-    monkeypatch.setattr(column_counts, "MOST_DISTINCT", 32)
-    monkeypatch.setattr(column_counts, "MOST_TEXTS", 32)
+def small_sample(monkeypatch):
+    """Schemas from a sample of a small table."""
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 400)
 
 
-@pytest.mark.parametrize(
-    ("seed", "asked"), [(0, "plain"), (1, "parts"), (2, "means"), (0, "without")]
-)
-def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
+@pytest.mark.parametrize(("seed", "asked"), list(enumerate(sorted(ASKED))))
+def test_a_sample_decides_alike_wherever_the_rows_are(small_sample, tmp_path, seed, asked):
     table = mixed(np.random.default_rng(seed), 1500)
     table.loc[3, "when"] = pd.Timestamp("2020-02-03 05:00")
     table["lot"] = [f"lot {each}" for each in np.random.default_rng(seed).integers(0, 90, 1500)]
@@ -194,21 +192,41 @@ def test_too_many_values_to_count_are_decided_alike(few, tmp_path, seed, asked):
     folder.mkdir()
     chunks = listed(write(table, folder, [400, 900], 250))
     with collected_warnings() as notes:
-        planned = plan(chunks, Local().fold, Reading(**ASKED[asked]))
+        planned, decided = prepare_chunks(chunks, Local().fold, Reading(**ASKED[asked]))
     with collected_warnings() as said:
         taken = in_memory(table, tmp_path, **ASKED[asked])
-    assert notes == said
-    many = [c.name for c in planned.decided.searched if c.tally.n_values is not None]
-    assert {"number", "income", "id", "priced", "text", "when"} <= set(many)
-    for found, expected in zip(planned.encoder.kinds_, taken.encoder.kinds_, strict=True):
-        assert found.column == expected.column
-        assert (found.kind, found.read_as, found.sure) == (
-            expected.kind, expected.read_as, expected.sure
-        ), (found, expected)  # fmt: skip
-    assert planned.decided.suspects == taken.suspects
-    assert planned.decided.dropped.keys() == taken.dropped.keys()
-    assert list(planned.encoder.features_) == list(taken.encoder.features_)
-    np.testing.assert_allclose(encoded(planned, chunks), taken.X, rtol=0.0, atol=1e-12)
+    assert sorted(notes) == sorted(said)
+    assert len(decided.rows) == 400 and len(taken.X) == 1500
+    assert_same((planned, decided), chunks, taken)
+    for name in ("number", "code"):
+        (fact,) = [fact for fact in decided.facts if fact.name == name]
+        assert fact.missing == table[name].isin(_declared(asked)).sum()
+
+
+def _declared(asked):
+    return [999] if "missing" in ASKED[asked] else []
+
+
+def test_all_rows_give_ranges_counts_and_gaps(small_sample, tmp_path):
+    rng, m = np.random.default_rng(0), 2000
+    table = pd.DataFrame({
+        "x": rng.normal(size=m), "town": rng.choice(["a", "b", "c"], m),
+        "rows": rng.permutation(m), "written": [f"{i % 50},5" for i in range(m)],
+    })  # fmt: skip
+    away = np.setdiff1d(np.arange(m), column_reader.sampled_places(m))
+    table.loc[away[:3], "x"] = [-50.0, 70.0, np.nan]
+    table.loc[away[3], "town"] = "elsewhere"
+    table.loc[away[4:6], "written"] = ["unknown", "unknown"]
+    chunks = listed(write(table, tmp_path, [900], 250))
+    _, found = prepare_chunks(chunks, Local().fold)
+    x, town, rows, written = found.encoder.plans_
+    assert (x.becomes.low, x.becomes.high, x.told.missing) == (-50.0, 70.0, 1)
+    assert list(town.told.features) == ["town = a", "town = b", "town = c"]
+    np.testing.assert_array_equal(
+        found.encoder.transform(table.iloc[[away[3]]]).to_numpy()[0, 1:4], 0.0
+    )
+    assert rows.becomes is None and rows.told.kind == "identifier"
+    assert found.facts[3].strays == (("unknown", 2),) and found.facts[3].missing == 2
 
 
 def stamps(rng, kind):
@@ -245,7 +263,7 @@ def test_whatever_is_stored_is_read_as_in_memory(name, tmp_path):
     pq.write_table(table[50:], tmp_path / "in" / "b.parquet", row_group_size=30)
     chunks = listed(tmp_path / "in")
     taken = prepare_table(Source.of(tmp_path / "whole.parquet"), rng=rng)
-    assert_same(plan(chunks, Local().fold), chunks, taken)
+    assert_same(prepare_chunks(chunks, Local().fold), chunks, taken)
 
 
 def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
@@ -257,7 +275,7 @@ def test_categories_have_the_same_codes_whatever_those_of_their_part(tmp_path):
         table = pa.table({"c": cells, "x": rng.normal(size=40)})
         pq.write_table(table, tmp_path / "in" / f"{place}.parquet")
     chunks = listed(tmp_path / "in")
-    planned = plan(chunks, Local().fold)
-    assert planned.readers["c"].made.categories == ("a", "b", "c", "d")
+    planned, _ = prepare_chunks(chunks, Local().fold)
+    assert planned.readers["c"].like.categories == ("a", "b", "c", "d")
     found = [each["c"].values for chunk in chunks for _, each in planned.columns(chunk, ["c"])]
     assert np.array(list("abcd"))[np.concatenate(found)].tolist() == np.concatenate(parts).tolist()

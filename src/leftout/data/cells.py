@@ -1,13 +1,9 @@
-"""What the cells of a column hold, whatever kind of frame they come from.
-
-How often each value of a column occurs.
-"""
+"""What the cells of a column hold, whatever kind of frame they come from."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -158,41 +154,6 @@ Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 
 
-@dataclass(frozen=True)
-class ValueCounts:
-    """How many rows of a table each value of a column stands for, where the rows are elsewhere.
-
-    A column is judged, cleaned and encoded by its distinct values and by how often each occurs; so
-    a table that is larger than memory is known by columns in which each value is there once. What
-    needs several columns at once looks at rows of a sample, the same of every column.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of the table.
-    counts : array of shape (n,)
-        Rows that have each value; 0 for one that is there only because the sample has it.
-    looked : array
-        Of each row of the sample, the place of its value.
-    spaced : array
-        The same of rows that are evenly spaced in the table.
-    n_values : int or None
-        Nearly so many different values occur, where they are too many to be all there.
-    ruled_out : frozenset of str
-        Ways of writing numbers and dates that a text does not follow which is not there.
-    spaces : bool
-        Whether a text that is not there has a space in it.
-    """
-
-    n_rows: int
-    counts: NDArray[np.int64]
-    looked: NDArray[np.intp]
-    spaced: NDArray[np.intp]
-    n_values: int | None = None
-    ruled_out: frozenset[str] = frozenset()
-    spaces: bool = False
-
-
 def value_counts(values: Floats) -> Tabulated:
     """Sorted distinct values, how often each occurs, and each row's place among them.
 
@@ -201,19 +162,3 @@ def value_counts(values: Floats) -> Tabulated:
     codes, distinct = pd.factorize(values, sort=True)
     counts = np.bincount(codes + 1, minlength=len(distinct) + 1)[1:]
     return distinct, counts, codes.astype(np.int32)
-
-
-def median(values: Floats, counts: NDArray[np.int64]) -> float:
-    """The median of values that occur so often, at least one of them once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> median(np.array([4.0, 1.0, 2.0]), np.array([1, 2, 1]))
-    1.5
-    """
-    order = np.argsort(values)
-    last = np.cumsum(counts[order])
-    middle = np.array([(last[-1] - 1) // 2, last[-1] // 2])
-    low, high = values[order][np.searchsorted(last, middle, side="right")] / 2.0
-    return float(low + high)  # of two huge ones, too

@@ -89,25 +89,31 @@ def clean(column: Column, numeric: bool = False) -> Column:
     texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
     if not texts or column.declared and not numeric:
         return _merged(column, labels, known)
-    ruled_out = frozenset() if column.tally is None else column.tally.ruled_out
     for how in WAYS:
-        values = None if how in ruled_out else _all_written(texts, how)
+        values = _all_written(texts, how)
         if values is not None:
             return _valued(column, known, values, how)
     counts = column.times(column.values, len(labels))[known]
     nearly = {
         how: values
         for how in (_NUMBERS if numeric else WAYS)
-        if how not in ruled_out
-        and (values := _nearly_written(texts, counts, how, numeric)) is not None
+        if (values := _nearly_written(texts, counts, how, numeric)) is not None
     }
     if not nearly:
         return _merged(column, labels, known)
     how = min(nearly, key=lambda how: counts[np.isnan(nearly[how])].sum())
+    read = _valued(column, known, nearly[how], how)
+    return replace(read, strays=_strays(texts, counts, nearly[how]))
+
+
+def _strays(
+    texts: Sequence[str], counts: NDArray[np.int64], values: Floats
+) -> tuple[tuple[str, int], ...]:
+    """Texts that are no values, and how many cells hold each."""
     strays = Counter[str]()
-    for place in np.flatnonzero(np.isnan(nearly[how])):
+    for place in np.flatnonzero(np.isnan(values) & (counts > 0)):
         strays[shortened(texts[place])] += int(counts[place])
-    return replace(_valued(column, known, nearly[how], how), strays=tuple(strays.items()))
+    return tuple(strays.items())
 
 
 def read_alike(column: Column, words: bool, dates: bool, written: str | None) -> Column:
@@ -122,7 +128,9 @@ def read_alike(column: Column, words: bool, dates: bool, written: str | None) ->
     for place in np.flatnonzero(known):
         found = _all_written([labels[place]], how)
         values[place] = np.nan if found is None else found[0]
-    return _valued(column, [True] * len(labels), values, how)
+    counts = np.where(known, column.times(column.values, len(labels)), 0)
+    read = _valued(column, [True] * len(labels), values, how)
+    return replace(read, strays=_strays(labels, counts, values))
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -148,10 +156,10 @@ def _valued(column: Column, known: list[bool], values: Floats, how: str) -> Colu
     """The column with its known texts replaced by numbers."""
     by_label = np.full(len(known) + 1, np.nan)  # the last for what is missing already
     by_label[np.flatnonzero(known)] = values
-    name, numbers, tally = column.name, by_label[column.values], column.tally
+    name, numbers = column.name, by_label[column.values]
     if how in _DATES:
-        return Column(name, numbers, dates=True, written=how, tally=tally)
-    return replace(of_numbers(name, numbers, tally=tally), written=how)
+        return Column(name, numbers, dates=True, written=how)
+    return replace(of_numbers(name, numbers), written=how)
 
 
 def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:

@@ -18,7 +18,6 @@ from leftout.checks import is_missing
 from leftout.data.cells import (
     DistinctCells,
     Tabulated,
-    ValueCounts,
     objects_of,
     plain,
     value_counts,
@@ -41,8 +40,7 @@ class Column:
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
     stand for. ``declared`` are categories that somebody has called so, ``ordered`` those that have
     an order. ``written`` says how numbers or dates were written that came as text, ``strays`` which
-    texts were none, and of how many rows. Of a table whose rows are elsewhere, each value is there
-    once, and a ``tally`` says how many rows it stands for.
+    texts were none, and of how many rows.
     """
 
     name: str
@@ -54,7 +52,6 @@ class Column:
     ordered: bool = False
     written: str | None = None
     strays: tuple[tuple[str, int], ...] = ()
-    tally: ValueCounts | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -78,19 +75,12 @@ class Column:
     @cached_property
     def tabulated(self) -> Tabulated:
         """Of numbers: distinct values, how often each occurs, each row's place among them."""
-        distinct, counts, codes = value_counts(self.values)
-        return distinct, counts if self.tally is None else self.times(codes, len(distinct)), codes
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the table."""
-        return len(self.values) if self.tally is None else self.tally.n_rows
+        return value_counts(self.values)
 
     @property
     def n_missing(self) -> int:
         """Rows without a value."""
-        missing = self.missing
-        return int(missing.sum() if self.tally is None else self.tally.counts[missing].sum())
+        return int(self.missing.sum())
 
     @property
     def present(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -107,22 +97,16 @@ class Column:
 
     @property
     def n_values(self) -> int:
-        """How many different values occur; where not all are there, nearly."""
-        many = None if self.tally is None else self.tally.n_values
-        return len(self.present[0]) if many is None else min(many, self.n_rows - self.n_missing)
+        """How many different values occur."""
+        return len(self.present[0])
 
     def times(self, codes: NDArray[np.integer], least: int = 0) -> NDArray[np.int64]:
         """How many rows have each code, of as many codes as there are, or more; -1 is none."""
-        weights = None if self.tally is None else self.tally.counts
-        return np.bincount(codes + 1, weights, minlength=least + 1)[1:].astype(np.int64, copy=False)
-
-    def looked(self) -> Column:
-        """The column of the rows that can be looked at: all, or a sample where it is a tally."""
-        return self if self.tally is None else self.take(self.tally.looked)
+        return np.bincount(codes + 1, minlength=least + 1)[1:].astype(np.int64, copy=False)
 
     def take(self, rows: NDArray[np.intp]) -> Column:
         """The same column of some of the rows."""
-        return replace(self, values=self.values[rows], tally=None)
+        return replace(self, values=self.values[rows])
 
     def recoded(
         self, codes: Iterable[int], names: Iterable[str], levels: Floats | None = None
@@ -135,8 +119,8 @@ class Column:
         """Numbers or dates as categories; the numbers that these stand for are kept."""
         if self.dates:
             distinct, _, codes = self.tabulated
-            return Column(self.name, codes, tuple(map(self.show, distinct)), tally=self.tally)
-        made = of_numbers(self.name, self.values, as_category=True, tally=self.tally)
+            return Column(self.name, codes, tuple(map(self.show, distinct)))
+        made = of_numbers(self.name, self.values, as_category=True)
         return replace(made, written=self.written, strays=self.strays)
 
     def codes(self) -> NDArray[np.int32]:
@@ -362,11 +346,9 @@ def _largest(values: Floats) -> float:
     return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
-def of_numbers(
-    name: str, values: Floats, as_category: bool = False, tally: ValueCounts | None = None
-) -> Column:
+def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     """A column of numbers; of categories where they are codes, or take no more than two values."""
-    column = Column(name, values, tally=tally)
+    column = Column(name, values)
     distinct, _, codes = column.tabulated
     if not as_category and len(distinct) > 2:
         return column
@@ -374,7 +356,7 @@ def of_numbers(
     labels = tuple(map(shortest, distinct.tolist()))
     if len(set(labels)) < len(labels):
         labels = tuple(map(repr, distinct.tolist()))
-    return Column(name, codes, labels, levels=distinct, tally=tally)
+    return Column(name, codes, labels, levels=distinct)
 
 
 def of_distinct(name: str, cells: DistinctCells) -> Column:

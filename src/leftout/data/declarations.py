@@ -61,13 +61,23 @@ class ColumnDeclarations:
         self, table: Any, *, drop: Iterable[Any] | None = None, unread: Iterable[Any] | None = None
     ) -> list[Column]:
         """The table's columns, those that are said to be codes as categories."""
-        said = {*self.dictionary.categorical, *self.categorical} - self.numeric
-        return columns_of(table, categorical=said, drop=drop, unread=unread)
+        return columns_of(table, categorical=self._categories, drop=drop, unread=unread)
 
-    def check(self, raw: Sequence[Column]) -> None:
-        """Refuse values to be missing that no row holds; else say how many cells do."""
+    @property
+    def _categories(self) -> Set[str]:
+        return {*self.dictionary.categorical, *self.categorical} - self.numeric
+
+    def wants_category(self, name: str) -> bool:
+        """Whether the numbers or dates of a column are said to be codes."""
+        return name in self._categories
+
+    def check(self, raw: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None) -> None:
+        """Refuse values to be missing that no row holds; else say how many cells do.
+
+        ``cells_of`` each column hold its values, where ``raw`` is only a sample.
+        """
         if self.missing:
-            warn(f"{self.missing.told(raw)}.")
+            warn(f"{self.missing.told(raw, cells_of)}.")
 
     def judged(
         self, raw: Sequence[Column], aside: Set[str] = frozenset()

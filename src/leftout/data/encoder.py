@@ -1,6 +1,6 @@
 """Any table in, a matrix of numbers out: a scikit-learn transformer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,15 +11,18 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
+from leftout.data.column_reader import (
+    TARGET,
+    ColumnReader,
+    SummaryPass,
+    readers_of,
+    sampled,
+    sampled_places,
+    target_scale,
+)
+from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoder_passes import (
-    ColumnRows,
-    Flag,
-    OneBlock,
-    fit_flags,
-    fit_target_means,
-)
 from leftout.data.encoding import (
     LEVELS,
     CategoricalEncoding,
@@ -28,10 +31,12 @@ from leftout.data.encoding import (
     Floats,
     NumericEncoding,
     as_read,
+    coded,
 )
 from leftout.data.frames import as_frame
+from leftout.data.missing_indicators import MissingIndicator, fit_indicators
 from leftout.data.profiling.column_types import ColumnType
-from leftout.data.roles import beside, called
+from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError
 from leftout.settings import ENCODINGS, SCALINGS
 
@@ -84,7 +89,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns that were left out, each with why.
     kinds_ : list of ColumnType
         What each column was taken for, and why.
-    flags_ : list of Flag
+    flags_ : list of MissingIndicator
         The features that say where columns are missing, and what they consist of.
     flagged_ : list of int
         Places of these among the features.
@@ -194,33 +199,44 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: list[Column],
         kinds: list[ColumnType],
         y: Column | None,
-        rows: ColumnRows | None = None,
+        summaries: Sequence[ColumnSummary] | None = None,
     ) -> None:
         """Fit all but the scaling on columns that are cleaned and judged already.
 
-        ``names`` are what the table calls them; ``declared_`` is given before. ``rows`` are the
-        columns' own, where these are tallies.
+        ``names`` are what the table calls them; ``declared_`` is given before. ``summaries`` are of
+        all rows, where the columns are a sample.
         """
         check_choice("scaling", self.scaling, SCALINGS)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        self._plan(columns, kinds, y, rows)
+        self._plan(columns, kinds, y, summaries)
 
     def _learn(self, X: Any, y: Any) -> Floats:
         check_choice("encoding", self.encoding, ENCODINGS)
         check_choice("scaling", self.scaling, SCALINGS)
         raw = self._columns(X, reset=True)
         self.declared_.check(raw)
-        columns, kinds = self.declared_.judged(raw)
-        target = None
+        outcome = None
         if self.encoding == "target":
             if y is None:
                 raise InputError(
                     "encoding='target' needs the target's values; pass them as y, or use 'free'."
                 )
-            target = clean(beside(raw, y))
-        self._plan(columns, kinds, target)
-        return self.fit_scale(columns)
+            outcome = beside(raw, y)
+        places = sampled_places(len(raw[0]))
+        if len(places) == len(raw[0]):
+            columns, kinds = self.declared_.judged(raw)
+            self._plan(columns, kinds, None if outcome is None else clean(outcome))
+            return self.fit_scale(columns)
+        columns, kinds = self.declared_.judged([sampled(column, places) for column in raw])
+        block, target, reader = {column.name: column for column in raw}, None, None
+        if outcome is not None:
+            block[TARGET], target = outcome, clean(sampled(outcome, places))
+            reader = ColumnReader.of(TARGET, target, ColumnDeclarations.of([]))
+        readers = readers_of([c.name for c in raw], columns, kinds, self.declared_)
+        one = SummaryPass(readers, reader, *target_scale(target, self.positive))
+        self._plan(columns, kinds, target, one.over(block))
+        return self.fit_scale(self.declared_.alike(raw))
 
     def fit_scale(self, columns: list[Column]) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with."""
@@ -250,31 +266,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: list[Column],
         kinds: list[ColumnType],
         target: Column | None,
-        rows: ColumnRows | None = None,
+        summaries: Sequence[ColumnSummary] | None = None,
     ) -> None:
-        """Learn what becomes of each column, and the flags of missing cells."""
+        """Learn what becomes of each column, and the missing indicators."""
         smooth, how = self._smooth(), dict[str, Any](levels=self._levels())
-        pairs = list(zip(columns, kinds, strict=True))
-        means: dict[str, CategoricalEncoding] = {}
+        read = [as_read(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         if target is not None:
             how["target"] = called(target, self.positive)
-            read = {
-                place: as_read(column, kind)
-                for place, (column, kind) in enumerate(pairs)
-                if kind.read_as != "nothing"
-            }
-            means = fit_target_means(
-                read, target, self.positive, smooth, rows or OneBlock(read, target)
-            )
+        level, centre = target_scale(target, self.positive)
+        if summaries is None:
+            y = None if target is None else numbers_at(target, level) - centre
+            summaries = [ColumnSummary.of(column, column, y=y) for column in read]
+        means = {
+            column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, smooth)
+            for column, kind, summary in zip(read, kinds, summaries, strict=True)
+            if summary.sums is not None and kind.read_as != "nothing"
+            and not column.ordered and len(coded(column)[0]) > 2
+        }  # fmt: skip
         plans = [
-            ColumnEncoder.of(column, kind, means=means.get(column.name), **how)
-            for column, kind in pairs
+            ColumnEncoder.of(column, kind, summary, means=means.get(column.name), **how)
+            for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left([plan.told for plan in plans]))
-        plans, flags = fit_flags(plans, columns, rows or OneBlock(dict(enumerate(columns))))
+        flags = fit_indicators(plans, columns)
         self.kinds_: list[ColumnType] = kinds
-        self.flags_: list[Flag] = flags
+        self.flags_: list[MissingIndicator] = flags
         self.dropped_: dict[str, str] = {
             plan.told.column: plan.told.how for plan in plans if plan.becomes is None
         }

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.cells import median
 from leftout.data.cleaning import read_alike
+from leftout.data.column_summary import ColumnSummary, TargetSums
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnType
 from leftout.errors import InputError
@@ -73,16 +73,10 @@ class Read(NamedTuple):
     values: Floats  # (m, number of features)
     missing: NDArray[np.bool_]
 
-    def spread(self, counts: NDArray[np.int64] | None = None) -> float:
-        """The variance of its features; of a column that says nothing else, of its gaps.
-
-        ``counts`` are the rows that each value stands for, where the rows are elsewhere.
-        """
+    def spread(self) -> float:
+        """The variance of its features; of a column that says nothing else, of its gaps."""
         values = self.values if self.values.size else self.missing[:, None].astype(np.float64)
-        if counts is None:
-            return float(values.var(axis=0).sum())
-        share = counts / counts.sum()
-        return float((share @ np.square(values - share @ values)).sum())
+        return float(values.var(axis=0).sum())
 
 
 @dataclass(frozen=True)
@@ -97,20 +91,16 @@ class NumericEncoding:
     flagged = True
 
     @classmethod
-    def of(cls, column: Column) -> NumericEncoding:
+    def of(cls, column: Column, low: float, high: float) -> NumericEncoding:
+        """By the median of some rows, and the smallest and largest value of all."""
         values = column.numbers
         assert values is not None
-        known = values[~np.isnan(values)]
-        if np.isinf(known).any():
+        if np.isinf([low, high]).any():
             raise InputError(
                 f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
                 "Replace them, or drop the column."
             )
-        low, high = float(known.min()), float(known.max())
-        if column.tally is None:
-            middle = float(np.median(known / 2.0)) * 2.0  # of two huge ones, too
-        else:
-            middle = median(known, column.tally.counts[~np.isnan(values)])
+        middle = float(np.nanmedian(values / 2.0)) * 2.0  # of two huge ones, too
         return cls(column.dates, column.written, low, high, middle)
 
     def names(self, name: str) -> list[str]:
@@ -141,49 +131,6 @@ class NumericEncoding:
         return Read(made[:, None], missing)
 
 
-class TargetSums(NamedTuple):
-    """Of each value, missing last: rows with a target, its sum and squares less a centre."""
-
-    rows: NDArray[np.int64]
-    total: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, codes: NDArray[np.integer], y: Floats, n_values: int) -> TargetSums:
-        """Of rows with these codes, -1 for missing, and numbers of a target, NaN where it is."""
-        known = np.isfinite(y)
-        codes, y = codes[known], y[known]
-        codes = np.where(codes < 0, n_values, codes)
-        count, total, squares = (np.bincount(codes, w, n_values + 1) for w in (None, y, y * y))
-        return cls(count.astype(np.int64), total.astype(np.float64), squares.astype(np.float64))
-
-    def merge(self, other: TargetSums) -> TargetSums:
-        """Of the rows of both."""
-        return TargetSums(
-            self.rows + other.rows, self.total + other.total, self.squares + other.squares
-        )
-
-    def means(self, smooth: float | str) -> Floats:
-        """Means for each value, drawn to the mean of all, which is one more at last.
-
-        As in scikit-learn's ``TargetEncoder`` (Micci-Barreca's empirical Bayes, or some rows'
-        weight).
-        """
-        count, total, squares = self
-        n = count.sum()
-        mean = total.sum() / n
-        spread = squares.sum() / n - mean**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = total / count
-            if smooth == "auto":
-                within = np.maximum(squares - count * own**2, 0.0)
-                weight = spread * count / (spread * count + within / count)
-                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
-            else:
-                means = (total + float(smooth) * mean) / (count + float(smooth))
-        return np.append(np.where(count > 0, means, mean), mean)
-
-
 @dataclass(frozen=True)
 class CategoricalEncoding:
     """A category as a table of vectors: one for each value known, the last for any other."""
@@ -194,18 +141,23 @@ class CategoricalEncoding:
     flagged: bool
 
     @classmethod
-    def of(cls, column: Column, levels: int) -> CategoricalEncoding:
+    def of(
+        cls, column: Column, levels: int, times: NDArray[np.int64] | None = None
+    ) -> CategoricalEncoding:
         """Yes-or-no columns; of two values one says all, of very many the rare share one.
 
         Values that somebody has put in order are one column, a step from each to the next; a
         missing or new one is the median.
 
         A missing cell says nothing of the value: it is the most frequent of two, as the median of
-        yes and no would be, and of more the average of all.
+        yes and no would be, and of more the average of all. ``times`` are the rows of each value
+        that the column takes, where it is only a sample.
         """
         texts, codes = coded(column)
         known = [text for text in texts if text is not None]
-        count, times = len(known), column.times(codes, len(texts))[: len(known)]
+        count = len(known)
+        if times is None:
+            times = column.times(codes, len(texts))[:count]
         places: dict[str | None, int] = _places([*known, None])
         if column.ordered:
             steps = np.linspace(0.0, 1.0, count)[:, None]
@@ -232,6 +184,17 @@ class CategoricalEncoding:
         centre = float(y[np.isfinite(y)].mean())
         *means, _, mean = TargetSums.of(codes, y - centre, len(texts)).means(smooth)
         return cls.by_means(texts, np.array([*means, mean]) + centre)
+
+    @classmethod
+    def by_sums(
+        cls, column: Column, sums: TargetSums, centre: float, smooth: float | str
+    ) -> CategoricalEncoding:
+        """The same by sums of the target, less a centre, of all categories of a column."""
+        *means, mean = sums.means(smooth)
+        here = np.unique(column.values)
+        codes = [*here[here >= 0], *here[here < 0]]  # what is missing stands last
+        known = np.array([*(means[code] for code in codes), mean])
+        return cls.by_means(coded(column)[0], known + centre)
 
     @classmethod
     def by_means(cls, texts: list[str | None], means: Floats) -> CategoricalEncoding:
@@ -270,6 +233,7 @@ class ColumnEncoder:
         cls,
         column: Column,
         kind: ColumnType,
+        summary: ColumnSummary | None = None,
         *,
         means: CategoricalEncoding | None = None,
         target: str = "the target",
@@ -277,21 +241,25 @@ class ColumnEncoder:
     ) -> ColumnEncoder:
         """Learn from a cleaned column, read as its kind says.
 
-        ``means`` of a target may be there, which categories become instead of yes-or-no columns.
+        ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
+        there, which categories become instead of yes-or-no columns.
         """
-        name, missing = column.name, column.n_missing
-        told = ColumnEncoding(name, kind.kind, kind.why, kind.overrule, kind.why, (), missing)
+        name, column = column.name, as_read(column, kind)
+        if summary is None:
+            summary = ColumnSummary.of(column, column)
+        told = ColumnEncoding(
+            name, kind.kind, kind.why, kind.overrule, kind.why, (), summary.n_missing
+        )
         if kind.read_as == "nothing":
             return cls(told, None)
-        column = as_read(column, kind)
         becomes: Becomes
         if not column.words:
-            becomes = NumericEncoding.of(column)
+            becomes = NumericEncoding.of(column, summary.low, summary.high)
         elif means is not None:
             becomes = means
         else:
-            becomes = CategoricalEncoding.of(column, levels)
-        how = _told(column, None if becomes.flagged else target, levels)
+            becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
+        how = _told(column, summary, None if becomes.flagged else target, levels)
         return cls(replace(told, how=how, features=tuple(becomes.names(name))), becomes)
 
     def flagged(self, name: str, own: bool) -> ColumnEncoder:
@@ -329,10 +297,10 @@ def _places(texts: list[str | None]) -> dict[str | None, int]:
     return {text: place for place, text in enumerate(texts)}
 
 
-def _told(column: Column, target: str | None, levels: int) -> str:
+def _told(column: Column, summary: ColumnSummary, target: str | None, levels: int) -> str:
     """In a few words what becomes of it."""
-    values, n_values, gaps = column.present[0], column.n_values, bool(column.n_missing)
-    if n_values == 1:
+    values, n_values, gaps = column.present[0], column.n_values, bool(summary.n_missing)
+    if n_values == 1 and not summary.low < summary.high:
         return "whether it is missing; where known it is always the same"
     if target is not None:
         own = ", missing ones a value of their own" * gaps
@@ -345,14 +313,20 @@ def _told(column: Column, target: str | None, levels: int) -> str:
         how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
         filled = "the average of all"
     else:
-        ends = values[0], values[-1]
-        if n_values == 2:
-            how = "{} is 0, {} is 1".format(*map(column.show, ends))
-        else:
-            scale = 2.0 * min(float(ends[1] / 2.0 - ends[0] / 2.0), _HUGE)
-            how = "{} to {}, scaled".format(*(column.told(float(end), scale) for end in ends))
-        but = f", but for {counted(sum(n for _, n in column.strays), 'cell')}"
-        but *= bool(column.strays)
+        how = _scaled(column, summary)
+        but = f", but for {counted(sum(summary.strays.values()), 'cell')}"
+        but *= bool(summary.strays)
         how += "" if column.written is None else f" ({column.written}{but})"
         filled = "the more frequent" if column.words else "median"
     return how + f"; missing: {filled}" * gaps
+
+
+def _scaled(column: Column, summary: ColumnSummary) -> str:
+    """The ends of a scale; of a sample with two values, all rows may have more."""
+    values, numbers, ends = column.present[0], column.numbers, (summary.low, summary.high)
+    same = numbers is None or (np.nanmin(numbers), np.nanmax(numbers)) == ends
+    if len(values) == 2 and same:
+        return "{} is 0, {} is 1".format(*map(column.show, values))
+    scale = 2.0 * min(ends[1] / 2.0 - ends[0] / 2.0, _HUGE)
+    plain = replace(column, categories=None)
+    return "{} to {}, scaled".format(*(plain.told(end, scale) for end in ends))

@@ -210,15 +210,23 @@ class Missing:
         values = self.of_column(column)
         return _without_values(column, values)[0] if values else column
 
-    def counts(self, columns: Sequence[Column]) -> dict[str, dict[str, int]]:
+    def cells(self, column: Column) -> list[int]:
+        """How many cells hold each of the values of a column; of one before ``apply``."""
+        values = self.of_column(column)
+        return _without_values(column, values)[1] if values else []
+
+    def counts(
+        self, columns: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None
+    ) -> dict[str, dict[str, int]]:
         """Cells that hold each value, by the columns that do; of columns before ``apply``.
 
-        Refuses values that no row holds: whoever names them expects them there.
+        ``cells_of`` each column is given where the rows are elsewhere. Refuses values that no row
+        holds: whoever names them expects them there.
         """
         cells: dict[str, dict[str, int]] = {}
-        for column in columns:
+        every = map(self.cells, columns) if cells_of is None else cells_of
+        for column, hits in zip(columns, every, strict=True):
             values, own = self.of_column(column), self._own(column)
-            hits = _without_values(column, values)[1] if values else []
             for value, count in zip(values, hits, strict=True):
                 if count:
                     cells.setdefault(value.text, {})[column.name] = count
@@ -236,12 +244,14 @@ class Missing:
                 )
         return cells
 
-    def told(self, columns: Sequence[Column]) -> str:
+    def told(
+        self, columns: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None
+    ) -> str:
         """How many cells of which columns, as :meth:`counts`."""
         return "; ".join(
             f"{unambiguous(value)} was declared missing: "
             + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
-            for value, held in self.counts(columns).items()
+            for value, held in self.counts(columns, cells_of).items()
         )
 
     def of_column(self, column: Column) -> tuple[ValueLiteral, ...]:
@@ -352,8 +362,7 @@ def _by_category(column: Column, rows: Mask) -> Mask:
 
 
 def _cells(column: Column, hit: Mask) -> int:
-    rows = _by_row(column, hit)
-    return int(rows.sum() if column.tally is None else column.tally.counts[rows].sum())
+    return int(_by_row(column, hit).sum())
 
 
 def _removed(column: Column, gone: Mask) -> Column:
@@ -364,7 +373,7 @@ def _removed(column: Column, gone: Mask) -> Column:
         values = np.where(gone, np.nan, column.values)
         if column.dates:
             return replace(column, values=values)
-        made = of_numbers(column.name, values, tally=column.tally)
+        made = of_numbers(column.name, values)
         return replace(made, written=column.written, strays=column.strays)
     names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
     levels = None if column.levels is None else column.levels[~gone]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count
+from leftout.data.column_reader import PREDICTION, TARGET, sampled, sampled_places
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import Floats
@@ -206,7 +207,7 @@ def prepare_table(
         target=target if is_name(target) else outcome,
         prediction=prediction if is_name(prediction) else guess,
     )
-    decided = infer_schema(raw, declared, asked, once)
+    decided = _schema(raw, declared, asked, once)
     return PreparedTable(
         **vars(decided),
         source=source.name,
@@ -215,6 +216,33 @@ def prepare_table(
         n_rows=n_rows,
         X=decided.encoder.fit_scale(decided.searched),
         index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
+    )
+
+
+def _schema(
+    raw: list[Column], declared: ColumnDeclarations, reading: Reading, once: bool
+) -> TableSchema:
+    """The schema of a table in memory, by a sample of its rows, and with columns of all of them."""
+    places = sampled_places(len(raw[0]))
+    if len(places) == len(raw[0]):
+        return infer_schema(raw, declared, reading, once)
+    warn(sampled_note(len(places), len(raw[0])))
+    block, asked = {column.name: column for column in raw}, reading
+    for key, name in ((TARGET, "target"), (PREDICTION, "prediction")):
+        given = getattr(reading, name)
+        if isinstance(given, Column):
+            block[key] = given
+            asked = replace(asked, **{name: sampled(given, places)})  # type: ignore[arg-type]
+    part = [sampled(column, places) for column in raw]
+    return infer_schema(part, declared, asked, once, lambda one: one.over(block)).on_rows(block)
+
+
+def sampled_note(n_sampled: int, n_rows: int) -> str:
+    """What a schema rests on, in words."""
+    return (
+        f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
+        f"{n_sampled:,} of the table's {n_rows:,} rows, always the same ones; their ranges and "
+        "counts are those of all rows."
     )
 
 

@@ -1,22 +1,32 @@
 """What an audit makes of a table's columns: their parts, kinds, relations and encoding.
 
-Columns may be there row by row, or as tallies of their values where the rows are elsewhere: what is
-decided is the same. Relations between columns are looked for in rows; of tallies, in a sample.
+All is decided on the rows of a sample, wherever the others are; a pass over all of them then gives
+what an encoder needs exactly: ranges, counts of categories and of missing cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from leftout.data.cleaning import CODE, clean, unique
-from leftout.data.columns import Column
+from leftout.data.column_reader import (
+    PREDICTION,
+    TARGET,
+    Block,
+    ColumnReader,
+    Summarize,
+    SummaryPass,
+    readers_of,
+    target_scale,
+)
+from leftout.data.column_summary import ColumnSummary
+from leftout.data.columns import Column, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoder_passes import ColumnRows
 from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import FEW, ColumnType
+from leftout.data.profiling.column_types import FEW, ColumnType, as_row_counter
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
@@ -92,10 +102,19 @@ class TableSchema:
     proxies: list[Relation]
     suspects: list[Suspect]
     encoder: TableEncoder
+    readers: dict[str, ColumnReader]
+    searching: tuple[ColumnReader, ...]
 
-
-# Finds the rows of names, columns, kinds and a target that are tallies.
-FindRows = Callable[[list[str], list[Column], list[ColumnType], Column | None], ColumnRows]
+    def on_rows(self, block: Block) -> Self:
+        """The same with columns of other rows than those that it was decided on."""
+        read = {name: reader.column(block[reader.raw]) for name, reader in self.readers.items()}
+        return replace(
+            self,
+            columns=[read[column.name] for column in self.columns],
+            searched=[read[column.name] for column in self.searched],
+            target=None if self.target is None else read[self.target.name],
+            prediction=read.get(PREDICTION),
+        )
 
 
 def infer_schema(
@@ -103,17 +122,19 @@ def infer_schema(
     declared: ColumnDeclarations,
     reading: Reading,
     once: bool = True,
-    find_rows: FindRows | None = None,
+    summarize: Summarize | None = None,
 ) -> TableSchema:
     """Give every raw column its part and its kind, and fit the encoder but for its scaling.
 
-    ``find_rows`` where columns are tallies; columns that repeat another count ``once``.
+    ``summarize`` runs a pass over all rows, where ``raw`` is a sample of them; columns that repeat
+    another count ``once``.
     """
     roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
     columns, judged = declared.judged(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
     roles = roles.renamed(now)
+    called = {column: name for name, column in now.items()}
     kinds = {kind.column: kind for kind in judged}
     for place, column in enumerate(columns):
         if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
@@ -122,8 +143,40 @@ def infer_schema(
             columns[place] = as_read(column, kinds[column.name])
     outcome = _outcome(columns, roles)
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
-    said = reading.positive
-    positive = _counts(outcome, labels.get(str(said), said), kinds)
+    positive = labels.get(str(reading.positive), reading.positive)
+    inside = outcome if reading.encoding == "target" else None
+    readers = {
+        column.name: ColumnReader.of(
+            called[column.name], _without_texts(column, kinds[column.name]), declared
+        )
+        for column in columns
+    }
+    none = ColumnDeclarations.of([])
+    if outcome is not None and outcome.name not in readers:
+        readers[outcome.name] = ColumnReader.of(TARGET, outcome, none)
+    predicted = _predicted(columns, roles)
+    if predicted is not None:
+        read = readers.get(predicted.name, ColumnReader.of(PREDICTION, predicted, none))
+        found = _labelled(predicted, labels)
+        used = labels if found is not predicted else {}
+        predicted = found
+        readers[PREDICTION] = ColumnReader.of(read.raw, found, read.declared, used)
+    summaries: dict[str, ColumnSummary] = {}
+    if summarize is not None:
+        names = [column.name for column in raw]
+        every = readers_of(
+            names,
+            [_without_texts(column, kinds[column.name]) for column in columns],
+            [kinds[column.name] for column in columns],
+            declared,
+        )
+        aim = None if inside is None else readers[inside.name]
+        made = summarize(SummaryPass(every, aim, *target_scale(inside, positive)))
+        for column, summary in zip(columns, made, strict=True):
+            name, ends = column.name, (summary.low, summary.high)
+            summaries[name] = summary
+            kinds[name] = as_row_counter(kinds[name], column, *ends, summary.n_rows)
+    positive = _counts(outcome, positive, kinds)
     candidates = [column for column in columns if column.name not in roles.aside]
     if not candidates:
         raise InputError(
@@ -132,23 +185,19 @@ def infer_schema(
         )
     telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
     _tell_zeros(telling)
-    repeated = copies(_looked(telling)) if once else []
+    repeated = copies(telling) if once else []
     aside = {line.column for line in repeated}
     searched = [column for column in candidates if column.name not in aside]
-    called = {column: name for name, column in now.items()}
     encoder = TableEncoder(
         reading.categorical, numeric=reading.numeric, missing=reading.missing,
         dictionary=reading.dictionary, scaling=reading.scaling, encoding=reading.encoding,
         smooth=reading.smooth, positive=positive,
     ).set_output(transform="pandas")  # fmt: skip
     encoder.declared_ = declared
-    known_by = (
-        [called[column.name] for column in searched],
-        searched,
-        [kinds[column.name] for column in searched],
-        outcome if encoder.encoding == "target" else None,
-    )
-    encoder.learn(*known_by, rows=None if find_rows is None else find_rows(*known_by))
+    known_by = [called[column.name] for column in searched]
+    kinds_of = [kinds[column.name] for column in searched]
+    exact = [summaries[column.name] for column in searched] if summaries else None
+    encoder.learn(known_by, searched, kinds_of, inside, exact)
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
@@ -165,21 +214,23 @@ def infer_schema(
         for column in telling
         for suspect in suspects(replace(column, name=called[column.name]))
     ]
-    seen = _looked([column for column in telling if column.name not in aside])
+    seen = [column for column in telling if column.name not in aside]
     return TableSchema(
         columns=known if outcome is None else [*known, outcome],
         searched=searched,
         target=outcome,
         positive=positive,
-        prediction=_prediction(columns, roles, labels),
+        prediction=predicted,
         sensitive=roles.sensitive,
         dropped=dropped,
-        facts=column_report(called, columns, kinds, roles, repeated, encoder),
-        leaks=[] if outcome is None else leaks(seen, outcome.looked(), positive),
+        facts=column_report(called, columns, kinds, roles, repeated, encoder, summaries),
+        leaks=[] if outcome is None else leaks(seen, outcome, positive),
         copies=repeated,
-        proxies=proxies(seen, _looked(hidden)),
+        proxies=proxies(seen, hidden),
         suspects=may_mean,
         encoder=encoder,
+        readers=readers,
+        searching=readers_of(known_by, searched, kinds_of, declared),
     )
 
 
@@ -190,16 +241,19 @@ def column_report(
     roles: Roles,
     repeated: Sequence[Relation],
     encoder: TableEncoder,
+    summaries: Mapping[str, ColumnSummary],
 ) -> list[ColumnFacts]:
     """Every column in a line: its part, what it is and why, what became of it.
 
-    ``called`` are their names in the table.
+    ``called`` are their names in the table; ``summaries`` of all rows, where columns are a sample.
     """
     encoded = {line.column: line for line in encoder.encoding_}
     copied = {line.column: line.of for line in repeated}
     lines = []
     for column in columns:
         name, kind, raw = column.name, kinds[column.name], called[column.name]
+        summary = summaries.get(name) or ColumnSummary.of(column, column)
+        strays = tuple(sorted(summary.strays.items(), key=lambda stray: natural(stray[0])))
         role, how = roles.of(name), ""
         features: tuple[str, ...] = ()
         overrule = kind.overrule if role == "searched" else ""
@@ -213,11 +267,18 @@ def column_report(
         lines.append(
             ColumnFacts(
                 name=raw, label=name, role=role, kind=kind.kind, why=kind.why, sure=kind.sure,
-                overrule=overrule, how=how, features=features, missing=column.n_missing,
-                note=encoder.declared_.dictionary.note(raw), strays=column.strays,
+                overrule=overrule, how=how, features=features, missing=summary.n_missing,
+                note=encoder.declared_.dictionary.note(raw), strays=strays,
             )
         )  # fmt: skip
     return lines
+
+
+def _without_texts(column: Column, kind: ColumnType) -> Column:
+    """Without the values of identifiers and free text: other rows have others."""
+    if kind.read_as != "nothing" or column.categories is None or column.levels is not None:
+        return column
+    return replace(column, categories=())
 
 
 def _is_labels(column: Column, kind: ColumnType) -> bool:
@@ -242,10 +303,6 @@ def _tell_zeros(columns: Sequence[Column]) -> None:
         )
 
 
-def _looked(columns: Sequence[Column]) -> list[Column]:
-    return [column.looked() for column in columns]
-
-
 def _outcome(columns: list[Column], roles: Roles) -> Column | None:
     """The target as it was meant; one that came beside the table has a name of its own."""
     if roles.target is None:
@@ -257,22 +314,22 @@ def _outcome(columns: list[Column], roles: Roles) -> Column | None:
     return replace(outcome, name=unique([*others, outcome.name])[-1])
 
 
-def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
-    """The prediction as it was meant: classes in the same words as the target's."""
-    if roles.prediction is None:
-        return None
+def _predicted(columns: list[Column], roles: Roles) -> Column | None:
+    """The prediction as it was meant."""
     if len(roles.predictions) == 1:
-        found = next(column for column in columns if column.name in roles.predictions)
+        return next(column for column in columns if column.name in roles.predictions)
+    return None if roles.prediction is None else clean(roles.prediction)
+
+
+def _labelled(column: Column, labels: Mapping[str, str]) -> Column:
+    """Predicted classes in the same words as the target's, where all of them have some."""
+    if column.categories is not None:
+        values, places = list(column.categories), column.values
     else:
-        found = clean(roles.prediction)
-    if found.categories is not None:
-        values, places = list(found.categories), found.values
-    else:
-        values, places = [found.show(v) for v in found.tabulated[0].tolist()], found.tabulated[2]
+        values, places = [column.show(v) for v in column.tabulated[0].tolist()], column.tabulated[2]
     if not values or any(value not in labels for value in values):
-        return found
-    named = tuple(labels[value] for value in values)
-    return Column(found.name, places, named, tally=found.tally)
+        return column
+    return Column(column.name, places, tuple(labels[value] for value in values))
 
 
 def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnType]) -> Any:

@@ -13,19 +13,20 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from leftout.data.cleaning import CODE
 from leftout.data.files.fetching import called, short
 from leftout.data.files.formats import TEXT
 from leftout.data.files.text import Dialect, detect_encoding, undecodable
 from leftout.data.frames import rename_repeated
 from leftout.engine.chunks import Chunk, Layout, listed, paths_of
-from leftout.engine.column_counts import PLAIN, TRUTH, WHOLE, ColumnCounter, ColumnCounts, follows
 from leftout.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ _BLOCK, _ROWS, _GROUP = 1 << 20, 1 << 16, 1 << 18
 # Characters that the names and what separates them are told from.
 _START = 1 << 20
 FEATHER = (".feather",)
+# What texts may be besides: yes and no, whole numbers, numbers as computers write them.
+_TRUTHS = re.compile("true|TRUE|True|false|FALSE|False")
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
+_LARGEST = 1 << 63
 
 
 @contextmanager
@@ -58,11 +64,11 @@ def stored(source: Any, folder: str | os.PathLike[str] | None = None) -> Iterato
     paths = paths_of(source, TEXT)
     with private_folder(folder) as place:
         written = [place / f"text-{number:05d}.parquet" for number in range(len(paths))]
-        known: dict[str, ColumnCounter] = {}
+        known: dict[str, _TextType] = {}
         layouts: list[Layout] = []
         for path, copy in zip(paths, written, strict=True):
             layouts.append(_as_text(path, copy, known, layouts))
-        types = {name: _type_of(counter.done()) for name, counter in known.items()}
+        types = {name: found.type for name, found in known.items()}
         (place / "table").mkdir()
         for number, copy in enumerate(written):
             _as_typed(copy, place / "table" / f"part-{number:05d}.parquet", types)
@@ -80,9 +86,7 @@ def private_folder(folder: str | os.PathLike[str] | None = None) -> Iterator[Pat
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _as_text(
-    path: str, copy: Path, known: dict[str, ColumnCounter], before: list[Layout]
-) -> Layout:
+def _as_text(path: str, copy: Path, known: dict[str, _TextType], before: list[Layout]) -> Layout:
     """Store a file's cells as they are, add up what its columns hold, and say which they are."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -96,14 +100,12 @@ def _as_text(
         layout = Layout(path, pa.schema([(each, pa.large_string()) for each in names]))
         if before:
             before[0].joined([layout])
-        short_rows, rows, nothing = False, 0, ColumnCounts.none(pa.large_string())
+        short_rows, rows = False, 0
         with pq.ParquetWriter(copy, layout.schema) as writer:
             for frame in _frames(text, names, dialect):
                 table = pa.Table.from_pandas(frame, layout.schema, preserve_index=False)
                 for each, cells in zip(names, table.columns, strict=True):
-                    counter = known.setdefault(each, ColumnCounter(nothing))
-                    for chunk in cells.chunks:
-                        counter.add(chunk)
+                    known.setdefault(each, _TextType()).add(cells)
                 writer.write_table(table)
                 rows += len(table)
                 short_rows |= bool(len(names) > 1 and table.column(-1).null_count)
@@ -171,22 +173,46 @@ def _frames(text: _Text, names: list[str], dialect: Dialect) -> Iterator[pd.Data
         yield from reader
 
 
-def _type_of(texts: ColumnCounts) -> pa.DataType:
+class _TextType:
     """What a table in memory has a column of text for: numbers, yes and no, or text."""
-    import pyarrow as pa
 
-    if not len(texts.kept):
-        return pa.float64()
-    words = [text.strip() for text in texts.kept["value"].to_pylist()]
-    holds: Callable[[str], bool] = lambda how: (  # noqa: E731
-        how not in texts.gone.ruled_out and follows(words, how)
-    )
-    if holds(TRUTH):
-        return pa.bool_()
-    if not holds(PLAIN):
-        return pa.large_string()
-    # whole numbers with a gap are floats in memory
-    return pa.int64() if not texts.n_missing and holds(WHOLE) else pa.float64()
+    def __init__(self) -> None:
+        self.may_be = {_TRUTHS, _WHOLE, _NUMBER}
+        self.empty, self.gaps = True, False
+
+    def add(self, cells: pa.ChunkedArray) -> None:
+        """Rule out what some further texts are not."""
+        self.gaps |= bool(cells.null_count)
+        self.empty &= cells.null_count == len(cells)
+        if not self.may_be:
+            return
+        texts = [text.strip() for text in cells.unique().drop_null().to_pylist()]
+        self.may_be = {
+            pattern for pattern in self.may_be
+            if all(map(pattern.fullmatch, texts)) and (pattern is _TRUTHS or not _coded(texts))
+        }  # fmt: skip
+
+    @property
+    def type(self) -> pa.DataType:
+        import pyarrow as pa
+
+        if self.empty:
+            return pa.float64()
+        if _TRUTHS in self.may_be:
+            return pa.bool_()
+        if _NUMBER not in self.may_be:
+            return pa.large_string()
+        # whole numbers with a gap are floats in memory
+        return pa.int64() if _WHOLE in self.may_be and not self.gaps else pa.float64()
+
+
+def _coded(texts: Sequence[str]) -> bool:
+    """Whether numbers are codes: with a zero before them, or larger than computers store."""
+    return any(
+        CODE.match(text)
+        or len(text) > 18 and text.lstrip("+-").isdigit() and abs(int(text)) >= _LARGEST
+        for text in texts
+    )  # fmt: skip
 
 
 def _as_typed(copy: Path, path: Path, types: dict[str, pa.DataType]) -> None:

@@ -84,7 +84,8 @@ class ExactCountPass:
         values, gaps, spreads = {}, {}, {}
         for name, column in columns.items():
             if column.categories is not None:
-                values[name] = _by_side(column.values, len(column.categories), group)
+                n = len(self.plan.readers[name].like.categories or ())
+                values[name] = _by_side(np.minimum(column.values, n), n + 1, group)
                 continue
             known = np.isfinite(column.values)
             gaps[name] = _by_side(column.missing.astype(np.intp), 2, group)[:, :2]
@@ -186,7 +187,7 @@ def _alignment(
             made = [replace(line, means=(group.mean, rest.mean), spreads=(spreads[0], spreads[1]))]
         elif line.kind == "category" and line.column in counted.values:
             names = [column.show(code) for code in range(len(column.categories or ()))]
-            found = of_counts(line.column, line.kind, counted.values[line.column][:, :-1], names)
+            found = of_counts(line.column, line.kind, counted.values[line.column][:, :-2], names)
             made = [replace(each, searched=line.searched) for each in found]
         elif line.kind == "missing":
             counts = counted.gaps.get(line.column)

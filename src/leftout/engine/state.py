@@ -27,12 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__
-from leftout.data.encoder_passes import Between, MissingCounts
-from leftout.data.encoding import TargetSums
-from leftout.engine.column_counts import ColumnCounts, Gone
+from leftout.data.column_summary import ColumnSummary, TargetSums
 from leftout.engine.engines import Engine
 from leftout.engine.exact_counts import Counted
-from leftout.engine.profile_pass import TableProfile
 from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
 from leftout.groups.outcome import Spread
@@ -46,8 +43,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 Arrays = dict[str, NDArray[Any]]
 _KINDS: tuple[Any, ...] = (
-    Between, ColumnCounts, Counted, Gone, Inside, MissingCounts, Moments, RowExcess, Sorted, Spread,
-    TableProfile, TargetSums,
+    ColumnSummary, Counted, Inside, Moments, RowExcess, Sorted, Spread, TargetSums,
 )  # fmt: skip
 _MADE: dict[str, Callable[[Any], Any]] = {
     "list": list, "tuple": tuple, "frozenset": frozenset,

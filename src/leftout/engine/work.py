@@ -22,9 +22,8 @@ from leftout.auditing.result import Audit
 from leftout.auditing.stages import FIND, AuditPipeline
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable
-from leftout.engine import encoding_plan
 from leftout.engine.chunks import Chunk
-from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan
+from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
 from leftout.engine.exact_counts import on_all_rows, with_exact_counts
 from leftout.engine.state import Passes
@@ -48,8 +47,6 @@ from leftout.solvers import Alternating, SearchResult, SolverContext
 from leftout.solvers.sampling import Short, Whole, drawn
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 
-# Rows that are looked at one by one.
-EVIDENCE_ROWS = 50_000
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
 # What is exact, and what is not, as audit.json says it.
@@ -93,8 +90,7 @@ class ChunkedAudit:
         stages: Stages,
     ) -> ChunkedAudit:
         """Read and encode what is needed, and settle what all later steps share."""
-        seed = asked.random_state if isinstance(asked.random_state, int) else 0
-        plan = encoding_plan.plan(parts.chunks, passes.fold, asked, seed=seed, sample=EVIDENCE_ROWS)
+        plan, intake = prepare_chunks(parts.chunks, passes.fold, asked, source=parts.name)
         table = ChunkedRows(plan, parts.chunks, passes.fold)
         search = MaxDisparityPartition(
             asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
@@ -104,7 +100,6 @@ class ChunkedAudit:
         given = None if asked.group_size == EVIDENCE else asked.group_size
         search.set_params(group_size=given)._check_names()
         rule = Loss.named(asked.loss, asked.centering)
-        intake = plan.intake(parts.name)
         pooled = moments_of(table, intake.X)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)

@@ -133,11 +133,11 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
 
 def _judged(column: Column, others: Others, place: int, said: str | None) -> ColumnType:
     present, counts = column.present
-    n_known = column.n_rows - column.n_missing
+    n_known = len(column) - column.n_missing
     if not n_known:
         return _kind(column, "constant", "empty")
     if len(counts) == 1:
-        if n_known == column.n_rows:
+        if n_known == len(column):
             return _kind(column, "constant", "the same in every row")
         gaps = f"missing in {counted(column.n_missing, 'row')}, where known always the same"
         return _kind(column, "yes/no", gaps, overrule="drop")
@@ -165,17 +165,15 @@ def _of_digits(column: Column) -> bool:
 def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnType:
     """Texts of more than two values: names of rows, what people wrote, codes, or categories."""
     assert column.categories is not None
-    n_rows, n_values = column.n_rows - column.n_missing, column.n_values
-    each = n_values / len(counts)  # where not all are there, one stands for several
-    once = round(each * int((counts == 1).sum()))
-    hardly = round(each * int(counts[counts <= _HARDLY].sum()))
+    n_rows, n_values = len(column) - column.n_missing, len(counts)
+    once = int((counts == 1).sum())
+    hardly = int(counts[counts <= _HARDLY].sum())
     alone = n_values > max(_NAMES, n_rows // 2)
     scattered = n_values > _MANY and hardly > n_rows / 2
     very_many = n_values > _VERY_MANY and once >= n_values / 2
     texts = column.categories
     written = f"{counted(n_values, 'value')} in {counted(n_rows, 'row')}"
     spaces = any(" " in text for text in texts)
-    spaces |= column.tally is not None and column.tally.spaces
     if n_values >= _NEARLY * n_rows and alone and not spaces:
         return _kind(column, "identifier", f"{written}, without spaces", overrule="categorical")
     if n_values > _MANY and n_rows < 5 * n_values and _called_id(column.name, n_values):
@@ -202,12 +200,11 @@ def _of_numbers(column: Column, others: Others, place: int) -> ColumnType:
         low, high = (column.told(float(end), spread) for end in distinct[[0, -1]])
         why = f"{n_values:,} values from {low} to {high}"
         return _kind(column, "number", why, overrule="categorical")
-    n_rows = column.n_rows - column.n_missing
-    different = n_values == column.n_rows
+    n_rows = len(column) - column.n_missing
+    different = n_values == len(column)
     if different and (distinct[-1] - distinct[0] == n_values - 1):
         if not _CALENDAR.intersection(words_of(column.name)):
-            why = f"counts the rows, {_range(distinct)}"
-            return _kind(column, "identifier", why, overrule="numeric")
+            return _row_counter(column, distinct[[0, -1]])
     elif n_values * _called_id(column.name, n_values) > n_rows:
         why = f"{n_values:,} whole numbers in {counted(n_rows, 'row')}"
         why = "a different whole number in every row" if different else why
@@ -221,6 +218,26 @@ def _of_numbers(column: Column, others: Others, place: int) -> ColumnType:
     if found.strong:
         return _kind(column, "code", why, sure=False, overrule="numeric")
     return _kind(column, "code", why, "number", sure=False, overrule="categorical")
+
+
+def as_row_counter(
+    kind: ColumnType, column: Column, low: float, high: float, n_rows: int
+) -> ColumnType:
+    """The kind of a column of a sample, where its range on all rows may say that it counts them."""
+    if (
+        kind.kind != "number"
+        or column.categories is not None
+        or high - low != n_rows - 1
+        or not _whole(column.present[0])
+        or column.n_values < len(column)
+        or _CALENDAR.intersection(words_of(column.name))
+    ):
+        return kind
+    return _row_counter(column, np.array([low, high]))
+
+
+def _row_counter(column: Column, ends: Floats) -> ColumnType:
+    return _kind(column, "identifier", f"counts the rows, {_range(ends)}", overrule="numeric")
 
 
 def _whole(distinct: Floats) -> bool:
@@ -288,17 +305,17 @@ def evenly(n_all: int, most: int = _SAMPLE) -> NDArray[np.intp]:
 
 def _seen(column: Column) -> Column:
     """A column of the rows that are looked at."""
-    return column.take(evenly(len(column)) if column.tally is None else column.tally.spaced)
+    return column.take(evenly(len(column)))
 
 
 def code_evidence(column: Column, others: Others, place: int) -> CodeEvidence | None:
     """What speaks for whole numbers being a code; None where that is not enough to suspect it."""
     (distinct, counts), n_values = column.present, column.n_values
-    if not 3 <= n_values <= (column.n_rows - column.n_missing) / 2:
+    if not 3 <= n_values <= (len(column) - column.n_missing) / 2:
         return None
     name = name_says(column.name)
     usual = ordinary(column)
-    told = _shape(distinct, counts, usual, n_values) if usual.sum() > 2 else []
+    told = _shape(distinct, counts, usual) if usual.sum() > 2 else []
     points, needed = name + len(told), SUSPECTED if name > 0 else UNNAMED
     if points + ROUGH < needed:  # the slowest to find out cannot change the answer
         return None
@@ -312,16 +329,13 @@ def code_evidence(column: Column, others: Others, place: int) -> CodeEvidence | 
     return CodeEvidence(told, strong)
 
 
-def _shape(
-    distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_], n_values: int
-) -> list[str]:
+def _shape(distinct: Floats, counts: NDArray[np.int64], usual: NDArray[np.bool_]) -> list[str]:
     """What the values themselves have of codes, in a few words each."""
     found: list[str] = []
     rest = distinct[usual]
     often = usual & (counts >= _ROWS)  # counts of things have gaps where they are rare
-    each = n_values / len(distinct)  # where not all are there, one stands for several
     mostly = counts[often].sum() >= _MOST * counts.sum()
-    if _has_gaps(distinct[often] if mostly else rest, each):
+    if _has_gaps(distinct[often] if mostly else rest):
         found.append("gaps between them")
     low, high = int(rest[0]), int(rest[-1])
     years = 1800 <= low and high <= 2200
@@ -333,11 +347,11 @@ def _shape(
     return found
 
 
-def _has_gaps(values: Floats, each: float) -> bool:
+def _has_gaps(values: Floats) -> bool:
     if len(values) < 4:
         return False
     step = float(np.gcd.reduce(np.diff(values).astype(np.int64)))
-    return bool(each * len(values) < _FILLED * ((values[-1] - values[0]) / step + 1.0))
+    return bool(len(values) < _FILLED * ((values[-1] - values[0]) / step + 1.0))
 
 
 def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:

@@ -1,0 +1,194 @@
+"""What a table's schema, decided on a sample of its rows, needs of all rows: one pass over blocks.
+
+A block is some rows of raw columns: the whole table in memory, or a batch of a chunk. A reader
+turns the cells of a column into what the sample's became, and summaries of blocks add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leftout.data.cleaning import read_alike
+from leftout.data.column_summary import ColumnSummary
+from leftout.data.columns import Column, of_numbers
+from leftout.data.declarations import ColumnDeclarations
+from leftout.data.encoding import as_read
+from leftout.data.profiling.column_types import ColumnType
+from leftout.data.roles import level_of, numbers_at
+
+# Rows that a schema is inferred from; of more, always the same ones.
+SCHEMA_ROWS = 50_000
+
+# Raw columns of some rows, by their names in the table; of values that came beside it, by these.
+Block = Mapping[str, Column]
+TARGET, PREDICTION = "\0target", "\0prediction"
+
+
+def sampled_places(n_rows: int, size: int | None = None) -> NDArray[np.intp]:
+    """Places of the rows that a schema is inferred from, rising; all where there are no more."""
+    size = SCHEMA_ROWS if size is None else size
+    if size >= n_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, size, replace=False))
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """Reads a column of any rows the way that its sample was read.
+
+    Attributes
+    ----------
+    raw : str
+        Its name in the table.
+    like : Column
+        What it is, without rows. Categories that it has not come after those it has.
+    declared : ColumnDeclarations
+    labels : dict
+        What some of its values are called instead.
+    """
+
+    raw: str
+    like: Column
+    declared: ColumnDeclarations
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        raw: str,
+        column: Column,
+        declared: ColumnDeclarations,
+        labels: Mapping[str, str] | None = None,
+    ) -> ColumnReader:
+        """That reads like a column of a sample."""
+        empty = replace(column, values=column.values[:0], strays=())
+        return cls(raw, empty, declared, labels or {})
+
+    @cached_property
+    def _by_text(self) -> dict[Any, int]:
+        return {text: code for code, text in enumerate(self.like.categories or ())}
+
+    @cached_property
+    def _by_number(self) -> dict[Any, int]:
+        levels = self.like.levels
+        return {} if levels is None else {n: code for code, n in enumerate(levels.tolist())}
+
+    def column(self, raw: Column) -> Column:
+        """Cells as numbers, dates, or codes of the same categories."""
+        like = self.like
+        words = like.categories is not None and like.written is None
+        (column,) = self.declared.alike([replace(raw, declared=like.declared)])
+        column = read_alike(column, words, like.dates, like.written)
+        if like.categories is None:
+            numbers = column.numbers
+            if numbers is None or column.dates != like.dates:
+                numbers = np.full(len(column), np.nan)
+            return replace(like, values=numbers, strays=column.strays)
+        if column.categories is None:
+            column = column.as_categories()
+        if self.labels:
+            column = replace(column, categories=tuple(map(self._label, column.categories or ())))
+        return self._recoded(column)
+
+    def _label(self, text: str) -> str:
+        return self.labels.get(text, text)
+
+    def _recoded(self, column: Column) -> Column:
+        """The column in the categories of the sample, then in those that only it has."""
+        like, names, numbers = self.like, column.categories or (), column.levels
+        keys, codes = names, self._by_text
+        if like.levels is not None and numbers is not None:
+            keys, codes = numbers.tolist(), self._by_number
+        present = column.times(column.values, len(names)) > 0
+        place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
+        new: list[int] = []
+        for code, key in enumerate(keys):
+            if key in codes:
+                place[code] = codes[key]
+            elif present[code]:
+                place[code] = len(codes) + len(new)
+                new.append(code)
+        levels = like.levels
+        if new and levels is not None:
+            levels = np.append(
+                levels, np.full(len(new), np.nan) if numbers is None else numbers[new]
+            )
+        return replace(
+            like,
+            values=place[column.values],
+            categories=(like.categories or ()) + tuple(names[code] for code in new),
+            levels=levels,
+            strays=column.strays,
+        )
+
+
+def sampled(column: Column, places: NDArray[np.intp]) -> Column:
+    """The raw column that some rows of a table would have alone."""
+    part = column.take(places)
+    if part.categories is None:
+        return part if part.dates else of_numbers(part.name, part.values)
+    here = part.times(part.values, len(part.categories)) > 0
+    names = [name for name, present in zip(part.categories, here, strict=True) if present]
+    levels = None if part.levels is None else part.levels[here]
+    part = part.recoded(np.where(here, np.cumsum(here) - 1, -1), names, levels)
+    return replace(part, ordered=part.ordered and len(names) > 2)
+
+
+def readers_of(
+    raw: Sequence[str],
+    columns: Sequence[Column],
+    kinds: Sequence[ColumnType],
+    declared: ColumnDeclarations,
+) -> tuple[ColumnReader, ...]:
+    """Of columns with these names in the table, as an encoder reads them."""
+    return tuple(
+        ColumnReader.of(name, as_read(column, kind), declared)
+        for name, column, kind in zip(raw, columns, kinds, strict=True)
+    )
+
+
+def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
+    """The value of a target whose rate counts (None: its mean), and about what its numbers are."""
+    if target is None:
+        return None, 0.0
+    level = level_of(target, positive)
+    y = numbers_at(target, level)
+    return level, float(y[np.isfinite(y)].mean())
+
+
+@dataclass(frozen=True)
+class SummaryPass:
+    """The pass over all rows: a summary of each reader's column, and sums of a target."""
+
+    readers: tuple[ColumnReader, ...]
+    target: ColumnReader | None = None
+    level: Any = None
+    centre: float = 0.0
+
+    def over(self, block: Block) -> tuple[ColumnSummary, ...]:
+        """Of some rows."""
+        y = None
+        if self.target is not None:
+            y = numbers_at(self.target.column(block[self.target.raw]), self.level) - self.centre
+        found = []
+        for reader in self.readers:
+            raw = block[reader.raw]
+            hits = np.array(reader.declared.missing.cells(raw), dtype=np.int64)
+            found.append(ColumnSummary.of(reader.column(raw), reader.like, hits, y))
+        return tuple(found)
+
+    def merge(
+        self, a: tuple[ColumnSummary, ...], b: tuple[ColumnSummary, ...]
+    ) -> tuple[ColumnSummary, ...]:
+        """Of the rows of both."""
+        return tuple(one.merge(other) for one, other in zip(a, b, strict=True))
+
+
+# Runs a pass over all rows, wherever they are.
+Summarize = Callable[[SummaryPass], tuple[ColumnSummary, ...]]
