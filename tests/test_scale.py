@@ -286,6 +286,7 @@ def test_a_dask_array(table):
 SCRIPT = """
 import os, signal, sys, json
 import scaling
+from leftout.data import column_reader
 from leftout.engine import work
 from leftout.solvers import alternating
 import leftout
