@@ -111,7 +111,7 @@ def _strays(
 ) -> tuple[tuple[str, int], ...]:
     """Texts that are no values, and how many cells hold each."""
     strays = Counter[str]()
-    for place in np.flatnonzero(np.isnan(values) & (counts > 0)):
+    for place in np.flatnonzero(np.isnan(values) & (counts > 0)).tolist():
         strays[shortened(texts[place])] += int(counts[place])
     return tuple(strays.items())
 
