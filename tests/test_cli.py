@@ -68,12 +68,11 @@ def test_rows_are_shown_only_when_asked_for(tmp_path):
     result = call("audit", tmp_path / "t.csv", *asked, "--rows", "2", "--full", "--out", tmp_path)
     text = " ".join(result.stdout.split())
     for words in (
-        "Findings", "not run", "Groups with a name", "names cover 100 % of the worst-represented",
+        "Findings", "not run", "Subgroups", "names cover 100 % of the worst-represented",
         "What it costs", "Which columns the group looks like", "Rules: who is left out",
     ):  # fmt: skip
         assert words in text
     assert "All tables:" not in text
-    assert "Deepest in the left-out group, and most typical of the rest" in text
     assert "These are actual rows" in (tmp_path / "report.html").read_text()
 
 
@@ -366,7 +365,7 @@ def test_groups_lists_names(people):
     result = call("groups", people, *ASIDE)
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
-    assert "town = Beeley" in text and "Groups with a name." in text
+    assert "town = Beeley" in text and "Subgroups." in text
     assert "Known groups" not in text and result.stderr == ""
 
 

@@ -302,4 +302,4 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
         return contents
 
     data = {"groups_col": by, **found.to_dict()}
-    return _Found(lambda to: terminal.show_fair(to, found, encoder.encoding_, columns), data, files)
+    return _Found(lambda to: terminal.show_fair(to, found, columns), data, files)
