@@ -100,7 +100,7 @@ def test_names_that_are_numbers_and_names_that_are_not_there():
         columns_of(pd.DataFrame({"age": [1, 2]}), drop=["aeg"])
     with pytest.raises(ValueError, match="where a table is needed"):
         columns_of(np.arange(3))
-    with pytest.raises(ValueError, match="lazy frame"):
+    with pytest.raises(ValueError, match="LazyFrame"):
         columns_of(pl.LazyFrame({"a": [1]}))
     with pytest.raises(ValueError, match="where one column is needed"):
         column_of(np.eye(2))

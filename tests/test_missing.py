@@ -179,7 +179,7 @@ def test_two_values_left_are_yes_or_no():
     assert left.categories == ("1", "2", "3") and left.levels.tolist() == [1.0, 2.0, 3.0]
 
 
-NAMES = ["review", "a=b", "a", "a,b", "date", "review=x", 7]
+NAMES = ["review", "a=b", "a", "date", "review=x", 7]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,6 @@ NAMES = ["review", "a=b", "a", "a,b", "date", "review=x", 7]
         ("999,review=-1, date = 1900-01-01", ["999"], {"review": ["-1"], "date": ["1900-01-01"]}),
         ("a=b=3", [], {"a=b": ["3"]}),
         ("a=c=3", [], {"a": ["c=3"]}),
-        ("a,b=3,4", ["4"], {"a,b": ["3"]}),
         ("review=x=2,review=y=2", [], {"review=x": ["2"], "review": ["y=2"]}),
         ("7=1,7", ["7"], {"7": ["1"]}),
         (["x, y", "review=1,5", -1], ["x, y", "-1"], {"review": ["1,5"]}),
@@ -215,8 +214,8 @@ def test_what_people_write(given, everywhere, columns):
     [
         ("reviw=1", "^missing names the column 'reviw', .*Did you mean 'review'"),
         ({"Review": 1}, "Did you mean 'review'"),
-        ("review=", "names the column 'review' without a value; write it as COLUMN=VALUE"),
-        ([None], "holds None, which is not a value"),
+        ("review=", "holds '', which is not a value"),
+        ({"review": None}, "holds None, which is not a value"),
         ({"review": [float("nan")]}, "holds nan, which is not a value"),
         ([[1, 2]], r"holds \[1, 2\], which is not a value"),
         (
@@ -224,7 +223,7 @@ def test_what_people_write(given, everywhere, columns):
             "value 5 of the column 'review', but no row holds it; it holds 2, 3 and 999. ",
         ),
         ("review=1000", "it holds 2, 3 and 999. Correct"),
-        ("town=Basle", "it holds 'Basel >' and others"),
+        ("town=Basle", "it holds 'Basel >', Bonn and Cork. "),
         ("date=1900-01-01", "it holds 2020-01-31, 2020-02-01, 2021-02-01 and others"),
         ("empty=1", "no row holds it; it is empty"),
         ("777", "^missing names the value 777, but no column holds it. Correct"),

@@ -335,7 +335,7 @@ def test_long_names_and_values_are_cut_and_stay_apart():
         (pd.DataFrame({"a": [1.0]}), "1 row"),
         (pd.DataFrame({"a": []}), "0 rows"),
         (pd.DataFrame({"a": [1 + 2j, 3j]}), "complex"),
-        (pl.DataFrame({"a": [1, 2]}).lazy(), "lazy"),
+        (pl.DataFrame({"a": [1, 2]}).lazy(), "LazyFrame"),
     ],
 )  # fmt: skip
 def test_refusals(table, words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -17,7 +16,6 @@ from leftout.text import shortened
 
 _NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFrame)
 _GAPS = (type(None), type(pd.NaT), type(pd.NA))
-_SECONDS = 1e6  # microseconds in one
 
 
 class DistinctCells(NamedTuple):
@@ -62,27 +60,30 @@ class DistinctCells(NamedTuple):
 def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
     """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
 
-    Durations and times of day become seconds, periods the dates they begin at, bytes the text that
-    they hold.
+    Durations become seconds, Python's dates a column of dates, bytes the text that they hold;
+    whatever else is left as it is, and becomes categories.
     """
     dtype = cells.dtype
     if dtype in (nw.List, nw.Array, nw.Struct):
-        raise InputError(_nested(name, "structs" if dtype == nw.Struct else "lists"))
-    if type(dtype) in _OBJECTS:
-        return _made(name, cells.to_list(), _OBJECTS[type(dtype)])
-    objects = objects_of(cells)
+        raise _nested(name, "structs" if dtype == nw.Struct else "lists")
+    if dtype == nw.Duration:
+        return _series(cells.to_numpy().astype("timedelta64[us]") / np.timedelta64(1, "s"))
+    objects = cells.to_list() if dtype == nw.Binary else objects_of(cells)
     if objects is None:
         return cells
-    kinds = set(map(type, objects)).difference(_GAPS)
+    kinds = set(map(type, objects)).difference((*_GAPS, float))  # which may be NaN
     for kind in kinds:
         if issubclass(kind, _NESTED):
-            raise InputError(_nested(name, "dicts" if issubclass(kind, dict) else "lists"))
-    for kind in _MAKE:
-        if any(issubclass(each, kind) for each in kinds) and all(
-            isinstance(cell, kind) or is_missing(cell) for cell in objects
-        ):
-            return _made(name, objects, kind)
+            raise _nested(name, "dicts" if issubclass(kind, dict) else "lists")
+    for wanted, make, made in ((dt.date, _naive, "datetime64[us]"), (bytes, _text, object)):
+        if kinds and all(issubclass(kind, wanted) for kind in kinds):
+            known = [None if is_missing(cell) else make(cell) for cell in objects]
+            return _series(pd.Series(known, dtype=made))
     return cells
+
+
+def _series(values: Any) -> nw.Series[Any]:
+    return nw.from_native(pd.Series(values), series_only=True)
 
 
 def objects_of(cells: nw.Series[Any]) -> list[Any] | None:
@@ -101,23 +102,6 @@ def _of_one_kind(objects: list[Any]) -> bool:
     return kinds <= {str} or kinds == {bool}
 
 
-def _made(name: str, objects: list[Any], kind: type) -> nw.Series[Any]:
-    """Objects of one kind, or nothing, as what they are here."""
-    make, dtype = _MAKE[kind]
-    try:
-        made = [None if is_missing(cell) else make(cell) for cell in objects]
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The column {shortened(repr(name))} holds bytes that are no text; numbers or text are "
-            f"needed. Drop it ({parameter_label('drop', [name])}), or turn it into text."
-        ) from error
-    if dtype.startswith("category"):
-        values: Any = pd.Categorical(made, ordered=True)
-    else:
-        values = np.array(made, dtype=dtype)
-    return nw.from_native(pd.Series(values), series_only=True)
-
-
 def _naive(cell: dt.date) -> dt.date:
     """The same moment in UTC, where a zone is given."""
     if not isinstance(cell, dt.datetime) or cell.tzinfo is None:
@@ -125,26 +109,12 @@ def _naive(cell: dt.date) -> dt.date:
     return cell.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def _time_of_day(cell: dt.time) -> float:
-    return 3600.0 * cell.hour + 60.0 * cell.minute + cell.second + cell.microsecond / _SECONDS
+def _text(cell: bytes) -> str:
+    return cell.decode(errors="replace")
 
 
-# What objects become: how each does, and the kind of the column.
-_MAKE: dict[type, tuple[Callable[[Any], Any], str]] = {
-    dt.date: (_naive, "datetime64[us]"),
-    np.datetime64: (lambda cell: cell, "datetime64[us]"),
-    dt.timedelta: (dt.timedelta.total_seconds, "float64"),
-    dt.time: (_time_of_day, "float64"),
-    pd.Period: (lambda cell: cell.to_timestamp(), "datetime64[us]"),
-    pd.Interval: (lambda cell: cell, "category"),
-    bytes: (bytes.decode, "object"),
-}
-# What objects are in columns of frames that say so.
-_OBJECTS: dict[Any, type] = {nw.Duration: dt.timedelta, nw.Time: dt.time, nw.Binary: bytes}
-
-
-def _nested(name: str, what: str) -> str:
-    return (
+def _nested(name: str, what: str) -> InputError:
+    return InputError(
         f"The column {shortened(repr(name))} holds {what} in its cells; one value in each is "
         f"needed. Drop it ({parameter_label('drop', [name])}), or split it into columns."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -22,7 +22,7 @@ from leftout.data.cells import (
     plain,
     value_counts,
 )
-from leftout.data.frames import as_frame, column_names, dense, number_matrix, numbers
+from leftout.data.frames import as_frame, column_names, dense, numbers
 from leftout.errors import InputError, parameter_label
 from leftout.text import date, number, shortened, shortest, unambiguous
 
@@ -177,13 +177,7 @@ def columns_of(
             f"Found a table of {frame.shape[0]} rows and {frame.shape[1]} columns; at least one of "
             "each is needed."
         )
-    matrix = number_matrix(table, frame)
-    if matrix is not None and not _largest(matrix) >= LARGEST_EXACT:
-        make: Callable[[str, Any, bool], Column] = of_numbers
-        named = dict(zip(column_names(table), matrix.T, strict=True))
-    else:
-        make, named = _column, dict(zip(column_names(table), frame.iter_columns(), strict=True))
-    names = list(named)
+    names = column_names(table)
     twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
     if twice:
         raise InputError(
@@ -198,15 +192,15 @@ def columns_of(
         )
     aside = found(names, unread, "drop")
     columns = []
-    for name, cells in named.items():
+    for name, cells in zip(names, frame.iter_columns(), strict=True):
         if name in left:
             continue
         try:
-            columns.append(make(_text(name), cells, name in chosen))
+            columns.append(_column(str(name), cells, name in chosen))
         except InputError:
             if name not in aside:
                 raise
-            columns.append(Column(_text(name), np.full(len(frame), np.nan)))
+            columns.append(Column(str(name), np.full(len(frame), np.nan)))
     return columns
 
 
@@ -260,11 +254,7 @@ def _plain(values: Any) -> NDArray[Any]:
 def names_of(table: Any) -> list[str]:
     """What the columns of a table are called; an array's are x0, x1 and so on."""
     names = column_names(table)
-    return list(map(_text, names)) or [f"x{place}" for place in range(_table_of(table).shape[1])]
-
-
-def _text(name: Any) -> str:
-    return name if isinstance(name, str) else str(name)
+    return list(map(str, names)) or [f"x{place}" for place in range(_table_of(table).shape[1])]
 
 
 def find(names: list[Any], name: Any, what: str) -> Any:
@@ -336,14 +326,9 @@ def _is_words(cells: nw.Series[Any]) -> bool:
 
 def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
     """Whole numbers so large that floats do not tell them apart."""
-    if not _largest(values) >= LARGEST_EXACT:
+    if not np.nanmax(np.abs(values), initial=0.0) >= LARGEST_EXACT:
         return False
     return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells.to_list())
-
-
-def _largest(values: Floats) -> float:
-    """The largest size of a value; no copy is made, and NaN does not count."""
-    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)))
 
 
 def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:

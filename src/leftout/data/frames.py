@@ -55,23 +55,6 @@ def as_frame(table: Any) -> Any:
     return None
 
 
-def number_matrix(table: Any, frame: Any) -> np.ndarray | None:
-    """A frame of nothing but numbers as one float matrix, column by column; None for any other.
-
-    At once, since a look at every column costs more than its numbers; pandas' own way of it, where
-    it is pandas', is the shortest.
-    """
-    dtypes = getattr(table, "dtypes", None)
-    if dtypes is not None and all(isinstance(d, np.dtype) and d.kind in "iuf" for d in dtypes):
-        return np.asfortranarray(table.to_numpy(dtype=np.float64))
-    if not all(dtype.is_numeric() for dtype in frame.schema.values()):
-        return None
-    try:
-        return np.asfortranarray(frame.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError):  # decimals, with gaps
-        return None
-
-
 def column_names(table: Any) -> list[Any]:
     """Names of a table's columns, told apart where several are the same; empty for an array."""
     return _distinct(_own_names(table))

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -18,17 +17,16 @@ from leftout.checks import is_missing
 from leftout.data.cleaning import CODE, clean, unique
 from leftout.data.columns import LARGEST_EXACT, Column, find, of_numbers
 from leftout.errors import InputError
-from leftout.text import as_name, counted, listed, shortened, shortest, unambiguous
+from leftout.text import as_name, counted, listed, quoted, shortened, shortest, unambiguous
 
 Mask = NDArray[np.bool_]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf", re.ASCII)
-_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
 _MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?$")
 _DAY = 86_400_000_000  # in microseconds
 # What single precision keeps of a number, relative to its size.
 _SINGLE = 1e-7
-# Of the values that are like one that a column does not hold, so many are named.
+# Of the values that a column holds instead of a declared one, so many are named.
 _SHOWN = 3
 
 
@@ -58,13 +56,13 @@ class ValueLiteral:
         Categories that stand for numbers are compared as such, but yes and no are not 1 and 0.
         """
         if column.categories is None and column.dates:
-            nowhere = np.zeros(len(column), dtype=bool)
-            low, high = self.when or (0.0, 0.0)
-            return nowhere if self.when is None else (column.values >= low) & (column.values < high)
+            low, high = self.when or (np.inf, np.inf)
+            return (column.values >= low) & (column.values < high)
         if column.categories is None:
             return same(column.values, self.number)
         hit = np.array([self.is_text(name.strip()) for name in column.categories], dtype=bool)
-        if column.levels is None or truths(column):
+        is_truth = set(column.categories) <= {"False", "True"}
+        if column.levels is None or is_truth:
             return hit
         return hit | same(column.levels, self.number)
 
@@ -79,8 +77,6 @@ def text_of(value: Any) -> str:
     """A value as text: whole numbers without a point, dates without a midnight."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = value.item()
-    if isinstance(value, str):
-        return value.strip()
     if isinstance(value, date | np.datetime64):
         return _MIDNIGHT.sub("", str(value))
     if isinstance(value, Real) and not isinstance(value, bool):
@@ -104,26 +100,6 @@ def same(values: NDArray[np.float64], number: float | None) -> Mask:
     return exact | (np.abs(values - number) <= _SINGLE * abs(number))
 
 
-def truths(column: Column) -> bool:
-    """Whether a column holds nothing but true and false."""
-    return set(column.categories or ()) <= {"False", "True"}
-
-
-def one_or_more(values: Any) -> list[Any]:
-    """Values of a list, or just one; none of them may be missing."""
-    several = isinstance(values, Iterable) and not isinstance(values, str | bytes)
-    listed = (
-        list(values) if several and np.ndim(values) != 0 or isinstance(values, set) else [values]
-    )
-    for value in listed:
-        if is_missing(value) or text_of(value) == "" or not np.isscalar(value) and np.ndim(value):
-            raise InputError(
-                f"missing holds {shortened(repr(value))}, which is not a value; give a number, a "
-                "text or a date."
-            )
-    return listed
-
-
 def names_by_label(names: Iterable[Any]) -> dict[str, str]:
     """A table's names by what cleaning makes of them, which cuts long ones, and by themselves."""
     texts = [str(name) for name in names]
@@ -133,17 +109,12 @@ def names_by_label(names: Iterable[Any]) -> dict[str, str]:
 
 def _span(text: str) -> tuple[float, float] | None:
     """A date's first microsecond and the first after it; None if a text is no date."""
-    first: float | None = None
-    if _ISO.fullmatch(text):
-        with suppress(ValueError):
-            first = float(np.datetime64(text, "us").astype(np.int64))
-    if first is None:
-        read = clean(Column("", np.zeros(1, dtype=np.int32), (text,)))
-        if not read.dates:
-            return None
-        first = float(read.values[0])
-    whole = ":" not in text or _MIDNIGHT.search(text) is not None
-    return first, first + (_DAY if whole else 1)
+    read = clean(Column("", np.zeros(1, dtype=np.int32), (text,)))
+    if not read.dates:
+        return None
+    first = float(read.values[0])
+    whole_day = ":" not in text or _MIDNIGHT.search(text) is not None
+    return first, first + (_DAY if whole_day else 1)
 
 
 @dataclass(frozen=True)
@@ -179,24 +150,25 @@ class Missing:
             The table's columns.
         """
         known = list(names)
-        pairs: list[tuple[Any, Any]] = []
         if isinstance(given, Mapping):
-            pairs = [(name, value) for name, more in given.items() for value in one_or_more(more)]
-        elif isinstance(given, str):
-            pairs = _parsed(given, known)
-        elif given is not None:
-            pairs = [_pair(value, known) for value in one_or_more(given)]
+            pairs = [(name, value) for name, more in given.items() for value in _listed(more)]
+        else:
+            parts = given.split(",") if isinstance(given, str) else _listed(given)
+            pairs = [_pair(part, known) for part in parts if not _is_blank(part)]
         everywhere: dict[ValueLiteral, None] = {}
         named: dict[str, dict[ValueLiteral, None]] = {}
         for name, value in pairs:
+            if is_missing(value) or np.ndim(value) or text_of(value) == "":
+                raise InputError(
+                    f"missing holds {quoted(value)}, which is not a value; give a number, a text "
+                    "or a date."
+                )
             each = everywhere
             if name is not None:
                 each = named.setdefault(str(find(known, name, "missing")), {})
             each[ValueLiteral.of(value)] = None
-        return cls(
-            tuple(everywhere), {name: tuple(each) for name, each in named.items()},
-            names_by_label(known),
-        )  # fmt: skip
+        by_name = {name: tuple(each) for name, each in named.items()}
+        return cls(tuple(everywhere), by_name, names_by_label(known))
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self.named)
@@ -226,15 +198,15 @@ class Missing:
         cells: dict[str, dict[str, int]] = {}
         every = map(self.cells, columns) if cells_of is None else cells_of
         for column, hits in zip(columns, every, strict=True):
-            values, own = self.of_column(column), self._own(column)
-            for value, count in zip(values, hits, strict=True):
+            own = self._own(column)
+            for value, count in zip(self.of_column(column), hits, strict=True):
                 if count:
                     cells.setdefault(value.text, {})[column.name] = count
                 elif value in own:
                     raise InputError(
                         f"missing names the value {unambiguous(value.text)} of the column "
-                        f"{column.name!r}, but no row holds it; {_nearest(column, value)}. Correct "
-                        "the value, or leave it out."
+                        f"{column.name!r}, but no row holds it; {_held(column)}. Correct the "
+                        "value, or leave it out."
                     )
         for value in self.everywhere:
             if value.text not in cells:
@@ -263,88 +235,51 @@ class Missing:
         return self.named.get(self.names.get(column.name, column.name), ())
 
 
-def _parsed(text: str, names: list[Any]) -> list[tuple[Any, Any]]:
-    """Columns and values in a list with commas; a column's name may have commas itself."""
-    pairs = []
-    rest = text.strip()
-    while rest:
-        name = _named(rest, names)
-        begin = 0 if name is None else len(str(name))
-        value, _, after = rest[begin:].partition(",")
-        part, rest = (rest[:begin] + value).strip(), after.strip()
-        if part:
-            pairs.append(_pair(part, names))
-    return pairs
+def _listed(given: Any) -> list[Any]:
+    """Values of a list, or just one."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _is_blank(part: Any) -> bool:
+    return part is None or isinstance(part, str) and not part.strip()
 
 
 def _pair(value: Any, names: list[Any]) -> tuple[Any, Any]:
-    """A column and its value, or None and a value of any column."""
+    """A column and its value, or None and a value of any column; the longest name that fits."""
     if not isinstance(value, str) or "=" not in value:
         return None, value
-    name = _named(value, names)
-    if name is None:
-        name = value.partition("=")[0].strip()
-        find(names, name, "missing")
-    text = value[len(str(name)) :].lstrip().removeprefix("=").strip()
-    if not text:
-        raise InputError(
-            f"missing names the column {shortened(str(name))!r} without a value; write it as "
-            "COLUMN=VALUE."
-        )
-    return name, text
-
-
-def _named(text: str, names: list[Any]) -> Any:
-    """The column that a text begins with; names may have equals signs: the longest one counts."""
-    fits = [
-        name for name in names
-        if text.startswith(str(name)) and text[len(str(name)) :].lstrip().startswith("=")
-    ]  # fmt: skip
-    return max(fits, key=lambda name: len(str(name)), default=None)
+    text = value.strip()
+    fits = [name for name in names if re.match(rf"{re.escape(str(name))}\s*=", text)]
+    name = max(fits, key=lambda name: len(str(name)), default=text.partition("=")[0].strip())
+    return name, text[len(str(name)) :].lstrip().removeprefix("=").strip()
 
 
 def _without_values(column: Column, values: Sequence[ValueLiteral]) -> tuple[Column, list[int]]:
     """The column without the cells of some values, and how many cells held each."""
-    if column.categories is not None and column.levels is None:
-        return _without_texts(column, values)
+    if column.categories is None or column.levels is not None:
+        hits = [value.among(column) for value in values]
+        return _removed(column, np.logical_or.reduce(hits)), _cells(column, hits)
+    # A mark such as "none" may hide that the others are numbers, so texts are removed first.
     hits = [value.among(column) for value in values]
-    return _removed(column, np.logical_or.reduce(hits)), [_cells(column, hit) for hit in hits]
+    left = _removed(column, np.logical_or.reduce(hits))
+    read = left if column.declared else replace(clean(left), name=column.name)
+    if read.categories is None or read.levels is not None:
+        numbers = [_by_row(read, value.among(read)) for value in values]
+    else:
+        numbers = [_by_row(left, _plain_numbers(left, value)) for value in values]
+    counts = np.add(_cells(column, hits), [int(rows.sum()) for rows in numbers]).tolist()
+    gone = np.logical_or.reduce(numbers)
+    # Text stays text, to be read like the rows that a schema was made of, unless it would be read
+    # in another way without the cells that were removed.
+    rest = _removed(left, _by_category(left, gone))
+    if gone.any() and read.written is not None and clean(rest).written not in (read.written, None):
+        rest = _removed(read, gone if read.categories is None else _by_category(read, gone))
+    return rest, counts
 
 
-def _without_texts(column: Column, values: Sequence[ValueLiteral]) -> tuple[Column, list[int]]:
-    """The same for text, by the texts, and by the numbers or dates that all of them may be.
-
-    A mark such as "none" may hide that the others are numbers: so it is removed, and they are read
-    again. Text stays text, to be read like the rows that a plan was made of, unless it would be
-    read in another way without the cells that were removed.
-    """
-    counts = [0] * len(values)
-    while column.categories is not None and column.levels is None:
-        read = column if column.declared else replace(clean(column), name=column.name)
-        valued = read.categories is None or read.levels is not None
-        hits = [
-            value.among(column)
-            | (_read_as(column, read, value) if valued else _plain(column, value))
-            for value in values
-        ]
-        gone = np.logical_or.reduce(hits)
-        if not gone.any():
-            break
-        counts = [n + _cells(column, hit) for n, hit in zip(counts, hits, strict=True)]
-        left = _removed(column, gone)
-        if valued and clean(left).written not in (read.written, None):
-            rows = _by_row(column, gone)
-            left = _removed(read, rows if read.categories is None else _by_category(read, rows))
-        column = left
-    return column, counts
-
-
-def _read_as(column: Column, read: Column, value: ValueLiteral) -> Mask:
-    """Categories of text that are a value when read as numbers or dates."""
-    return _by_category(column, _by_row(read, value.among(read)))
-
-
-def _plain(column: Column, value: ValueLiteral) -> Mask:
+def _plain_numbers(column: Column, value: ValueLiteral) -> Mask:
     """Categories that are the same number, if they are no codes (which 007 is)."""
     texts = [name.strip() for name in column.categories or ()]
     numbers = [None if CODE.match(text) else number_of(text) for text in texts]
@@ -361,8 +296,8 @@ def _by_category(column: Column, rows: Mask) -> Mask:
     return hit
 
 
-def _cells(column: Column, hit: Mask) -> int:
-    return int(_by_row(column, hit).sum())
+def _cells(column: Column, hits: Sequence[Mask]) -> list[int]:
+    return [int(_by_row(column, hit).sum()) for hit in hits]
 
 
 def _removed(column: Column, gone: Mask) -> Column:
@@ -380,19 +315,10 @@ def _removed(column: Column, gone: Mask) -> Column:
     return column.recoded(np.where(gone, -1, np.cumsum(~gone) - 1), names, levels)
 
 
-def _nearest(column: Column, value: ValueLiteral) -> str:
-    """Values of a column that are most like one that it does not hold."""
-    texts, numbers, aim = list(column.categories or ()), column.levels, value.number
-    if column.categories is None:
-        numbers = column.tabulated[0]
-        texts = [column.show(number) for number in numbers]
-        aim = value.when[0] if column.dates and value.when else aim
-    if not texts:
+def _held(column: Column) -> str:
+    """The first values of a column, in words."""
+    present = column.present[0]
+    if not len(present):
         return "it is empty"
-    if numbers is not None and aim is not None:
-        order = np.argsort(np.abs(numbers - aim), kind="stable")[:_SHOWN]
-        near = [texts[place] for place in np.sort(order)]
-    else:
-        near = get_close_matches(value.text, texts, n=_SHOWN, cutoff=0.6) or texts[:_SHOWN]
-    shown = [unambiguous(shortened(text)) for text in near]
-    return f"it holds {listed(shown + ['others'] * (len(texts) > len(near)))}"
+    texts = [shortened(column.show(value)) for value in present[:_SHOWN]]
+    return f"it holds {listed(texts + ['others'] * (len(present) > _SHOWN))}"
