@@ -46,8 +46,6 @@ CODE = re.compile(r"[+-]?0\d")
 _ISO = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
 )
-# Texts that a way of writing is tried on before all others; digits that are surely few enough.
-_TRIED, _DIGITS = 100, 15
 _DATES = {
     "year-month-day": "ISO8601",
     "year/month/day": "%Y/%m/%d",
@@ -57,7 +55,7 @@ _DATES = {
 }
 
 # Every way of writing a number or a date that is known here, the likeliest first.
-WAYS = (*(how for how in _NUMBERS if how != _ZEROS), *_DATES)
+_WAYS = (*(how for how in _NUMBERS if how != _ZEROS), *_DATES)
 # Cells that may be written otherwise: so many or, of many, such a share; and never more than that.
 _STRAYS, _SHARE, _MOST = 3, 0.01, 0.1
 # What is left has more values than yes and no.
@@ -89,21 +87,23 @@ def clean(column: Column, numeric: bool = False) -> Column:
     texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
     if not texts or column.declared and not numeric:
         return _merged(column, labels, known)
-    for how in WAYS:
-        values = _all_written(texts, how)
-        if values is not None:
+    has_codes = any(map(_is_code, _without_units(texts)))
+    ways = _DATES if has_codes else _WAYS
+    read = {how: _as_written(texts, how) for how in ways}
+    for how, values in read.items():
+        if not np.isnan(values).any():
             return _valued(column, known, values, how)
     counts = column.times(column.values, len(labels))[known]
-    nearly = {
-        how: values
-        for how in (_NUMBERS if numeric else WAYS)
-        if (values := _nearly_written(texts, counts, how, numeric)) is not None
-    }
+    if numeric:
+        read = {how: _as_written(texts, how) for how in _NUMBERS}
+        nearly = [how for how, values in read.items() if not np.isnan(values).all()]
+    else:
+        nearly = [how for how in ways if _is_nearly_written(texts, counts, read[how])]
     if not nearly:
         return _merged(column, labels, known)
-    how = min(nearly, key=lambda how: counts[np.isnan(nearly[how])].sum())
-    read = _valued(column, known, nearly[how], how)
-    return replace(read, strays=_strays(texts, counts, nearly[how]))
+    how = min(nearly, key=lambda how: counts[np.isnan(read[how])].sum())
+    cleaned = _valued(column, known, read[how], how)
+    return replace(cleaned, strays=_strays(texts, counts, read[how]))
 
 
 def _strays(
@@ -124,10 +124,7 @@ def read_alike(column: Column, words: bool, dates: bool, written: str | None) ->
     if words:
         return _merged(column, labels, known)
     how = written or ("year-month-day" if dates else "written as text")
-    values = np.full(len(labels), np.nan)
-    for place in np.flatnonzero(known):
-        found = _all_written([labels[place]], how)
-        values[place] = np.nan if found is None else found[0]
+    values = np.where(known, _as_written(labels, how), np.nan)
     counts = np.where(known, column.times(column.values, len(labels)), 0)
     read = _valued(column, [True] * len(labels), values, how)
     return replace(read, strays=_strays(labels, counts, values))
@@ -174,25 +171,11 @@ def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
     return column.recoded([place.get(label, -1) for label in labels], names)
 
 
-def unit_of(text: str) -> str:
-    """The currency or percent sign in a text; empty where there is none."""
-    return "".join(char for char in text if char in _UNIT)
-
-
-def fails(texts: Sequence[str], how: str) -> bool:
-    """Whether a text is not written in a certain way; what units they have does not matter.
-
-    Texts have no spaces around them, and are no marks for missing cells.
-    """
-    if len(texts) > _TRIED and fails(texts[:_TRIED], how):  # most ways fail soon
+def _is_code(text: str) -> bool:
+    """Whether digits are a code: with a zero before them, or too many for a float to tell apart."""
+    if CODE.match(text):
         return True
-    if how in _DATES:
-        return _all_written(texts, how) is None
-    # without turning them into numbers: many millions are looked at
-    bare, (pattern, _) = _without_units(texts), _NUMBERS[how]
-    if any(map(CODE.match, bare)) or not all(map(pattern.fullmatch, bare)):
-        return True
-    return any(_all_written([text], how) is None for text in bare if len(text) > _DIGITS)
+    return len(text) > 15 and text.lstrip("+-").isdigit() and abs(int(text)) >= LARGEST_EXACT
 
 
 def _without_units(texts: Sequence[str]) -> Sequence[str]:
@@ -202,66 +185,37 @@ def _without_units(texts: Sequence[str]) -> Sequence[str]:
     return [re.sub(f"[{re.escape(_UNIT)}]", "", text).strip() for text in texts]
 
 
-def _all_written(texts: Sequence[str], how: str) -> Floats | None:
-    """The texts as numbers or dates that are written in a certain way; None if one is not."""
-    if len(texts) > _TRIED and _all_written(texts[-_TRIED:], how) is None:  # words stand last
-        return None
-    values = _as_written(texts, how)
-    return None if values is None or np.isnan(values).any() else values
+def _is_nearly_written(texts: Sequence[str], counts: NDArray[np.int64], values: Floats) -> bool:
+    """Whether texts are numbers or dates but for a few cells, and these are no codes."""
+    stray, n_cells = np.isnan(values), counts.sum()
+    if len(np.unique(values[~stray])) < _VALUES:
+        return False
+    if counts[stray].sum() > min(max(_STRAYS, _SHARE * n_cells), _MOST * n_cells):
+        return False
+    coded = [_LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray)]
+    return sum(coded) <= max(1.0, len(coded) / 2.0)
 
 
-def _nearly_written(
-    texts: Sequence[str], counts: NDArray[np.int64], how: str, said: bool
-) -> Floats | None:
-    """The same, NaN for texts that are written otherwise; None if they are too many.
-
-    ``counts`` are the cells that hold each text; ``said``: to be numbers, however many are not.
-    """
-    if not said and len(texts) > 2 * _TRIED:
-        few = _as_written(texts[:: len(texts) // _TRIED], how)
-        if few is None or np.isnan(few).mean() > 0.5:
-            return None
-    values = _as_written(texts, how)
-    if values is None or len(np.unique(values[~np.isnan(values)])) < (1 if said else _VALUES):
-        return None
-    stray, cells = np.isnan(values), counts.sum()
-    if said:
-        return values
-    if counts[stray].sum() > min(max(_STRAYS, _SHARE * cells), _MOST * cells):
-        return None
-    odd = [text for text, is_stray in zip(texts, stray, strict=True) if is_stray]
-    coded = [_LETTERED.fullmatch(text) is not None for text in odd]
-    return None if sum(coded) > max(1.0, len(coded) / 2.0) else values
-
-
-def _as_written(texts: Sequence[str], how: str) -> Floats | None:
-    """The texts as numbers or dates, NaN where not written in a certain way; None if codes."""
+def _as_written(texts: Sequence[str], how: str) -> Floats:
+    """The texts as numbers or dates, NaN where they are not written in a certain way."""
     if how in _DATES:
         return _as_dates(texts, how)
     pattern, digits_of = _NUMBERS[how]
     bare = _without_units(texts)
-    digits = [text if pattern.fullmatch(text) else "" for text in bare]
-    if digits_of:
-        digits = [text.translate(digits_of) for text in digits]
-    if not any(digits):
-        return None
-    values = np.array([float(number) if number else np.nan for number in digits])
-    if bare is not texts:  # what is 5 of one unit is not 5 of another
-        units = list(map(unit_of, texts))
-        found = Counter(unit for unit, number in zip(units, digits, strict=True) if number)
-        unit = found.most_common(1)[0][0]
-        values[[each != unit for each in units]] = np.nan
-    if how == _ZEROS:
-        return values
-    # whole numbers that a float does not tell apart are codes, too
-    large = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
-    if any(map(CODE.match, bare)) or any(digits[at].lstrip("+-").isdigit() for at in large):
-        return None
+    values = np.array([
+        float(text.translate(digits_of))
+        if pattern.fullmatch(text) and (how == _ZEROS or not _is_code(text)) else np.nan
+        for text in bare
+    ])  # fmt: skip
+    if bare is not texts and not np.isnan(values).all():  # 5 of one unit is not 5 of another
+        units = np.array(["".join(char for char in text if char in _UNIT) for text in texts])
+        most_common = Counter(units[~np.isnan(values)].tolist()).most_common(1)[0][0]
+        values[units != most_common] = np.nan
     return values
 
 
-def _as_dates(texts: Sequence[str], how: str) -> Floats | None:
-    """The texts as dates, NaN where they are none; None if none is."""
+def _as_dates(texts: Sequence[str], how: str) -> Floats:
+    """The texts as dates in microseconds, NaN where they are none."""
     import pandas as pd
 
     may_be = [
@@ -270,10 +224,9 @@ def _as_dates(texts: Sequence[str], how: str) -> Floats | None:
         for text in texts
     ]  # fmt: skip
     values = np.full(len(texts), np.nan)
-    if not any(may_be):
-        return None
-    few = pd.Series([text for text, may in zip(texts, may_be, strict=True) if may])
-    when = pd.to_datetime(few, format=_DATES[how], errors="coerce", utc=True)
-    stamps = when.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
-    values[may_be] = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64).astype(np.float64))
+    if any(may_be):
+        few = pd.Series([text for text, may in zip(texts, may_be, strict=True) if may])
+        when = pd.to_datetime(few, format=_DATES[how], errors="coerce", utc=True)
+        stamps = when.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+        values[may_be] = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
     return values
