@@ -77,6 +77,14 @@ SAME = {
             pa.chunked_array([pa.array([90_000, None, 500], pa.duration("ms"))]),
         ],
     ),
+    "times of day": (
+        ["3723.25", None, "0"],
+        [
+            pd.Series([dt.time(1, 2, 3, 250_000), None, dt.time(0)], dtype=object),
+            pl.Series([dt.time(1, 2, 3, 250_000), None, dt.time(0)]),
+            pa.chunked_array([pa.array([dt.time(1, 2, 3, 250_000), None, dt.time(0)])]),
+        ],
+    ),
     "decimals": (
         ["1.5", None, "-20.25"],
         [
@@ -170,12 +178,8 @@ def test_intervals_are_in_their_order():
 
 
 def test_whatever_else_cells_are_they_become_categories():
-    for cells in (
-        [dt.time(8, 30), None, dt.time(9)],
-        [pd.Period("2020-03"), None, pd.Period("2020-01")],
-    ):
-        column = column_of(pd.Series(cells, dtype=object), "x")
-        assert set(column.categories) == {str(cell) for cell in cells if cell is not None}
+    column = column_of(pd.Series([pd.Period("2020-03"), None, pd.Period("2020-01")]), "x")
+    assert column.categories == ("2020-01", "2020-03")
 
 
 NESTED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -60,22 +61,22 @@ class DistinctCells(NamedTuple):
 def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
     """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
 
-    Durations become seconds, Python's dates a column of dates, bytes the text that they hold;
-    whatever else is left as it is, and becomes categories.
+    Durations and times of day become seconds, Python's dates a column of dates, bytes the text that
+    they hold; whatever else is left as it is, and becomes categories.
     """
     dtype = cells.dtype
     if dtype in (nw.List, nw.Array, nw.Struct):
         raise _nested(name, "structs" if dtype == nw.Struct else "lists")
     if dtype == nw.Duration:
         return _series(cells.to_numpy().astype("timedelta64[us]") / np.timedelta64(1, "s"))
-    objects = cells.to_list() if dtype == nw.Binary else objects_of(cells)
+    objects = cells.to_list() if dtype in (nw.Binary, nw.Time) else objects_of(cells)
     if objects is None:
         return cells
     kinds = set(map(type, objects)).difference((*_GAPS, float))  # which may be NaN
     for kind in kinds:
         if issubclass(kind, _NESTED):
             raise _nested(name, "dicts" if issubclass(kind, dict) else "lists")
-    for wanted, make, made in ((dt.date, _naive, "datetime64[us]"), (bytes, _text, object)):
+    for wanted, make, made in _PLAIN:
         if kinds and all(issubclass(kind, wanted) for kind in kinds):
             known = [None if is_missing(cell) else make(cell) for cell in objects]
             return _series(pd.Series(known, dtype=made))
@@ -111,6 +112,18 @@ def _naive(cell: dt.date) -> dt.date:
 
 def _text(cell: bytes) -> str:
     return cell.decode(errors="replace")
+
+
+def _seconds(cell: dt.time) -> float:
+    return 3600.0 * cell.hour + 60.0 * cell.minute + cell.second + 1e-6 * cell.microsecond
+
+
+# What cells of Python's own kinds become: how each does, and the kind of the column.
+_PLAIN: tuple[tuple[type, Callable[[Any], Any], Any], ...] = (
+    (dt.date, _naive, "datetime64[us]"),
+    (dt.time, _seconds, "float64"),
+    (bytes, _text, object),
+)
 
 
 def _nested(name: str, what: str) -> InputError:

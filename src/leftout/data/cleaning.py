@@ -192,7 +192,9 @@ def _is_nearly_written(texts: Sequence[str], counts: NDArray[np.int64], values: 
         return False
     if counts[stray].sum() > min(max(_STRAYS, _SHARE * n_cells), _MOST * n_cells):
         return False
-    coded = [_LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray)]
+    coded = [
+        _LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray).tolist()
+    ]
     return sum(coded) <= max(1.0, len(coded) / 2.0)
 
 
