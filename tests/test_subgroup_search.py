@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leftout import named_groups
 from leftout.data.columns import columns_of
 from leftout.groups.problem_setup import Rows, build_problem
-from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch, conditions_on, least_of
+from leftout.groups.subgroup_search import SubgroupQuery, SubgroupSearch, conditions_on
 from test_subgroups import mixed
 
 
@@ -25,14 +25,13 @@ def test_a_beam_lists_what_all_names_weighed_would(seed, depth, top):
         rows, conditions_on(columns_of(table), 4, 20), SubgroupQuery(20, 0.5, depth)
     )
     places = range(len(search.columns))
-    every = [one for place in places for one in search.look((place,), 0.0).subgroups]
+    every = [one for place in places for one in search.look((place,), 0.0)[0]]
     lines = search.listed(every, top)
     if depth == 2:
-        going_on = {line.subgroup.key[0] for line in lines}
-        floor = least_of(lines, top, True)
-        for block in combinations(places, 2):
-            longer = search.look(block, floor).subgroups
-            every += [one for one in longer if going_on & set(one.key)]
+        (best,) = lines[0].subgroup.key
+        blocks = [block for block in combinations(places, 2) if best[0] in block]
+        longer = [one for block in blocks for one in search.look(block, 0.0)[0] if best in one.key]
+        every += sorted(longer, key=lambda one: -one.quality)[:1]
         lines = search.listed(every, top)
     found = search.beam(top)
     assert [line.subgroup.size for line in found] == [line.subgroup.size for line in lines]

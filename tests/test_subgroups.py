@@ -62,7 +62,7 @@ def test_the_top_is_that_of_every_name_weighed(seed, depth):
     found = named_groups(X, table, n_components=3, depth=depth, distinct=False, min_group_size=20)
     want = naive.named(X, by_column(found, table), 3, 20, depth=depth)[:20]
     same_list(found, want, X)
-    assert found.complete and found.left is None
+    assert found.complete
 
 
 @pytest.mark.parametrize("at_once", [1, 700, 20_000])
@@ -141,7 +141,6 @@ def test_losses_are_those_of_the_group(seed, d):
         rest, loss = group_losses(X, group.mask, d)
         assert group.loss == pytest.approx(loss, rel=1e-9, abs=1e-12)
         assert group.rest_loss == pytest.approx(rest, rel=1e-9, abs=1e-12)
-        assert group.loss <= group.worst <= group.ceiling * (1 + 1e-12)
         columns = {column.name: column for column in columns_of(table)}
         rows = np.logical_and.reduce([c.holds(columns[c.column]) for c in group.conditions])
         np.testing.assert_array_equal(rows, group.mask)
@@ -183,7 +182,6 @@ def test_known_numbers():
     assert (first.condition, first.size, first.share) == ("town = Beeley", 40, 0.2)
     assert (first.loss, first.rest_loss) == pytest.approx((4.0, 0.0))
     assert first.worth == pytest.approx(4 * np.sqrt(40)) and first.new == 1.0
-    assert first.worst == pytest.approx(4.0) and first.ceiling == pytest.approx(4.0)
     assert first.covers == 1.0 and found.covers == 1.0
     assert first.cross_fitted.value == pytest.approx(4.0, abs=0.05)
     assert first.outcome.left_out.value == 0.0 and first.outcome.rest.value == 1.0
@@ -192,7 +190,7 @@ def test_known_numbers():
     assert line["outcome_gap"] == -1.0
     told = found.to_dict()["groups"][0]
     assert "mask" not in told and told["condition"] == "town = Beeley" and told["size"] == 40
-    assert found.told.startswith("This name covers 100 % of the worst-represented tenth.")
+    assert found.told.startswith("The first name covers 100 % of the worst-represented tenth.")
 
 
 def test_the_list_does_not_depend_on_threads_or_seeds():
@@ -220,8 +218,6 @@ def test_a_budget_ends_the_search_and_says_so():
     cut = named_groups(X, table, **asked, budget=1.0)
     assert whole.complete and not cut.complete
     assert cut.names < whole.names and "before the search had to end" in cut.told
-    missing = {g.condition for g in whole} - {g.condition for g in cut}
-    assert missing and all(g.worth <= cut.left for g in whole if g.condition in missing)
 
 
 def test_names_for_the_same_rows_are_told_by_the_easiest():

@@ -51,7 +51,7 @@ _LOOKS = (4, 6, 8, 10, 12, 15)
 # They cannot, once so many reach every group (one would do, were nothing standardised anew).
 _REACHED = 2
 # Names in the list of every table: a longer one takes longer, and is as well calibrated.
-_TOP = 4
+_TOP = 3
 
 
 class Matched(NamedTuple):

@@ -2,22 +2,21 @@
 
 A subgroup joins conditions on different columns by "and". Its quality is ``k^weight (loss - loss of
 the rest)`` for its ``k`` rows. Those on one set of columns are unions of the same cells: one pass
-over the rows gives the moments of them all (:mod:`leftout.linalg.moments`). The search is
-exact and looks at little of that, best first:
+over the rows gives the moments of them all (:mod:`leftout.linalg.moments`). The search is exact;
+eigenvalues, which are most of its work, are taken only where bounds allow enough quality:
 
-- No rows can lose more than their residuals. So what is on a set of columns has at most the quality
-  that the largest residuals of its best condition allow, and each subgroup what its own do: counts
-  alone tell.
-- Of those that may still be good enough, moments give a lower bound; of those that pass it,
-  eigenvalues the loss.
+- No rows lose more than their residuals, nor more than their moments allow
+  (:func:`~leftout.linalg.bounds.top_sum_bounds`).
+- The largest eigenvalues are at most those in the leading axes and the variance along the others.
+- A longer conjunction is listed only if it is better than its parts, which are weighed first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
-from itertools import combinations, pairwise
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
 from math import prod
 from typing import Any, NamedTuple
 
@@ -65,8 +64,8 @@ class Line(NamedTuple):
         return self.subgroup.quality * self.new
 
 
-def least_of(lines: list[Line], top: int, distinct: bool) -> float:
-    """What quality a subgroup must have to change a list."""
+def quality_floor(lines: list[Line], top: int, distinct: bool = True) -> float:
+    """What quality a subgroup must have to change a list, or to keep a longer one out of it."""
     if len(lines) < top:
         return LEAST_QUALITY * lines[0].marginal / GAIN if lines and distinct else 0.0
     return lines[-1].marginal / GAIN if distinct else lines[-1].subgroup.quality * (1.0 - TIE)
@@ -138,11 +137,10 @@ BUDGET = 2e11
 _EIGENVALUES = 3.0
 # Moments of so many numbers (256 MB) are held at a time; more are looked at in parts.
 _AT_ONCE = 1 << 25
-# Columns alone, and sets of them, that are looked at before the least quality worth a look is
-# settled anew.
-_ALONE, _ROUND = 4, 64
-# What comes later may cover rows of the last lines, and others of less quality follow: subgroups
-# are looked for down to this share of what the list has come to.
+# Candidates that are weighed, and sets of columns that are looked at, before the floor is raised.
+_BATCH, _ROUND = 8, 64
+# In a full list, what comes later may cover rows of the last lines, and others of less quality
+# follow: subgroups are looked for down to this share of what it has come to.
 _SLACK = 0.85
 
 
@@ -188,18 +186,32 @@ class SubgroupResult:
 
     subgroups: list[Subgroup]
     floor: float = 0.0
-    looked_at: int = 0  # subgroups whose size is known
-    left: float = -np.inf  # none that was not looked at has a higher quality than this
+    n_names: int = 0  # subgroups of an allowed size that were looked at
     complete: bool = True
-    spent: float = field(default=0.0, repr=False)
 
 
-class Look(NamedTuple):
-    """What a set of columns has to offer."""
+class Part(NamedTuple):
+    """The rows for which some conditions hold."""
 
-    subgroups: list[Subgroup]
-    looked_at: int  # subgroups of an allowed size
-    cost: float  # in multiplications
+    key: Key
+    rows: Any
+    Z: Array
+    weights: tuple[Array, Array]  # of each row: its residual, and what is kept of it
+
+
+class Candidates(NamedTuple):
+    """Subgroups that may have enough quality."""
+
+    keys: list[Key]
+    sizes: Array
+    kept: Array  # by the shared representation
+    second: Array  # moments
+    bounds: Array  # no quality is higher
+    floors: Array  # what quality is enough
+    n_names: int = 0  # subgroups of an allowed size that they are some of
+
+    def take(self, places: NDArray[np.intp]) -> Candidates:
+        return Candidates([self.keys[place] for place in places], *(a[places] for a in self[1:6]))
 
 
 class SubgroupSearch:
@@ -207,173 +219,210 @@ class SubgroupSearch:
 
     def __init__(self, rows: Rows, columns: Sequence[BinnedColumn], query: SubgroupQuery) -> None:
         self.rows, self.columns, self.query = rows, columns, query
-        self.residuals, self.all_kept = rows.residuals, float(rows.kept.sum())
+        self.all_kept = float(rows.kept.sum())
         self.whole = np.diag(rows.eigenvalues)  # the table's moments
+        self.everyone = Part((), slice(None), rows.Z, (rows.residuals, rows.kept))
         self._of_bins: dict[int, Array] = {}
         self._efforts: dict[tuple[int, int], float] = {}
-        self._parts: dict[Key, tuple[Any, Array, tuple[Array, Array]]] = {}
 
     def best_first(
         self, top: int, distinct: bool, n_jobs: int | None = None
     ) -> tuple[list[Line], SubgroupResult]:
-        """The list of subgroups, certified, and what was looked at for it."""
-        slack = _SLACK if distinct else 1.0
+        """The list of subgroups, exact, and what was looked at for it."""
 
-        def least(subgroups: list[Subgroup]) -> float:
-            return slack * least_of(self.listed(subgroups, top, distinct), top, distinct)
+        def rising(subgroups: list[Subgroup]) -> float:
+            lines = self.listed(subgroups, top, distinct)
+            slack = _SLACK if distinct and len(lines) == top else 1.0
+            return slack * quality_floor(lines, top, distinct)
 
-        found = self.above(least, n_jobs)
+        found = self.above(rising, distinct, n_jobs)
         while True:
             lines = self.listed(found.subgroups, top, distinct)
-            floor = least_of(lines, top, distinct)
+            floor = quality_floor(lines, top, distinct)
             if found.floor <= floor or not found.complete:
                 return lines, found
             # what has come since covers rows of the last lines: others of less quality may follow
-            found = self.above(floor, n_jobs)
+            found = self.above(lambda _, floor=floor: floor, distinct, n_jobs)
 
     def beam(self, top: int) -> list[Line]:
         """A list as :meth:`best_first` makes it, but not an exact one, in a fraction of the time.
 
-        Longer conjunctions are looked for among those that go on from the lines of the list so far.
+        Of longer conjunctions it knows the best that goes on from the best so far.
         """
-        alone = SubgroupSearch(self.rows, self.columns, replace(self.query, depth=1))
-        found = alone.best_first(top, distinct=True)[1]
-        while True:
-            every = {one.key: one for one in found.subgroups}
-            for depth in range(2, self.query.depth + 1):
-                lines = self.listed(list(every.values()), top)
-                floor = least_of(lines, top, distinct=True)
-                for line in lines:
-                    if len(line.subgroup.key) == depth - 1:
-                        # of the longest none is listed that is hardly better than this line
-                        last = depth == self.query.depth
-                        least = max(floor, GAIN * line.subgroup.quality) if last else floor
-                        every |= {one.key: one for one in self._longer(line, least)}
-            lines = self.listed(list(every.values()), top)
-            floor = least_of(lines, top, distinct=True)
-            if found.floor <= floor:
-                return lines
-            found = alone.above(floor)
+        every = self._single(lambda found: quality_floor(self.listed(found, top), top)).subgroups
+        for _ in range(1, self.query.depth):
+            lines = self.listed(every, top)
+            if lines:
+                best = lines[0].subgroup
+                every += self._longer(best.key, GAIN * best.quality)
+        return self.listed(every, top)
 
-    def _longer(self, line: Line, floor: float) -> Iterator[Subgroup]:
-        """The subgroups above a floor that add a condition to a line."""
-        taken = {column for column, _ in line.subgroup.key}
-        for column in range(len(self.columns)):
-            if column not in taken:
-                yield from self.look((column,), floor, line.subgroup.key).subgroups
+    def _longer(self, key: Key, floor: float) -> list[Subgroup]:
+        """The best subgroup above a floor that adds a condition to others, if there is one."""
+        found: list[Subgroup] = []
+        for some in self._of_columns(self.part(key)):
+            before = max([floor, *(one.quality for one in found)])
+            found += self._weigh(some, lambda new, least=before: _highest(new, least))
+        return sorted(found, key=lambda one: -one.quality)[:1]
 
     def above(
-        self, floor: float | Callable[[list[Subgroup]], float], n_jobs: int | None = None
+        self,
+        floor: Callable[[list[Subgroup]], float],
+        distinct: bool = False,
+        n_jobs: int | None = None,
     ) -> SubgroupResult:
         """All subgroups of a higher quality than a floor, which may rise as they are found.
 
-        A function says from those found so far what is worth a look. Some below the last floor may
-        be missing.
+        The floor is a function of those found so far; some below the last one may be missing. Of a
+        ``distinct`` list, so may longest ones that are hardly better than one of their parts.
         """
-        found, blocks = SubgroupResult([]), self.blocks()
-        step, n = max(_ROUND, len(blocks) // 8), len(self.columns)
-        starts = [*range(0, n, _ALONE), *range(n, len(blocks), step), len(blocks)]
-        for start, stop in pairwise(starts):
-            now = floor(found.subgroups) if callable(floor) else floor
-            found.floor = max(found.floor, now)
-            part = [block for block in blocks[start:stop] if self.at_most(block) > now]
-            if not part and start >= n:
-                break  # those after it are no better
-            tasks = [(block, now) for block in part]
+        found, depth = self._single(floor), self.query.depth
+        alone = [np.zeros(len(column.spans)) for column in self.columns]
+        for one in found.subgroups:
+            ((column, place),) = one.key
+            alone[column][place] = one.quality
+        strength = [float(each.max()) for each in alone]
+        blocks: list[tuple[int, ...]] = []
+        for longer in range(2, depth + 1):
+            every = combinations(range(len(self.columns)), longer)
+            blocks += sorted(every, key=lambda block: -max(strength[place] for place in block))
+        spent, m, n = 0.0, *self.rows.Z.shape
+        for start in range(0, len(blocks), step := max(_ROUND, len(blocks) // 8)):
+            now = found.floor = max(found.floor, floor(found.subgroups))
+            tasks: list[tuple[tuple[int, ...], float | Array]] = []
+            for block in blocks[start : start + step]:
+                least: float | Array = now
+                if distinct and len(block) == depth:
+                    least = GAIN * now
+                    if depth == 2:
+                        halves = np.maximum.outer(alone[block[0]], alone[block[1]])
+                        least = GAIN * np.maximum(now, halves)
+                tasks.append((block, least))
             looks = imap_ordered(self.look, tasks, n_jobs, Steps(len(tasks), None), "")
-            for done, look in enumerate(looks, 1):
-                found.subgroups += look.subgroups
-                found.looked_at += look.looked_at
-                found.spent += look.cost
-                if found.spent > self.query.budget and (done < len(part) or stop < len(blocks)):
-                    left = [*part[done:], *blocks[stop:]]
-                    found.complete, found.left = False, max(map(self.at_most, left))
+            for done, (subgroups, n_names, n_weighed) in enumerate(looks, start + 1):
+                found.subgroups += subgroups
+                found.n_names += n_names
+                spent += m * n**2 / 2 + n_weighed * _EIGENVALUES * n**3
+                if spent > self.query.budget and done < len(blocks):
+                    found.complete = False
                     return found
+        found.floor = max(found.floor, 0.0)
         return found
 
-    def blocks(self) -> list[tuple[int, ...]]:
-        """Sets of columns: each alone first, and then those first that may be best."""
-        every: list[tuple[int, ...]] = []
-        for depth in range(1, self.query.depth + 1):
-            every += combinations(range(len(self.columns)), depth)
-        return sorted(every, key=lambda block: (len(block) > 1, -self.at_most(block)))
+    def _single(self, floor: Callable[[list[Subgroup]], float]) -> SubgroupResult:
+        """The subgroups of one condition above a floor that rises as they are found."""
+        found = SubgroupResult([])
+        for some in self._of_columns(self.everyone):
+            found.subgroups += self._weigh(some, lambda new: floor(found.subgroups + new))
+            found.floor, found.n_names = floor(found.subgroups), found.n_names + some.n_names
+        return found
 
-    def at_most(self, block: tuple[int, ...]) -> float:
-        """No subgroup on a set of columns has a higher quality."""
-        return min(self.potential[column] for column in block)
+    def _of_columns(self, part: Part) -> Iterator[Candidates]:
+        """The candidates that add a condition on any one column, as many as fit into memory."""
+        taken, held = {column for column, _ in part.key}, list[Candidates]()
+        for column in (place for place in range(len(self.columns)) if place not in taken):
+            held.append(self.screen(part, (column,), 0.0))
+            if sum(some.second.size for some in held) > _AT_ONCE:
+                yield _joined(held)
+                held = []
+        if held:
+            yield _joined(held)
 
-    @cached_property
-    def potential(self) -> list[float]:
-        """No ``smallest`` rows of any of a column's conditions, or more, have a higher quality.
+    def _weigh(self, some: Candidates, floor: Callable[[list[Subgroup]], float]) -> list[Subgroup]:
+        """The candidates above a floor that rises as they are found, best bounds first."""
+        order, found = np.argsort(-some.bounds, kind="stable"), list[Subgroup]()
+        for start in range(0, len(order), _BATCH):
+            now = floor(found)
+            if some.bounds[order[start]] <= now:
+                break
+            found += self.weigh(some.take(order[start : start + _BATCH]), now)
+        return found
 
-        Of so many rows the loss is at most the mean of the largest residuals.
-        """
-        order = np.argsort(-self.residuals, kind="stable")
-        r, smallest = self.residuals[order], self.query.smallest
-        scale = np.arange(smallest, len(r) + 1) ** (self.query.weight - 1.0)
-        result = []
-        for column in self.columns:
-            codes, best = column.codes[order], -np.inf
-            for held in column.members:
-                sums = np.cumsum(r[held[codes]])[smallest - 1 :]
-                best = max(best, float((scale[: len(sums)] * sums).max(initial=-np.inf)))
-            result.append(best)
-        return result
-
-    def look(self, block: tuple[int, ...], floor: float, within: Key = ()) -> Look:
+    def look(
+        self, block: tuple[int, ...], floor: float | Array, part: Part | None = None
+    ) -> tuple[list[Subgroup], int, int]:
         """The subgroups with a condition on each of some columns whose quality is above a floor.
 
-        ``within`` are conditions that all of them have in common, on other columns.
+        ``floor`` is one number, or one for each combination of conditions. And how many have an
+        allowed size, and of how many eigenvalues were taken.
         """
+        part = self.everyone if part is None else part
+        columns = [self.columns[place] for place in block]
+        n_spans = [len(column.spans) for column in columns]
+        most = max(prod(n_spans), prod(column.n_bins for column in columns))
+        if len(block) == 1 or most * self.whole.size <= _AT_ONCE:
+            some = self.screen(part, block, floor)
+            return self.weigh(some), some.n_names, len(some.keys)
+        floors = np.broadcast_to(floor, n_spans)
+        keys = [(*part.key, (block[0], place)) for place in range(n_spans[0])]
+        looks = [
+            self.look(block[1:], least, self.part(key))
+            for key, least in zip(keys, floors, strict=True)
+        ]
+        found, n_names, n_weighed = zip(*looks, strict=True)
+        return [one for each in found for one in each], sum(n_names), sum(n_weighed)
+
+    def part(self, key: Key) -> Part:
+        """The rows for which conditions hold."""
+        rows = np.flatnonzero(self.mask(key))
+        residuals, kept = self.everyone.weights
+        return Part(key, rows, self.rows.Z[rows], (residuals[rows], kept[rows]))
+
+    def screen(self, part: Part, block: tuple[int, ...], floor: float | Array) -> Candidates:
+        """Subgroups of a part, with a condition on each of some columns, that may pass a floor."""
         columns, n, d = [self.columns[place] for place in block], len(self.whole), self.rows.d
         shape = tuple(column.n_bins for column in columns)
         n_spans = tuple(len(column.spans) for column in columns)
-        if len(block) > 1 and max(prod(shape), prod(n_spans)) * n**2 > _AT_ONCE:
-            conditions = ((*within, (block[0], span)) for span in range(n_spans[0]))
-            looks = [self.look(block[1:], floor, each) for each in conditions]
-            every = [one for look in looks for one in look.subgroups]
-            return Look(every, sum(x.looked_at for x in looks), sum(x.cost for x in looks))
-        rows, Z, weights = self._part(within)
-        cells = np.ravel_multi_index([column.codes[rows] for column in columns], shape)
-        sums = np.stack([np.bincount(cells, w, prod(shape)) for w in (None, *weights)], axis=1)
-        sizes, residual, kept = _boxes(sums, columns).T
-        smallest = self.query.smallest
-        allowed = (sizes >= smallest) & (sizes <= len(self.residuals) - smallest)
+        cells = np.ravel_multi_index([column.codes[part.rows] for column in columns], shape)
+        sums = [np.bincount(cells, weight, prod(shape)) for weight in (None, *part.weights)]
+        sizes, residual, kept = _boxes(np.stack(sums, axis=1), columns).T
+        least, floors = self.query.smallest, np.broadcast_to(floor, n_spans).ravel()
+        allowed = (sizes >= least) & (sizes <= len(self.rows.Z) - least)
         scale = np.maximum(sizes, 1.0) ** (self.query.weight - 1.0)
-        chosen = np.flatnonzero(allowed & (scale * residual > floor))
-        looked_at = int(allowed.sum())
-        if not len(chosen):
-            return Look([], looked_at, float(len(Z)))
-        known = None if within else self._moments(block[0]) if len(block) > 1 else self.whole[None]
-        moments = cell_moments(cells, prod(shape), Z, known)
-        S = _boxes(moments, columns)[chosen].reshape(-1, n, n)
+        chosen = np.flatnonzero(allowed & (scale * residual > floors))
+        S = np.empty((0, n, n))
+        if len(chosen):
+            known = None if part.key else self._moments(block[0]) if block[1:] else self.whole[None]
+            moments = cell_moments(cells, prod(shape), part.Z, known)
+            S = _boxes(moments, columns)[chosen].reshape(-1, n, n)
         most = np.minimum(top_sum_bounds(S, d) - kept[chosen], residual[chosen])
-        passed = scale[chosen] * most > floor
-        chosen, S = chosen[passed], S[passed]
-        cost = len(Z) * n**2 / 2 + len(chosen) * _EIGENVALUES * n**3
-        k = sizes[chosen]
-        total = top_sums(S, d) - kept[chosen]
-        passed = scale[chosen] * total > floor
-        chosen, k, total, S = chosen[passed], k[passed], total[passed], S[passed]
-        of_rest = top_sums(self.whole - S, d) - (self.all_kept - kept[chosen])
-        quality = k**self.query.weight * (total / k - of_rest / (len(self.residuals) - k))
+        passed = scale[chosen] * most > floors[chosen]
+        chosen, S, most = chosen[passed], S[passed], most[passed]
         spans = np.column_stack(np.unravel_index(chosen, n_spans)).tolist()
-        found = [
-            Subgroup(tuple(sorted((*within, *zip(block, at, strict=True)))), int(size), q)
-            for at, size, q in zip(spans, k.tolist(), quality.tolist(), strict=True)
-            if q > floor
-        ]
-        return Look(found, looked_at, cost)
+        return Candidates(
+            keys=[tuple(sorted((*part.key, *zip(block, at, strict=True)))) for at in spans],
+            sizes=sizes[chosen],
+            kept=kept[chosen],
+            second=S,
+            bounds=scale[chosen] * most,
+            floors=floors[chosen],
+            n_names=int(allowed.sum()),
+        )
 
-    def _part(self, within: Key) -> tuple[Any, Array, tuple[Array, Array]]:
-        """The rows for which conditions hold, with their residuals and what is kept of them."""
-        part = self._parts.get(within)
-        if part is None:
-            rows = np.flatnonzero(self.mask(within)) if within else slice(None)
-            weights = self.residuals[rows], self.rows.kept[rows]
-            part = rows, self.rows.Z[rows], weights
-            self._parts = {within: part}  # the last is asked for again
-        return part
+    def weigh(self, some: Candidates, floor: float = 0.0) -> list[Subgroup]:
+        """The candidates whose quality is above a floor, and above their own."""
+        n, d, weight = len(self.whole), self.rows.d, self.query.weight
+        floors = np.maximum(some.floors, floor)
+
+        def passing(some: Candidates, totals: Array) -> NDArray[np.intp]:
+            return np.flatnonzero(some.sizes ** (weight - 1.0) * (totals - some.kept) > floors)
+
+        # the leading axes first: the others add no more than the variance along them
+        leading = (n + d) // 2
+        others = np.einsum("bii->b", some.second[:, leading:, leading:])
+        passed = passing(some, top_sums(some.second[:, :leading, :leading], d) + others)
+        some, floors = some.take(passed), floors[passed]
+        totals = top_sums(some.second, d)
+        passed = passing(some, totals)
+        some, floors, totals = some.take(passed), floors[passed], totals[passed]
+        k, lost = some.sizes, totals - some.kept
+        of_rest = top_sums(self.whole - some.second, d) - (self.all_kept - some.kept)
+        quality = k**weight * (lost / k - of_rest / (len(self.rows.Z) - k))
+        return [
+            Subgroup(key, int(size), value)
+            for key, size, value, least in zip(some.keys, k, quality.tolist(), floors, strict=True)
+            if value > least
+        ]
 
     def _moments(self, column: int) -> Array:
         """Moments of the bins of one column."""
@@ -418,6 +467,16 @@ class SubgroupSearch:
         """The conditions of a subgroup, in words."""
         every = ((self.columns[column], span) for column, span in key)
         return tuple(binned.condition(*binned.spans[span]) for binned, span in every)
+
+
+def _highest(subgroups: list[Subgroup], least: float) -> float:
+    return max((one.quality for one in subgroups), default=least)
+
+
+def _joined(parts: list[Candidates]) -> Candidates:
+    keys = [key for part in parts for key in part.keys]
+    arrays = (np.concatenate(values) for values in list(zip(*parts, strict=True))[1:6])
+    return Candidates(keys, *arrays, sum(part.n_names for part in parts))
 
 
 def _boxes(cells: NDArray[Any], columns: Sequence[BinnedColumn]) -> Array:

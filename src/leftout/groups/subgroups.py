@@ -1,9 +1,9 @@
-"""Groups that have a name: conditions on raw columns whose rows a shared PCA represents badly."""
+"""Subgroups: conditions on raw columns that name the rows a shared PCA represents badly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,7 +22,6 @@ from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome, outcomes
-from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import (
@@ -34,12 +33,11 @@ from leftout.groups.subgroup_search import (
     SubgroupSearch,
     conditions_on,
 )
-from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Problem
 from leftout.linalg.significance import Interval, can_tell, describe_p
 from leftout.representation.base import features_of
-from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
+from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.settings import TENTH
 from leftout.solvers import Alternating, SolverContext
 from leftout.text import counted, leading, number
@@ -70,8 +68,6 @@ class NamedGroup(Serializable):
         Share of its rows that no group before it in the list covers.
     covers : float
         Share of the worst-represented tenth that it covers together with those before it.
-    worst, ceiling : float
-        Loss of the worst group of that size, of whatever rows; and what none can exceed, certified.
     random : float
         What random groups of that size lose on average.
     cross_fitted : Interval
@@ -96,8 +92,6 @@ class NamedGroup(Serializable):
     worth: float
     new: float
     covers: float
-    worst: float
-    ceiling: float
     random: float
     cross_fitted: Interval
     outcome: Outcome | None = None
@@ -109,20 +103,14 @@ class NamedGroup(Serializable):
         return " and ".join(condition.text for condition in self.conditions)
 
     @property
-    def difference(self) -> float:
-        return self.loss - self.rest_loss
-
-    @property
     def brief(self) -> str:
         """Its name, rows and loss, as in a list."""
         return f"{self.condition} ({counted(self.size, 'row')}, loss {number(self.loss)})"
 
     def __str__(self) -> str:
         return (
-            f"{self.condition}: {counted(self.size, 'row')} {'loses' if self.size == 1 else 'lose'}"
-            f" {number(self.loss)}, the rest "
-            f"{number(self.rest_loss, self.loss)}; random groups of that size "
-            f"{number(self.random)}, the worst of that size {number(self.worst)}"
+            f"{self.condition}: {counted(self.size, 'row')} lose {number(self.loss)}, the rest "
+            f"{number(self.rest_loss, self.loss)}; random groups of that size {number(self.random)}"
         )
 
 
@@ -144,10 +132,7 @@ class NamedGroups(Serializable):
     names : int
         How many names were looked at.
     complete : bool
-        Whether no name is missing: the list is certified. Otherwise the budget ended the search,
-        and no name that was not looked at is worth more than ``left``.
-    left : float or None
-        No name that was not looked at is worth more.
+        Whether the list is exact. Otherwise the budget ended the search.
     """
 
     also = ("covers", "told", "told_beyond")
@@ -160,7 +145,6 @@ class NamedGroups(Serializable):
     n_components: int
     names: int
     complete: bool
-    left: float | None
     columns: list[BinnedColumn]
 
     def __len__(self) -> int:
@@ -183,7 +167,7 @@ class NamedGroups(Serializable):
 
     @property
     def table(self) -> pd.DataFrame:
-        first = ("condition", "size", "share", "loss", "rest_loss", "random", "worst", "ceiling")
+        first = ("condition", "size", "share", "loss", "rest_loss", "random")
         lines = [
             {name: getattr(group, name) for name in first}
             | dict(zip(("cross_fitted", "low", "high"), group.cross_fitted, strict=True))
@@ -212,11 +196,8 @@ class NamedGroups(Serializable):
     def told_covers(self) -> str:
         """What the leading names cover of those who are represented worst."""
         first = len(self.groups[:SIX])
-        which = "The first " * (len(self.groups) > SIX) + counted(first, "name")
-        if first == 1:
-            which = "This name" if len(self.groups) == 1 else "The first name"
-        verb = "covers" if first == 1 else "cover"
-        return f"{which} {verb} {100 * self.covers:.0f} % of the worst-represented tenth."
+        who = "The first name covers" if first == 1 else f"The first {first} names cover"
+        return f"{who} {100 * self.covers:.0f} % of the worst-represented tenth."
 
     @property
     def told_beyond(self) -> str:
@@ -254,23 +235,17 @@ class NamedGroups(Serializable):
     @property
     def told(self) -> str:
         """How far the list can be relied on, and what it covers."""
-        looked = f"{counted(self.names, 'name')} of up to {counted(self.depth, 'condition')}"
-        rows = counted(self.smallest, "row")
-        looked += f" and at least {rows}"
+        rows, names = counted(self.smallest, "row"), counted(self.names, "name")
         if not self.names:
             return f"No condition on a column holds for {rows} and not for as many."
-        if self.complete and not self.groups:
-            return f"None of {looked} loses more than the rest."
-        were = "was" if self.names == 1 else "were"
-        first = f", where the first is worth {number(self.groups[0].worth)}" if self.groups else ""
         found = self.told_covers if self.groups else "None loses more than the rest."
+        looked = f"{names} of up to {counted(self.depth, 'condition')} and at least {rows}"
+        verb = "was" if self.names == 1 else "were"
         if self.complete:
-            every = "All of " * (self.names > 1) + looked
-            return f"{found} {every} {were} weighed: the list is exact."
+            return f"{found} {looked} {verb} weighed: the list is exact."
         return (
-            f"{found} {looked} {were} weighed before the search had to end: one that was not might "
-            f"be worth up to {number(self.left or 0.0)}{first}. Drop columns, or look for shorter "
-            "names."
+            f"{found} {looked} {verb} weighed before the search had to end, so the list may not be "
+            "exact. Drop columns, or look for shorter names."
         )
 
     def summary(self) -> str:
@@ -407,9 +382,8 @@ def named_groups(
         depth=depth,
         weight=float(weight),
         n_components=problem.d,
-        names=looked.looked_at,
+        names=looked.n_names,
         complete=looked.complete,
-        left=None if looked.complete else looked.left,
         columns=list(search.columns),
     )
 
@@ -436,38 +410,26 @@ def _figures(
     rng: np.random.Generator,
     representation: Any,
 ) -> Iterator[dict[str, Any]]:
-    """What the groups of a list lose, beside random ones and the worst of their sizes."""
+    """What the groups of a list lose, beside random ones of their sizes."""
     if not lines:
         return
-    of_worst, of_random, of_folds = rng.spawn(3)
-    worst, ceiling, random = {}, {}, {}
-    distinct = sorted({line.subgroup.size for line in lines})
-    results = Alternating().profile(problem, distinct, SolverContext(rng=of_worst))
-    for size, result in zip(distinct, results, strict=True):
-        worst[size] = float(problem.losses(result.labels, result.own)[0][1])
-        ceiling[size] = certified_bound(problem, size)
-        draws = (of_random.choice(len(X), size, replace=False) for _ in range(_RANDOM))
-        random[size] = float(np.mean([rows.loss(drawn) for drawn in draws]))
+    of_tenth, of_random, of_folds = rng.spawn(3)
+    size = max(1, round(TENTH * len(X)))
+    worst = Alternating().maximise(replace(problem, group_size=size), SolverContext(rng=of_tenth))
     masks = [line.mask for line in lines]
     fitted = cross_fitted(
         X, masks, problem.d, folds=folds, rng=of_folds, representation=representation
     )
-    search = MaxDisparityPartition(
-        problem.d, representation=representation, group_size=TENTH, random_state=0
-    )
-    with collected_warnings():  # of the components, which are the same
-        tenth = search.fit(X).left_out_.mask
     covered = np.logical_or.accumulate(masks)
     for line, around, so_far in zip(lines, fitted, covered, strict=True):
         rest, loss = problem.losses(line.mask.astype(np.int8))[0].tolist()
         size = line.subgroup.size
+        draws = (of_random.choice(len(X), size, replace=False) for _ in range(_RANDOM))
         yield {
             "loss": loss,
             "rest_loss": rest,
-            "covers": float(so_far[tenth].mean()),
-            "worst": max(worst[size], loss),
-            "ceiling": ceiling[size],
-            "random": random[size],
+            "covers": float(so_far[worst.labels == 1].mean()),
+            "random": float(np.mean([rows.loss(drawn) for drawn in draws])),
             "cross_fitted": around.loss,
         }
 

@@ -265,17 +265,16 @@ def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
 
 
 def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -> Axes:
-    """Losses of groups with a name, beside random groups' and the worst group's of that size."""
+    """Losses of subgroups, beside those of random groups of their sizes."""
     ax = axis(ax)
     groups = found.groups[:top]
     places = np.arange(len(groups))
     ax.barh(places, [group.loss for group in groups], color=LEFT_OUT, label="the group")
-    for name, color, label in (("random", REST, "random groups"), ("worst", "k", "worst group")):
-        losses = [getattr(group, name) for group in groups]
-        ax.plot(losses, places, "|", color=color, ms=14, mew=2, label=f"{label} of that size")
+    chance = [group.random for group in groups]
+    ax.plot(chance, places, "|", color=REST, ms=14, mew=2, label="random groups of that size")
     named(ax, [group.condition for group in groups], lines=2)
     ax.set_xlim(left=0.0)
-    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.12), "ncols": 3}
+    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.12), "ncols": 2}
     return finish(ax, "Groups with a name", "average loss", ticks="x", **below)
 
 
