@@ -668,8 +668,6 @@ def named_group(*conditions, **changed):
         "worth": 9.6,
         "new": 1.0,
         "covers": 0.19,
-        "worst": 0.819,
-        "ceiling": 0.922,
         "random": 0.111,
         "cross_fitted": Interval(0.637, 0.577, 0.697),
         "outcome": outcome(
@@ -688,7 +686,7 @@ def named(whys=True, **changed):
         named_group(TOWN),
         named_group(
             AGE, Condition("income", "missing", "income is missing"), size=1_337, loss=0.477,
-            rest_loss=0.043, worth=8.1, new=0.86, covers=0.34, worst=0.588, ceiling=0.644,
+            rest_loss=0.043, worth=8.1, new=0.86, covers=0.34,
             random=0.022, cross_fitted=Interval(0.467, 0.437, 0.497),
             outcome=outcome((0.12, 0.07, 0.17)), why=why(0.317, 0.127, -0.01, 0.05, 0.61),
         ),
@@ -696,7 +694,7 @@ def named(whys=True, **changed):
             named_group(
                 Condition("col 1", "=", f"col 1 = {i}", value=str(i)), size=107 + 10 * i,
                 loss=0.317 + i / 100, rest_loss=0.063, worth=7.0 - i, new=0.9 - i / 20,
-                covers=0.4 + i / 20, worst=0.455 + i / 100, ceiling=0.533 + i / 100,
+                covers=0.4 + i / 20,
                 random=0.161 + i / 1000, cross_fitted=Interval(0.147 + i / 100, -0.007, 0.297),
                 outcome=outcome((0.011 + i / 100, -0.02, 0.05)),
                 why=why(0.207, 0.037, 0.01 + i / 100, 0.0501 + i / 100, 0.8),
@@ -707,7 +705,7 @@ def named(whys=True, **changed):
     settled = {
         "groups": lines if whys else [replace(line, why=None) for line in lines],
         "smallest": 51, "depth": 2, "weight": 0.5, "n_components": 3, "names": 4_321,
-        "complete": True, "left": None, "columns": [],
+        "complete": True, "columns": [],
     }  # fmt: skip
     return NamedGroups(**settled | changed)
 

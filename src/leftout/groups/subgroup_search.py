@@ -199,6 +199,9 @@ class Part(NamedTuple):
     weights: tuple[Array, Array]  # of each row: its residual, and what is kept of it
 
 
+_ARRAYS = ("sizes", "kept", "second", "bounds", "floors")
+
+
 class Candidates(NamedTuple):
     """Subgroups that may have enough quality."""
 
@@ -211,7 +214,14 @@ class Candidates(NamedTuple):
     n_names: int = 0  # subgroups of an allowed size that they are some of
 
     def take(self, places: NDArray[np.intp]) -> Candidates:
-        return Candidates([self.keys[place] for place in places], *(a[places] for a in self[1:6]))
+        arrays: dict[str, Any] = {name: getattr(self, name)[places] for name in _ARRAYS}
+        return self._replace(keys=[self.keys[place] for place in places], **arrays)
+
+    @classmethod
+    def joined(cls, parts: list[Candidates]) -> Candidates:
+        arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _ARRAYS}
+        keys = [key for part in parts for key in part.keys]
+        return cls(keys=keys, n_names=sum(part.n_names for part in parts), **arrays)
 
 
 class SubgroupSearch:
@@ -242,7 +252,7 @@ class SubgroupSearch:
             if found.floor <= floor or not found.complete:
                 return lines, found
             # what has come since covers rows of the last lines: others of less quality may follow
-            found = self.above(lambda _, floor=floor: floor, distinct, n_jobs)
+            found = self.above(floor, distinct, n_jobs)
 
     def beam(self, top: int) -> list[Line]:
         """A list as :meth:`best_first` makes it, but not an exact one, in a fraction of the time.
@@ -259,24 +269,28 @@ class SubgroupSearch:
 
     def _longer(self, key: Key, floor: float) -> list[Subgroup]:
         """The best subgroup above a floor that adds a condition to others, if there is one."""
+
+        def best(found: list[Subgroup]) -> float:
+            return max([floor, *(one.quality for one in found)])
+
         found: list[Subgroup] = []
         for some in self._of_columns(self.part(key)):
-            before = max([floor, *(one.quality for one in found)])
-            found += self._weigh(some, lambda new, least=before: _highest(new, least))
+            self._weigh(some, best, found)
         return sorted(found, key=lambda one: -one.quality)[:1]
 
     def above(
         self,
-        floor: Callable[[list[Subgroup]], float],
+        floor: float | Callable[[list[Subgroup]], float],
         distinct: bool = False,
         n_jobs: int | None = None,
     ) -> SubgroupResult:
         """All subgroups of a higher quality than a floor, which may rise as they are found.
 
-        The floor is a function of those found so far; some below the last one may be missing. Of a
-        ``distinct`` list, so may longest ones that are hardly better than one of their parts.
+        A function says from those found so far what it is; some below the last one may be missing.
+        Of a ``distinct`` list, so may longest ones that are hardly better than one of their parts.
         """
-        found, depth = self._single(floor), self.query.depth
+        floor_of = floor if callable(floor) else lambda _: floor
+        found, depth = self._single(floor_of), self.query.depth
         alone = [np.zeros(len(column.spans)) for column in self.columns]
         for one in found.subgroups:
             ((column, place),) = one.key
@@ -288,7 +302,7 @@ class SubgroupSearch:
             blocks += sorted(every, key=lambda block: -max(strength[place] for place in block))
         spent, m, n = 0.0, *self.rows.Z.shape
         for start in range(0, len(blocks), step := max(_ROUND, len(blocks) // 8)):
-            now = found.floor = max(found.floor, floor(found.subgroups))
+            now = found.floor = max(found.floor, floor_of(found.subgroups))
             tasks: list[tuple[tuple[int, ...], float | Array]] = []
             for block in blocks[start : start + step]:
                 least: float | Array = now
@@ -306,15 +320,14 @@ class SubgroupSearch:
                 if spent > self.query.budget and done < len(blocks):
                     found.complete = False
                     return found
-        found.floor = max(found.floor, 0.0)
         return found
 
     def _single(self, floor: Callable[[list[Subgroup]], float]) -> SubgroupResult:
         """The subgroups of one condition above a floor that rises as they are found."""
         found = SubgroupResult([])
         for some in self._of_columns(self.everyone):
-            found.subgroups += self._weigh(some, lambda new: floor(found.subgroups + new))
-            found.floor, found.n_names = floor(found.subgroups), found.n_names + some.n_names
+            found.floor = max(found.floor, self._weigh(some, floor, found.subgroups))
+            found.n_names += some.n_names
         return found
 
     def _of_columns(self, part: Part) -> Iterator[Candidates]:
@@ -323,20 +336,28 @@ class SubgroupSearch:
         for column in (place for place in range(len(self.columns)) if place not in taken):
             held.append(self.screen(part, (column,), 0.0))
             if sum(some.second.size for some in held) > _AT_ONCE:
-                yield _joined(held)
+                yield Candidates.joined(held)
                 held = []
         if held:
-            yield _joined(held)
+            yield Candidates.joined(held)
 
-    def _weigh(self, some: Candidates, floor: Callable[[list[Subgroup]], float]) -> list[Subgroup]:
-        """The candidates above a floor that rises as they are found, best bounds first."""
-        order, found = np.argsort(-some.bounds, kind="stable"), list[Subgroup]()
+    def _weigh(
+        self,
+        some: Candidates,
+        floor: Callable[[list[Subgroup]], float],
+        found: list[Subgroup],
+    ) -> float:
+        """Add the candidates above a floor that rises with those found, best bounds first.
+
+        Returns the highest floor that was looked down to.
+        """
+        order, highest = np.argsort(-some.bounds, kind="stable"), 0.0
         for start in range(0, len(order), _BATCH):
-            now = floor(found)
+            highest = max(highest, now := floor(found))
             if some.bounds[order[start]] <= now:
                 break
             found += self.weigh(some.take(order[start : start + _BATCH]), now)
-        return found
+        return highest
 
     def look(
         self, block: tuple[int, ...], floor: float | Array, part: Part | None = None
@@ -467,16 +488,6 @@ class SubgroupSearch:
         """The conditions of a subgroup, in words."""
         every = ((self.columns[column], span) for column, span in key)
         return tuple(binned.condition(*binned.spans[span]) for binned, span in every)
-
-
-def _highest(subgroups: list[Subgroup], least: float) -> float:
-    return max((one.quality for one in subgroups), default=least)
-
-
-def _joined(parts: list[Candidates]) -> Candidates:
-    keys = [key for part in parts for key in part.keys]
-    arrays = (np.concatenate(values) for values in list(zip(*parts, strict=True))[1:6])
-    return Candidates(keys, *arrays, sum(part.n_names for part in parts))
 
 
 def _boxes(cells: NDArray[Any], columns: Sequence[BinnedColumn]) -> Array:
