@@ -35,7 +35,7 @@ def test_planted_rows_have_a_subspace_of_their_own():
 def test_planted_refuses_what_cannot_be():
     with pytest.raises(ValueError, match=r"n_components=4 does not fit 6 features.*1 to 3"):
         datasets.make_planted(100, 6, 4, 10)
-    with pytest.raises(ValueError, match=r"group_size=100 is not a part of 100 rows"):
+    with pytest.raises(ValueError, match=r"group_size=\[100\] does not leave a rest of 100 rows"):
         datasets.make_planted(100, 6, 2, 100)
 
 
@@ -57,10 +57,14 @@ def test_several_groups_each_have_a_subspace_of_their_own():
 @pytest.mark.parametrize(
     ("sizes", "strength", "says"),
     [
-        ([], 1.0, r"group_size=\[\] plants no group"),
+        ([], 1.0, r"group_size=\[\] does not leave a rest"),
         ([30, 70], 1.0, r"group_size=\[30, 70\] does not leave a rest of 100 rows"),
         ([30, 0], 1.0, "holds an empty group"),
-        ([10, 10, 10], 1.0, "n_components=2 does not fit 6 features.*of each group.*Choose from 1"),
+        (
+            [10, 10, 10],
+            1.0,
+            "n_components=2 does not fit 6 features: each.*from 1 to 1",
+        ),
         ([10, 10], [1.0], "Found 1 strengths for 2 groups"),
     ],
 )

@@ -16,12 +16,8 @@ from golden import same
 from leftout import MaxDisparityPartition, plots, report
 
 TITLES = {
-    "scree": "3 components keep 75 % of the variance",
-    "scree, top": "2 components keep 63 % of the variance",
-    "profile": "Best disparity found, beside comparison tables",
+    "profile": "Best disparity found, beside surrogate tables",
     "profile, alone": "Best disparity found",
-    "jaccard": "Agreement of 6 runs, mean 0.72",
-    "consensus": "3 rows in every run, 2 in none",
     "epochs": "Disparity by epoch",
     "mitigation": "Losses before and after, by number of components",
     "mitigation, top": "Losses before and after, by number of components",
@@ -32,14 +28,12 @@ TITLES = {
     "features, all": "A disparity of 0.584, by feature",
     "scores": "The paper's scores (mean of 6 runs)",
     "alignment": "Which columns the group looks like",
-    "rules": "Rules with the highest lift",
-    "named groups": "Groups with a name",
+    "named groups": "Subgroups",
     "known groups": "What is kept of known groups",
     "known groups, top": "What is kept of known groups",
     "harm": "paid = yes predicted by logistic",
     "harm, numbers": "income predicted by ridge",
     "harm by dimension": "paid = yes: errors by number of components",
-    "plane": "It drops 64 % of the group's variance along one direction",
     "people": "Every row's error, shared and own",
     "parts": "Why they lose 0.584 more than the rest",
     "parts, below zero": "Why they lose 0.298 more than the rest",
@@ -59,12 +53,8 @@ def figures():
     swept = replace(runs, epochs=[np.array([0.1, 0.2 + i / 100]) for i in range(6)])
     alone = known.profile(chance={}, evidence_size=None)
     found, X = plane()
-    yield "scree", plots.scree, ([0.41, 0.22, 0.12, 0.09], 3), {}
-    yield "scree, top", plots.scree, ([0.41, 0.22, 0.12, 0.09], 2), {"top": 3}
     yield "profile", plots.profile, (known.profile(),), {}
     yield "profile, alone", plots.profile, (alone,), {}
-    yield "jaccard", plots.jaccard, (runs,), {}
-    yield "consensus", plots.consensus, (runs,), {}
     yield "epochs", plots.epochs, (swept,), {}
     yield "mitigation", plots.mitigation, (known.mitigation(),), {}
     yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}
@@ -76,13 +66,11 @@ def figures():
     yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
     yield "scores", plots.feature_scores, (told,), {"top": 3}
     yield "alignment", plots.alignment, (told,), {}
-    yield "rules", plots.rules, (told,), {}
     yield "named groups", plots.named_groups, (known.named(),), {"top": 3}
     yield "known groups", plots.known_groups, (known.known_groups(),), {}
     yield "known groups, top", plots.known_groups, (known.known_groups(),), {"top": 1}
     yield "harm", plots.harm, (known.harm(),), {}
     yield "harm, numbers", plots.harm, (known.harm("number"),), {}
-    yield "plane", plots.plane, (found, X), {}
     yield "people", plots.people, (found, X), {}
     yield "parts", plots.parts, (known.parts(),), {}
     yield "parts, below zero", plots.parts, (known.parts((0.407, -0.143, 0.034)),), {}

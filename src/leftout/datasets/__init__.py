@@ -119,28 +119,17 @@ def _check_planted(
     sizes: list[int],
     strengths: list[float],
 ) -> None:
-    if n_rows < 2 or n_features < 2:
-        raise InputError(
-            f"A table of {n_rows} rows and {n_features} features cannot hold a group and a rest. "
-            "Choose at least 2 of each."
-        )
-    if not sizes:
-        raise InputError("group_size=[] plants no group. Give at least one size.")
     most = n_features // (len(sizes) + 1)
+    if not sizes or min(sizes) < 1 or sum(sizes) >= n_rows:
+        raise InputError(
+            f"group_size={sizes} does not leave a rest of {n_rows} rows, or holds an empty group. "
+            "Choose sizes from 1 that add up to fewer than the rows."
+        )
     if not 1 <= n_components <= most:
         choose = f"Choose from 1 to {most}." if most else "Plant fewer groups, or add features."
         raise InputError(
-            f"n_components={n_components} does not fit {n_features} features: the planted rows "
-            f"{'of each group ' * (len(sizes) > 1)}need as many directions of their own. {choose}"
-        )
-    if len(sizes) == 1 and not 1 <= sizes[0] < n_rows:
-        raise InputError(
-            f"group_size={sizes[0]} is not a part of {n_rows} rows. Choose from 1 to {n_rows - 1}."
-        )
-    if min(sizes) < 1 or sum(sizes) >= n_rows:
-        raise InputError(
-            f"group_size={sizes} does not leave a rest of {n_rows} rows, or holds an empty group. "
-            f"Choose sizes from 1 that add up to at most {n_rows - 1}."
+            f"n_components={n_components} does not fit {n_features} features: each planted group "
+            f"needs as many directions of its own. {choose}"
         )
     if len(strengths) != len(sizes):
         raise InputError(

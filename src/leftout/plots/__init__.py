@@ -9,7 +9,6 @@ import numpy as np
 from leftout.errors import InputError
 from leftout.evidence.chance import Profile
 from leftout.evidence.stability import Stability
-from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import FAIR as FAIR
 from leftout.plots.axes import GREY as GREY
 from leftout.plots.axes import LEFT_OUT as LEFT_OUT
@@ -36,22 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "alignment",
-    "consensus",
     "disparity_by_feature",
     "epochs",
     "feature_scores",
     "harm",
-    "jaccard",
     "known_groups",
     "mitigation",
     "named_groups",
     "parts",
     "people",
-    "plane",
     "profile",
     "rounds",
-    "rules",
-    "scree",
     "sides",
     "trade_off",
     "worst_by_dimension",
@@ -59,23 +53,11 @@ __all__ = [
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
 _LEGEND_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-_SURROGATE_LABELS = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
-
-
-def scree(shares: Any, n_components: int, ax: Axes | None = None, *, top: int = 30) -> Axes:
-    """Share of the variance of each component; those that are kept in colour."""
-    ax = axis(ax)
-    shares = np.asarray(shares)[: max(top, n_components)]
-    kept = np.arange(len(shares)) < n_components
-    ax.bar(np.arange(len(shares)) + 1, 100 * shares, color=np.where(kept, REST, QUIET))
-    ax.locator_params(axis="x", integer=True)
-    total = 100 * shares[:n_components].sum()
-    title = f"{n_components} components keep {total:.0f} % of the variance"
-    return finish(ax, title, "component", "share of the variance, %")
+_SURROGATE_LABELS = {"copula": "copula surrogates", "gaussian": "Gaussian surrogates"}
 
 
 def profile(found: Profile, ax: Axes | None = None) -> Axes:
-    """Best disparity by group size, above the bands that comparison tables lead to.
+    """Best disparity by group size, above the bands that surrogate tables lead to.
 
     Bands reach from the 5 to the 95 % quantile; the evidence size is marked, where there is one.
     """
@@ -90,39 +72,9 @@ def profile(found: Profile, ax: Axes | None = None) -> Axes:
         ax.axvline(found.evidence_size, color=LEFT_OUT, lw=1, ls=":", label=label)
     log_sizes(ax, found.sizes)
     ax.set_ylim(bottom=0.0)
-    title = "Best disparity found" + ", beside comparison tables" * bool(found.chance)
+    title = "Best disparity found" + ", beside surrogate tables" * bool(found.chance)
     labels = ("rows in the left-out group", "disparity")
     return finish(ax, title, *labels, ticks="y", loc="upper right")  # disparities fall with size
-
-
-def jaccard(found: Stability, ax: Axes | None = None) -> Axes:
-    """Heat map of how far every two runs agree, runs of the same group side by side."""
-    ax = axis(ax)
-    order = np.concatenate([group.runs for group in found.groups])
-    values = found.jaccard[np.ix_(order, order)]
-    image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
-    edges = np.cumsum([len(group.runs) for group in found.groups])[:-1] - 0.5
-    for edge in edges:
-        ax.axhline(edge, color="white", lw=1)
-        ax.axvline(edge, color="white", lw=1)
-    ax.figure.colorbar(image, ax=ax, label="Jaccard", fraction=0.046, pad=0.04)
-    # Runs are sorted by the group they found, so their numbers would say nothing.
-    ax.set_xticks([])
-    ax.set_yticks([])
-    title = f"Agreement of {len(values)} runs, mean {found.mean:.2f}"
-    return finish(ax, title, "runs, by the group they found" if len(edges) else "runs")
-
-
-def consensus(found: Stability, ax: Axes | None = None) -> Axes:
-    """Histogram: in how many runs is a row left out? Rows never left out are not shown."""
-    ax = axis(ax)
-    share = found.consensus
-    runs = len(found.labels)
-    ax.hist(share[share > 0], bins=np.linspace(0.0, 1.0, min(runs, 20) + 1).tolist(), color=REST)
-    ax.set_xlim(0.0, 1.0)
-    every, none = int((share == 1).sum()), int((share == 0).sum())
-    title = f"{every:,} rows in every run, {none:,} in none"
-    return finish(ax, title, f"share of {runs} runs that leave a row out", "rows", ticks="y")
 
 
 def epochs(found: Any, ax: Axes | None = None) -> Axes:
@@ -237,33 +189,6 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
     return finish(ax, title, x, **({**_LEGEND_BELOW, "ncols": 2} if two else {}))
 
 
-def rules(found: Explanation, ax: Axes | None = None, *, top: int = 10) -> Axes:
-    """The leading rules of the left-out group, as text."""
-    _check(found)
-    ax = axis(ax)
-    ax.axis("off")
-    heads = ["left out, if", "rows", "share left out", "lift"]
-    cells = [
-        [drawable(r.text, 70), f"{r.covered:,}", f"{100 * r.confidence:.0f} %", f"{r.lift:.1f}"]
-        for r in found.rules.of(1).take(np.arange(min(top, len(found.rules.of(1)))))
-    ]
-    if not cells:
-        ax.text(0.5, 0.5, "no rule", ha="center", va="center")
-        return ax
-    from matplotlib.transforms import Bbox
-
-    everywhere = Bbox.unit()
-    table = ax.table(cells, colLabels=heads, colWidths=[0.64, 0.1, 0.16, 0.1], bbox=everywhere)
-    table.auto_set_font_size(False)
-    table.set_fontsize(8)
-    for (_, column), cell in table.get_celld().items():
-        cell.set_linewidth(0.3)
-        cell.PAD = 0.02
-        cell.set_text_props(ha="left" if column == 0 else "right", parse_math=False)
-    ax.set_title("Rules with the highest lift")
-    return ax
-
-
 def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -> Axes:
     """Losses of subgroups, beside those of random groups of their sizes."""
     ax = axis(ax)
@@ -275,7 +200,7 @@ def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -
     named(ax, [group.condition for group in groups], lines=2)
     ax.set_xlim(left=0.0)
     below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.12), "ncols": 2}
-    return finish(ax, "Groups with a name", "average loss", ticks="x", **below)
+    return finish(ax, "Subgroups", "average loss", ticks="x", **below)
 
 
 def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -> Axes:
@@ -299,35 +224,6 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
     named(ax, [group.text for group in groups], lines=2)
     below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1), "ncols": 2}
     return finish(ax, "What is kept of known groups", "variance that is kept, %", **below)
-
-
-def plane(found: Any, X: Any, ax: Axes | None = None) -> Axes:
-    """The two groups in the plane of the first component and the leading residual direction.
-
-    The latter is the direction, among those that the shared PCA drops, along which the left-out
-    group varies most.
-    """
-    ax = axis(ax)
-    partition, matrix = fitted_on(found, X)
-    rows = matrix - partition.mean_
-    group, shared = partition.left_out_.mask, partition.representation_
-    residual = shared.errors(matrix)
-    if shared.components is None:
-        first = np.linalg.svd(rows - residual, full_matrices=False)[2][0]
-    else:
-        first = partition.components_[0]
-    direction = np.linalg.svd(residual[group], full_matrices=False)[2][0]
-    direction *= np.sign(direction[np.abs(direction).argmax()])
-    for side, color, label in ((~group, REST, "rest"), (group, LEFT_OUT, "left-out group")):
-        ax.scatter(
-            rows[side] @ first, residual[side] @ direction, s=9, c=color, alpha=0.6, lw=0,
-            label=label,
-        )  # fmt: skip
-    lost = 100.0 * np.sum((residual[group] @ direction) ** 2) / np.sum(rows[group] ** 2)
-    title = f"It drops {lost:.0f} % of the group's variance along one direction"
-    x = f"first component of the shared {shared.name}"
-    y = f"a direction that the shared {shared.name} drops"
-    return finish(ax, title, x, y, ticks="xy", markerscale=2)
 
 
 def _check(found: Any) -> None:
