@@ -608,6 +608,8 @@ def intake(**changed):
         "n_rows": 20_020,
         "columns": [],
         "searched": [],
+        "readers": {},
+        "searching": (),
         "target": SimpleNamespace(name="paid"),
         "positive": "yes",
         "prediction": None,
