@@ -26,7 +26,8 @@ from leftout.data.columns import Column, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import FEW, ColumnType, as_row_counter
+from leftout.data.profiling.codes import FEW
+from leftout.data.profiling.column_types import ColumnType, as_row_counter
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of

@@ -24,8 +24,6 @@ from leftout.data.roles import levels_of, value_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Rows that an association is measured on.
-_ROWS = 50_000
 # A number is cut into so many intervals, or fewer, so that each holds some rows.
 _INTERVALS, _HELD = 64, 20
 # Of a column with more values, the most frequent are asked for.
@@ -60,7 +58,7 @@ class AssociationRule(NamedTuple):
 class AssociationTarget:
     """What is to be told: one of several values, or a number."""
 
-    rows: Ints  # some of those where it is known, or all
+    rows: Ints  # those where it is known
     names: list[str | None]  # of the values that are asked for
     codes: Ints | None  # of values; the last for all that are not asked for
     numbers: Floats | None
@@ -68,7 +66,7 @@ class AssociationTarget:
     @classmethod
     def of(cls, column: Column, positive: Any = None) -> AssociationTarget:
         """What a column asks others to tell; where ``positive`` is given, that value alone."""
-        rows = sampled(np.flatnonzero(~column.missing), _ROWS)
+        rows = np.flatnonzero(~column.missing)
         values = column.values[rows]
         if positive is not None:
             level = (levels_of(column, positive) or [])[0]
