@@ -93,7 +93,7 @@ def clean(column: Column, numeric: bool = False) -> Column:
     for how, values in read.items():
         if not np.isnan(values).any():
             return _valued(column, known, values, how)
-    counts = column.times(column.values, len(labels))[known]
+    counts = column.category_counts[known]
     if numeric:
         read = {how: _as_written(texts, how) for how in _NUMBERS}
         nearly = [how for how, values in read.items() if not np.isnan(values).all()]
@@ -125,7 +125,7 @@ def read_alike(column: Column, words: bool, dates: bool, written: str | None) ->
         return _merged(column, labels, known)
     how = written or ("year-month-day" if dates else "written as text")
     values = np.where(known, _as_written(labels, how), np.nan)
-    counts = np.where(known, column.times(column.values, len(labels)), 0)
+    counts = np.where(known, column.category_counts, 0)
     read = _valued(column, [True] * len(labels), values, how)
     return replace(read, strays=_strays(labels, counts, values))
 

@@ -105,7 +105,7 @@ class ColumnReader:
         keys, codes = names, self._by_text
         if like.levels is not None and numbers is not None:
             keys, codes = numbers.tolist(), self._by_number
-        present = column.times(column.values, len(names)) > 0
+        present = column.category_counts > 0
         place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
         new: list[int] = []
         for code, key in enumerate(keys):
@@ -133,7 +133,7 @@ def sampled(column: Column, places: NDArray[np.intp]) -> Column:
     part = column.take(places)
     if part.categories is None:
         return part if part.dates else of_numbers(part.name, part.values)
-    here = part.times(part.values, len(part.categories)) > 0
+    here = part.category_counts > 0
     names = [name for name, present in zip(part.categories, here, strict=True) if present]
     levels = None if part.levels is None else part.levels[here]
     part = part.recoded(np.where(here, np.cumsum(here) - 1, -1), names, levels)

@@ -85,24 +85,20 @@ class Column:
     @property
     def present(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The values that occur, of categories their codes, in order; and how often each does."""
-        values: NDArray[Any]
         if self.categories is None:
-            values, counts, _ = self.tabulated
-        else:
-            counts = self.times(self.values)
-            values = np.arange(len(counts))
-        if counts.all():
-            return values, counts
-        return values[counts > 0], counts[counts > 0]
+            return self.tabulated[:2]
+        counts = self.category_counts
+        return np.flatnonzero(counts), counts[counts > 0]
 
     @property
     def n_values(self) -> int:
         """How many different values occur."""
         return len(self.present[0])
 
-    def times(self, codes: NDArray[np.integer], least: int = 0) -> NDArray[np.int64]:
-        """How many rows have each code, of as many codes as there are, or more; -1 is none."""
-        return np.bincount(codes + 1, minlength=least + 1)[1:].astype(np.int64, copy=False)
+    @property
+    def category_counts(self) -> NDArray[np.int64]:
+        """How many rows have each category."""
+        return np.bincount(self.values + 1, minlength=len(self.categories or ()) + 1)[1:]
 
     def take(self, rows: NDArray[np.intp]) -> Column:
         """The same column of some of the rows."""

@@ -157,7 +157,7 @@ class CategoricalEncoding:
         known = [text for text in texts if text is not None]
         count = len(known)
         if times is None:
-            times = column.times(codes, len(texts))[:count]
+            times = np.bincount(codes + 1, minlength=len(texts) + 1)[1 : count + 1]
         places: dict[str | None, int] = _places([*known, None])
         if column.ordered:
             steps = np.linspace(0.0, 1.0, count)[:, None]

@@ -178,7 +178,7 @@ def level_of(target: Column, positive: Any = None) -> Any:
     levels = levels_of(target, positive)
     if levels is None or len(levels) == 1:
         return None if levels is None else levels[0]
-    return int(target.times(target.values).argmax())
+    return int(target.category_counts.argmax())
 
 
 def called(target: Column, positive: Any = None) -> str:

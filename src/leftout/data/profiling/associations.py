@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +60,7 @@ class AssociationTarget:
     rows: Ints  # those where it is known
     names: list[str | None]  # of the values that are asked for
     codes: Ints | None  # of values; the last for all that are not asked for
-    numbers: Floats | None
+    ranks: Floats | None  # of numbers
 
     @classmethod
     def of(cls, column: Column, positive: Any = None) -> AssociationTarget:
@@ -73,7 +72,7 @@ class AssociationTarget:
             codes = (values != level).astype(np.int64)
             return cls(rows, [value_of(column, level)], codes, None)
         if column.categories is None:
-            return cls(rows, [], None, values)
+            return cls(rows, [], None, centred_ranks(values))
         counts = np.bincount(values, minlength=len(column.categories))
         frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST])
         frequent = frequent[counts[frequent] > 0]
@@ -83,11 +82,6 @@ class AssociationTarget:
         place = np.full(len(counts), len(frequent))
         place[frequent] = np.arange(len(frequent))
         return cls(rows, names, place[values], None)
-
-    @cached_property
-    def ranks(self) -> Floats:
-        assert self.numbers is not None
-        return centred_ranks(self.numbers)
 
 
 class Association(NamedTuple):
@@ -253,6 +247,7 @@ def _number_told(
 ) -> Association | None:
     """How a number's ranks are told: by the means of cells, or in order."""
     y = target.ranks
+    assert y is not None
     spread = y @ y
     if spread == 0.0:
         return None

@@ -74,7 +74,7 @@ def _standardized(column: Column) -> Floats | None:
     """Numbers, or where the most frequent category is, as standard scores; None if constant."""
     values = column.numbers
     if values is None:
-        common = column.times(column.values, 1).argmax()
+        common = np.append(column.category_counts, 0).argmax()
         values = np.where(column.values < 0, np.nan, column.values == common)
     known = np.isfinite(values)
     largest = np.abs(values[known]).max(initial=0.0)

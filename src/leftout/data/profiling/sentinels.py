@@ -100,7 +100,7 @@ def _words_among_numbers(column: Column) -> list[Suspect]:
     words = [code for code, text in enumerate(texts) if not _NUMBER.fullmatch(text)]
     if not 0 < len(words) <= _WORDS:
         return []
-    rows = column.times(column.values, len(texts))
+    rows = column.category_counts
     why = "where all other values are numbers"
     return [Suspect(column.name, texts[code], int(rows[code]), why) for code in words]
 
@@ -119,51 +119,36 @@ def _found(column: Column) -> list[tuple[int, int, str]]:
     distinct, counts = column.present
     if len(distinct) < 3 or not np.isfinite(distinct[[0, -1]]).all():
         return []
-    marked = _ends(distinct, counts, column.dates)
-    rest = distinct[~marked]
-    if not marked.any() or len(rest) < 2:
-        return []
-    low, high = rest[0], rest[-1]
-    found = []
-    for place in np.flatnonzero(marked):
-        if distinct[place] < low:
-            why = f"far below all other values (at least {column.show(low)})"
-            if distinct[place] == -1.0:
-                why = "the only value below 0"
-        else:
-            why = f"far above all other values (at most {column.show(high)})"
-        found.append((int(place), int(counts[place]), why))
-    return found
+    low, high = _ends(distinct, counts, column.dates)
+    stop = len(distinct) - high
+    below = f"far below all other values (at least {column.show(distinct[low])})"
+    above = f"far above all other values (at most {column.show(distinct[stop - 1])})"
+    why = ["the only value below 0" if value == -1.0 else below for value in distinct[:low]]
+    places = [*range(low), *range(stop, len(distinct))]
+    return list(zip(places, counts[places].tolist(), why + [above] * high, strict=True))
 
 
-def _ends(distinct: Floats, counts: Counts, dates: bool) -> NDArray[np.bool_]:
-    """Marks runs of suspicious values at either end that stand apart from all others."""
+def _ends(distinct: Floats, counts: Counts, dates: bool) -> tuple[int, int]:
+    """How many suspicious values at either end stand apart from all others."""
     if dates:
         marks = np.isin(distinct, _DATES)
         low, high = _run(marks), _run(marks[::-1])
     else:
-        low = _run(_near(distinct[:8], _LOW) | (distinct[:8] == -1.0)) if distinct[0] < 0.0 else 0
+        low = _run(_near(distinct[:8], _LOW) | (distinct[:8] == -1.0))
         high = _run(_near(distinct[-8:], _HIGH)[::-1])
-    marked = np.zeros(len(distinct), dtype=bool)
-    above = _is_long_ago if dates else _is_above
-    below = _is_long_ago if dates else _is_below
+
+    def is_apart(run: slice, rule: _Rule) -> bool:
+        rest = slice(low, len(distinct) - high)
+        if len(distinct[run]) == 0 or counts[run].max() < _PILE or len(distinct[rest]) < 2:
+            return False
+        return rule(distinct[run], counts[run], distinct[rest], counts[rest])
+
     for _ in range(2):  # what is not apart at one end belongs to the rest for the other
-        high = high if high and _is_apart(distinct, counts, low, high, above, upper=True) else 0
-        low = low if low and _is_apart(distinct, counts, low, high, below, upper=False) else 0
-    marked[:low] = True
-    marked[len(distinct) - high :] = True
-    return marked
-
-
-def _is_apart(
-    distinct: Floats, counts: Counts, low: int, high: int, rule: _Rule, upper: bool
-) -> bool:
-    """Whether the run of values at one end is a pile, and apart from the rest."""
-    stop = len(distinct) - high
-    run = slice(stop, None) if upper else slice(0, low)
-    if stop - low < 2 or counts[run].max() < _PILE:
-        return False
-    return rule(distinct[run], counts[run], distinct[low:stop], counts[low:stop])
+        if not is_apart(slice(len(distinct) - high, None), _is_long_ago if dates else _is_above):
+            high = 0
+        if not is_apart(slice(0, low), _is_long_ago if dates else _is_below):
+            low = 0
+    return low, high
 
 
 def _is_long_ago(values: Floats, rows: Counts, rest: Floats, often: Counts) -> bool:
