@@ -1,7 +1,7 @@
-"""What was found in a sample, counted again on all rows: sentences, outcomes, alignments, groups.
+"""What was found in a sample, counted again on all rows: sentences, outcomes, known groups.
 
-Which known groups there are was decided on a sample, where they are held against random ones. What
-each of them loses follows from sums, so it is the table's own figure.
+Which sentences and known groups there are was decided on a sample, where these are held against
+random groups. What holds for how many rows, and what a known group loses, follows from sums.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from leftout.engine.chunks import Chunk
 from leftout.engine.encoding_plan import EncodingPlan
 from leftout.engine.engines import Fold
 from leftout.explain import Explanation
-from leftout.explain.alignment import Alignment, of_counts, ranked
 from leftout.explain.sentence import Sentence, joined
 from leftout.groups.known_result import KnownGroup, KnownGroups, OnAllRows
 from leftout.groups.outcome import Outcome, Spread, of_means, of_shares_counted
@@ -36,70 +35,62 @@ Conditions = tuple[Condition, ...]
 _MOST = 1 << 23
 
 
-class Counted(NamedTuple):
-    """Exact counts; of pairs, the rest comes first."""
+class GroupCounts(NamedTuple):
+    """Counts of rows of the rest and of the group, in this order."""
 
-    covered: Counts  # of each sentence: rows covered, and those of them in the group
-    values: dict[str, Counts]  # of each category: (2, values), missing ones last
-    gaps: dict[str, Counts]  # of numbers: (2, [known, missing])
-    spreads: dict[str, tuple[Spread, Spread]]
+    covered: Counts  # of each sentence: (sentences, 2)
+    values: Counts  # rows of each value of a target that counts, with any, and all: (values + 2, 2)
+    numbers: tuple[Spread, ...]  # of a target whose mean counts
 
-    def merge(self, other: Counted) -> Counted:
+    def merge(self, other: GroupCounts) -> GroupCounts:
         """Of both together."""
-        return Counted(
+        return GroupCounts(
             self.covered + other.covered,
-            {name: each + other.values[name] for name, each in self.values.items()},
-            {name: each + other.gaps[name] for name, each in self.gaps.items()},
-            {
-                name: (rest.merge(other.spreads[name][0]), group.merge(other.spreads[name][1]))
-                for name, (rest, group) in self.spreads.items()
-            },
+            self.values + other.values,
+            tuple(a.merge(b) for a, b in zip(self.numbers, other.numbers, strict=True)),
         )
 
 
 @dataclass(frozen=True)
-class ExactCountPass:
+class CountPass:
     """Counts of one chunk, given with its rows' labels."""
 
     plan: EncodingPlan
-    names: tuple[str, ...]
     sentences: tuple[Sentence, ...]
+    target: str | None
+    levels: Sequence[Any] | None  # the target's values whose rates count; None: its mean does
 
-    def __call__(self, item: tuple[Chunk, Labels]) -> Counted:
+    def __call__(self, item: tuple[Chunk, Labels]) -> GroupCounts:
         chunk, labels = item
-        parts = (
-            self.over(columns, labels[start - chunk.start :])
-            for start, columns in self.plan.columns(chunk, self.names)
+        names = {each.column for sentence in self.sentences for each in sentence.conditions}
+        names |= set() if self.target is None else {self.target}
+        return reduce(
+            GroupCounts.merge,
+            (
+                self.over(columns, labels[start - chunk.start :])
+                for start, columns in self.plan.columns(chunk, sorted(names))
+            ),
         )
-        return reduce(Counted.merge, parts)
 
-    def over(self, columns: dict[str, Column], labels: Labels) -> Counted:
+    def over(self, columns: dict[str, Column], labels: Labels) -> GroupCounts:
         """Counts of a batch; ``labels`` of its rows, and maybe of more after it."""
-        group = labels[: len(columns[self.names[0]])] == 1
+        group = labels[: len(next(iter(columns.values())))] == 1
+        sides = (~group, group)
         covered = np.zeros((len(self.sentences), 2), dtype=np.int64)
         for place, sentence in enumerate(self.sentences):
-            holds = [c.holds(columns[c.column]) for c in sentence.conditions]
-            rows = joined(holds, sentence.joined)
-            covered[place] = rows.sum(), np.sum(rows & group)
-        values, gaps, spreads = {}, {}, {}
-        for name, column in columns.items():
-            if column.categories is not None:
-                n = len(self.plan.readers[name].like.categories or ())
-                values[name] = _by_side(np.minimum(column.values, n), n + 1, group)
-                continue
-            known = np.isfinite(column.values)
-            gaps[name] = _by_side(column.missing.astype(np.intp), 2, group)[:, :2]
-            spreads[name] = (
-                Spread.of(column.values[known & ~group]),
-                Spread.of(column.values[known & group]),
-            )
-        return Counted(covered, values, gaps, spreads)
-
-
-def _by_side(codes: NDArray[np.integer], n: int, group: NDArray[np.bool_]) -> Counts:
-    """Rows of rest and group with each code; of the code -1 in the last place."""
-    places = np.where(codes < 0, n, codes) + (n + 1) * group
-    return np.bincount(places, minlength=2 * (n + 1)).reshape(2, n + 1).astype(np.int64)
+            holds = [each.holds(columns[each.column]) for each in sentence.conditions]
+            hit = joined(holds, sentence.joined)
+            covered[place] = [np.sum(hit & side) for side in sides]
+        rows = [np.ones(len(group), dtype=bool)]
+        numbers: tuple[Spread, ...] = ()
+        if self.target is not None:
+            column = columns[self.target]
+            known = np.isfinite(column.values) if self.levels is None else ~column.missing
+            rows = [*(column.values == level for level in self.levels or ()), known, *rows]
+            if self.levels is None:
+                numbers = tuple(Spread.of(column.values[known & side]) for side in sides)
+        values = np.array([[np.sum(hit & side) for side in sides] for hit in rows])
+        return GroupCounts(covered, values, numbers)
 
 
 def with_exact_counts(
@@ -113,94 +104,48 @@ def with_exact_counts(
     """The explanation of a sample, with the counts of all rows."""
     target = intake.target
     sentences = () if told.sentence is None else (told.sentence, *told.sentence.shorter)
-    names = [column.name for column in intake.columns if column.name in plan.readers]
+    if not sentences and target is None:
+        return told
     items = [(c, np.ascontiguousarray(labels[c.start : c.start + c.n_rows])) for c in chunks]
-    counted = fold(ExactCountPass(plan, tuple(names), sentences), items, Counted.merge)
-    outcome, lacking = _outcomes(target, intake, counted)
-    return replace(
-        told,
-        sentence=_sentence(told.sentence, counted.covered, labels),
-        alignment=_alignment(told.alignment, {c.name: c for c in intake.columns}, counted),
-        outcome=outcome,
-        no_outcome=lacking,
-    )
-
-
-def _sentence(found: Sentence | None, covered: Counts, labels: Labels) -> Sentence | None:
-    if found is None:
-        return None
-    size, n_rows = int(labels.sum(dtype=np.int64)), len(labels)
+    levels = None if target is None else levels_of(target, intake.positive)
+    one = CountPass(plan, sentences, None if target is None else target.name, levels)
+    counted = fold(one, items, GroupCounts.merge)
+    size = int(labels.sum(dtype=np.int64))
     exact = [
-        replace(each, covered=int(all_), count=int(inside), size=size, n_rows=n_rows, shorter=())
-        for each, (all_, inside) in zip((found, *found.shorter), covered, strict=True)
-    ]
-    return replace(exact[0], shorter=tuple(exact[1:]))
+        replace(
+            each, covered=int(hits.sum()), count=int(hits[1]), size=size, n_rows=len(labels),
+            shorter=(),
+        )
+        for each, hits in zip(sentences, counted.covered, strict=True)
+    ]  # fmt: skip
+    told = replace(told, sentence=replace(exact[0], shorter=tuple(exact[1:])) if exact else None)
+    if target is None:
+        return told
+    outcome, lacking = _outcomes(target, levels, counted)
+    return replace(told, outcome=outcome, no_outcome=lacking)
 
 
 def _outcomes(
-    target: Column | None, intake: PreparedTable, counted: Counted
+    target: Column, levels: Sequence[Any] | None, counted: GroupCounts
 ) -> tuple[list[Outcome], Outcome | None]:
     """The outcome on both sides, and how often either has none."""
-    if target is None:
-        return [], None
-    name = target.name
-    levels = levels_of(target, intake.positive)
-    if levels is None and name in counted.spreads:
-        rest, group = counted.spreads[name]
-        sizes = counted.gaps[name].sum(axis=1)
-        gaps = [int(size) - side.n for size, side in zip(sizes, (rest, group), strict=True)]
-        found = [of_means(name, (group, rest), sum(gaps))]
+    *hits, known, sizes = counted.values
+    missing = int((sizes - known).sum())
+
+    def shares(rows: Counts, of: Counts) -> dict[str, Any]:
+        pairs = [(int(rows[side]), int(of[side])) for side in (1, 0)]
+        return of_shares_counted(target.name, pairs, missing)
+
+    if levels is None:
+        found = [of_means(target.name, counted.numbers[::-1], missing)]
     else:
-        counts = counted.values[name]
-        known, sizes = counts[:, :-1].sum(axis=1), counts.sum(axis=1)
-        gaps = counts[:, -1].tolist()
         found = [
-            Outcome(
-                kind="rate",
-                positive=value_of(target, level),
-                **of_shares_counted(name, _pairs(counts[:, int(level)], known), sum(gaps)),
-            )
-            for level in levels or ()
+            Outcome(kind="rate", positive=value_of(target, level), **shares(rows, known))
+            for level, rows in zip(levels, hits, strict=True)
         ]
-    if not sum(gaps):
+    if not missing:
         return found, None
-    parts = of_shares_counted(name, _pairs(np.array(gaps), sizes), sum(gaps))
-    return found, Outcome(kind="missing", positive=None, **parts)
-
-
-def _pairs(hits: Counts, sizes: Counts) -> list[tuple[int, int]]:
-    """Hits and rows of the group, then of the rest."""
-    return [(int(hits[side]), int(sizes[side])) for side in (1, 0)]
-
-
-def _alignment(
-    lines: list[Alignment], columns: dict[str, Column], counted: Counted
-) -> list[Alignment]:
-    """Categories and missing cells counted on all rows; of numbers, means and spreads are."""
-    exact = []
-    for line in lines:
-        column = columns[line.column]
-        made = [line]
-        if line.kind == "number" and line.means is not None and line.column in counted.spreads:
-            rest, group = counted.spreads[line.column]
-            spreads = [float(np.sqrt(s.squares / max(s.n, 1))) for s in (group, rest)]
-            made = [replace(line, means=(group.mean, rest.mean), spreads=(spreads[0], spreads[1]))]
-        elif line.kind == "category" and line.column in counted.values:
-            names = [column.show(code) for code in range(len(column.categories or ()))]
-            found = of_counts(line.column, line.kind, counted.values[line.column][:, :-2], names)
-            made = [replace(each, searched=line.searched) for each in found]
-        elif line.kind == "missing":
-            counts = counted.gaps.get(line.column)
-            if counts is None:
-                values = counted.values[line.column]
-                counts = np.column_stack([values[:, :-1].sum(axis=1), values[:, -1]])
-            found = of_counts(line.column, line.kind, counts, ["known", "missing"])
-            made = [
-                replace(each, searched=line.searched, known_differ=line.known_differ)
-                for each in found
-            ]
-        exact += made
-    return ranked(exact)
+    return found, Outcome(kind="missing", positive=None, **shares(sizes - known, sizes))
 
 
 @dataclass(frozen=True)

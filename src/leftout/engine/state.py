@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from leftout import __version__
 from leftout.data.column_summary import ColumnSummary, TargetSums
 from leftout.engine.engines import Engine
-from leftout.engine.exact_counts import Counted
+from leftout.engine.exact_counts import GroupCounts
 from leftout.errors import InputError
 from leftout.files import own_folder, write_whole
 from leftout.groups.outcome import Spread
@@ -43,7 +43,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 Arrays = dict[str, NDArray[Any]]
 _KINDS: tuple[Any, ...] = (
-    ColumnSummary, Counted, Inside, Moments, RowExcess, Sorted, Spread, TargetSums,
+    ColumnSummary, GroupCounts, Inside, Moments, RowExcess, Sorted, Spread, TargetSums,
 )  # fmt: skip
 _MADE: dict[str, Callable[[Any], Any]] = {
     "list": list, "tuple": tuple, "frozenset": frozenset,

@@ -53,12 +53,11 @@ _FEWEST = 20
 ALL_ROWS = (
     "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
     "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
-    "groups.explanation.outcome", "groups.explanation.alignment", "known.groups.all_rows",
+    "groups.explanation.outcome", "known.groups.all_rows",
 )  # fmt: skip
 OF_SAMPLE = (
     "groups.explanation.rules", "groups.explanation.feature_scores", "groups.explanation.typical",
-    "groups.explanation.what_if",
-    "groups.explanation.alignment (numbers: strength and p-value)",
+    "groups.explanation.what_if", "groups.explanation.alignment",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
     "table.blanks", "groups.trust", "groups.stability", "groups.returns", "groups.prediction",
     "comparison", "named", "known", "harm",
@@ -75,8 +74,8 @@ class ChunkedAudit:
     passes: Passes
     intake: PreparedTable  # of the sample
     search: MaxDisparityPartition
-    pooled: Moments
     shared: Shared
+    posed: SearchProblem  # of all rows, by their moments alone
     settings: Settings
     stages: Stages
 
@@ -99,28 +98,24 @@ class ChunkedAudit:
         )  # fmt: skip
         given = None if asked.group_size == EVIDENCE else asked.group_size
         search.set_params(group_size=given)._check_names()
-        rule = Loss.named(asked.loss, asked.centering)
-        pooled = moments_of(table, intake.X)
+        rule, pooled = Loss.named(asked.loss, asked.centering), moments_of(table, intake.X)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)
-        explained = shared.eigenvalues / shared.eigenvalues.sum()
-        problem = Problem(X=whole.rows, loss=rule, V=shared.components, pooled=pooled, min_size=1)
-        fitted = fitted_here(whole, shared.components)
-        d = group_selection.components(
-            SearchProblem(problem, whole, explained, fitted), asked.n_components
-        )
+        posed = _problem(rule, shared, whole.rows, pooled, 1)
+        d = group_selection.components(posed, asked.n_components)
         if d != len(shared.components):
             shared = check_components(rule, whole, d)
+            posed = _problem(rule, shared, whole.rows, pooled, 1)
         search.set_params(n_components=d, group_size=None)
-        return cls(parts, plan, table, passes, intake, search, pooled, shared, asked, stages)
+        return cls(parts, plan, table, passes, intake, search, shared, posed, asked, stages)
 
     @property
     def rule(self) -> Loss:
-        return Loss.named(self.settings.loss, self.settings.centering)
+        return self.posed.problem.loss
 
     @property
-    def explained(self) -> Array:
-        return self.shared.eigenvalues / self.shared.eigenvalues.sum()
+    def pooled(self) -> Moments:
+        return self.posed.problem.pooled
 
     def audit(
         self,
@@ -130,8 +125,7 @@ class ChunkedAudit:
     ) -> Audit:
         """All steps; ``notes`` are what was and will be said on the way."""
         report = self.passes.report = self.stages.begin(FIND)
-        names = self.plan.encoder.get_feature_names_out()
-        X = pd.DataFrame(self.intake.X, columns=names)
+        X = pd.DataFrame(self.intake.X, columns=self.intake.feature_names)
         m, n = self.table.n_rows, self.table.n_features
         rows = group_selection.few_of(np.arange(len(X)))
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
@@ -140,14 +134,14 @@ class ChunkedAudit:
         smallest = group_sizes(self.search.min_group_size, None, m, n)[0]
         result = self._searched(X, plan, smallest)
         found = self._described(X, result)
-        looked_at = self._looked_at(X, result, smallest)
+        sample = self._problem_of(X, smallest)
+        sampled = self._among(sample, X, result)
         if len(X) < m:
             warn(
                 f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
                 f"names, rules and costs from {len(X):,} of them, comparison tables, halves and "
                 f"parts of the rows from {len(part):,}, drawn at random, with sizes in proportion."
             )
-        sample = self._posed(X.to_numpy(), smallest)
         exact = None
         if len(X) < m:
             exact = functools.partial(
@@ -157,9 +151,14 @@ class ChunkedAudit:
         work = AuditPipeline(
             self.intake, self.search, sample, self.settings, X, rows, part, self.stages, exact
         )
-        mended = functools.partial(self._mended, found, result)
-        start = work.started(looked_at, plan, notes, mend=mended)
         assert result.sides is not None
+        sides = Summary(X.to_numpy()[:0], result.sides, found.mean_, None)
+
+        def mitigated(_: Any, report: Report) -> Mitigation:
+            groups = ["rest", "the left-out group"]
+            return mitigate_summary(sides, groups, d, names=list(X), progress=report)
+
+        start = work.started(sampled, plan, notes, mend=mitigated)
         losses = split_losses(self.rule, result.sides, found.components_)
         told = replace(
             start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
@@ -171,8 +170,8 @@ class ChunkedAudit:
             start.each(partition=[found], explanation=[told]),
             partition=found,
             smallest=smallest,
-            scree=self.explained,
-            chunks=self._chunks(found, looked_at),
+            scree=self.posed.explained,
+            chunks=self._chunks(found, sampled),
         )
         return work.answered(start, plan, first, partial)
 
@@ -188,7 +187,7 @@ class ChunkedAudit:
             posed = self.search._pose(rows.to_numpy()).resized(size=None)
             group = group_selection.find_groups(self.search, posed, rows, plan, False)
             labels = group.labels_.astype(np.int8)
-            sides = self._posed(rows.to_numpy(), 1).problem.split(labels)
+            sides = self._problem_of(rows, 1).problem.split(labels)
             return SearchResult(
                 labels=labels, history=group.history_, stopped=group.stopped_, sides=sides,
                 offset=float(group.offset_),
@@ -201,41 +200,32 @@ class ChunkedAudit:
         means = SolverContext(rng=generator(group_selection.FIXED), n_jobs=self.search.n_jobs)
         return search_passes(whole, means, last_pass=False)
 
-    def _posed(self, X: Array, smallest: int) -> SearchProblem:
+    def _problem_of(self, X: pd.DataFrame, smallest: int) -> SearchProblem:
         """The problem of some rows, under the PCA of all."""
-        moments = build_about_mean(X)
-        problem = Problem(
-            X=X, loss=self.rule, V=self.shared.components, pooled=moments,
-            min_size=min(smallest, max(1, len(X) // 4)),
-        )  # fmt: skip
-        table = Summary(X, moments, moments.origin, None)
-        return SearchProblem(problem, table, self.explained, fitted_here(table, problem.V))
+        rows = X.to_numpy()
+        smallest = min(smallest, max(1, len(rows) // 4))
+        return _problem(self.rule, self.shared, rows, build_about_mean(rows), smallest)
 
     def _described(self, X: pd.DataFrame, result: SearchResult) -> MaxDisparityPartition:
         """The partition of all rows, from its moments; its bound and offset from one pass."""
-        whole = Summary(X.to_numpy()[:0], self.pooled, self.pooled.origin, None)
-        problem = Problem(
-            X=whole.rows, loss=self.rule, V=self.shared.components, pooled=self.pooled, min_size=1
-        )
-        size = int(result.labels.sum(dtype=np.int64))
+        size, V = int(result.labels.sum(dtype=np.int64)), self.shared.components
         m, origin = self.table.n_rows, self.pooled.origin
-        bound = exceeding(m, X.to_numpy(), self.rule, problem.V, origin, size)
+        bound = exceeding(m, X.to_numpy(), self.rule, V, origin, size)
         along = Along(self.table, bound)
         if result.offset is None:
             assert result.own is not None
-            form = RowForm(score_form(self.rule, problem.V, result.own, size / (m - size)), origin)
+            form = RowForm(score_form(self.rule, V, result.own, size / (m - size)), origin)
             guess = Short.of(X.to_numpy() - origin, self.pooled).guess(form, len(X) / m)
             result = replace(result, offset=highest(along, form, size, guess).offset)
         found = clone(self.search).set_params(
             random_state=group_selection.FIXED, solver=Alternating(n_starts=None), group_size=size,
             min_group_size=None,
         )  # fmt: skip
-        posed = SearchProblem(problem, whole, self.explained, fitted_here(whole, problem.V))
-        found._fit_known(X.iloc[:1], posed, result, bound.ceiling(along.found, size))
+        found._fit_known(X.iloc[:1], self.posed, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
-    def _looked_at(
-        self, X: pd.DataFrame, result: SearchResult, smallest: int
+    def _among(
+        self, sample: SearchProblem, X: pd.DataFrame, result: SearchResult
     ) -> MaxDisparityPartition:
         """The same group among the rows of the sample."""
         labels = np.ascontiguousarray(result.labels[self.intake.rows])
@@ -246,25 +236,15 @@ class ChunkedAudit:
                 f"are in the sample of {len(labels):,} that its description rests on: too few. Ask "
                 f"for a larger one, such as {parameter_label('group_size', 0.01)}."
             )
-        posed = self._posed(X.to_numpy(), smallest)
-        sides = posed.problem.split(labels)
+        sides = sample.problem.split(labels)
         here = SearchResult(
             labels=labels, history=result.history, stopped=result.stopped, sides=sides,
             own=own_components(self.rule, sides, len(self.shared.components)),
         )  # fmt: skip
         found = clone(self.search).set_params(random_state=group_selection.FIXED, group_size=inside)
-        return found.set_params(min_group_size=None)._fit_known(X, posed, here)
+        return found.set_params(min_group_size=None)._fit_known(X, sample, here)
 
-    def _mended(
-        self, found: MaxDisparityPartition, result: SearchResult, _: Any, report: Report
-    ) -> Mitigation:
-        assert result.sides is not None
-        table = Summary(np.empty((0, self.table.n_features)), result.sides, found.mean_, None)
-        names = list(found.feature_names_in_)
-        groups = ["rest", "the left-out group"]
-        return mitigate_summary(table, groups, found.n_components_, names=names, progress=report)
-
-    def _chunks(self, found: MaxDisparityPartition, looked_at: MaxDisparityPartition) -> Chunks:
+    def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
         chunks, m = self.parts.chunks, self.table.n_rows
         everything = len(self.intake.rows) == m
         return Chunks(
@@ -275,12 +255,22 @@ class ChunkedAudit:
             n_sampled=len(self.intake.rows),
             all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
             sample=[] if everything else list(OF_SAMPLE),
-            looked_at=looked_at,
+            looked_at=sampled,
             parts=functools.partial(
                 scored, self.passes.engine, self.plan, self.parts, found, self.rule
             ),
             end=lambda: None if self.passes.state is None else self.passes.state.end(),
         )
+
+
+def _problem(
+    rule: Loss, shared: Shared, rows: Array, moments: Moments, smallest: int
+) -> SearchProblem:
+    """The search problem of rows, or of their moments alone, under some components."""
+    table = Summary(rows, moments, moments.origin, None)
+    problem = Problem(X=rows, loss=rule, V=shared.components, pooled=moments, min_size=smallest)
+    explained = shared.eigenvalues / shared.eigenvalues.sum()
+    return SearchProblem(problem, table, explained, fitted_here(table, problem.V))
 
 
 def moments_of(table: ChunkedRows, sample: Array) -> Moments:
