@@ -9,7 +9,6 @@ that changes between two passes is refused as well.
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import re
 from collections import Counter
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-Fingerprint = tuple[int, int, str]
+Fingerprint = tuple[int, int]
 
 STORED = (".parquet", ".pq")
 _BUFFER = 1 << 18
 # Rows that are read at a time; of wide tables fewer, so that as many cells are.
 _ROWS, _CELLS = 1 << 15, 1 << 21
 _UNNAMED = re.compile(r"__index_level_\d+__")
-# Bytes of a cell at most in a column of text whose texts are repeated.
-_REPEATED = 6
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -52,7 +49,7 @@ class Chunk:
         Rows of the table before it.
     n_rows : int
     fingerprint : tuple
-        The file's size, when it was changed, and a checksum of its footer.
+        The file's size, and when it was changed.
     layout : Layout
         The table's columns: the same object for all chunks.
     """
@@ -77,8 +74,13 @@ class Chunk:
         names = list(self.layout.names if names is None else names)
         rows = rows or self.layout.batch
         with _reading(self.path):
-            check_same(self)
-            with _opened(self.path, self._repeated(names)) as file:
+            if fingerprint(self.path) != self.fingerprint:
+                raise InputError(
+                    f"{called(self.path)} has changed since the audit began. Start again when "
+                    "nothing writes to it."
+                )
+            texts = [name for name in names if is_text(self.layout.schema.field(name).type)]
+            with _opened(self.path, texts) as file:
                 start = self.start
                 for batch in file.iter_batches(
                     rows, row_groups=[self.group], columns=names, use_threads=False
@@ -87,22 +89,6 @@ class Chunk:
                     cells = [self.layout.cast(name, batch.column(name)) for name in names]
                     yield start, pa.record_batch(cells, names)
                     start += batch.num_rows
-
-    def _repeated(self, names: Sequence[str]) -> list[str]:
-        """Columns of text that take so little room that they are stored as dictionaries."""
-        import pyarrow as pa
-
-        schema = self.layout.schema
-        wanted = [name for name in names if schema.field(name).type == pa.large_string()]
-        if not wanted:
-            return []
-        with _opened(self.path) as file:
-            meta = file.metadata.row_group(self.group)
-        sizes = {
-            one.path_in_schema: one.total_uncompressed_size
-            for one in map(meta.column, range(meta.num_columns))
-        }
-        return [name for name in wanted if sizes.get(name, 0) <= _REPEATED * self.n_rows]
 
 
 def listed(source: Any) -> list[Chunk]:
@@ -125,19 +111,18 @@ def listed(source: Any) -> list[Chunk]:
     start = 0
     for path in paths:
         with _reading(path):
-            before = _stat(path)
+            before = fingerprint(path)
             with _opened(path) as file:
                 meta = file.metadata
                 layouts.append(Layout.of(file.schema_arrow, path))
                 sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
-            print_ = (*before, _footer(path))
         if not sum(sizes):
             raise InputError(
                 f"{called(path)} has no rows; every file needs some. Remove it, or name the others."
             )
         for group, n_rows in enumerate(sizes):
             if n_rows:
-                chunks.append(Chunk(path, group, start, n_rows, print_, layouts[0]))
+                chunks.append(Chunk(path, group, start, n_rows, before, layouts[0]))
                 start += n_rows
     layout = layouts[0].joined(layouts[1:])
     return [replace(chunk, layout=layout) for chunk in chunks]
@@ -146,15 +131,6 @@ def listed(source: Any) -> list[Chunk]:
 def n_rows_of(chunks: Sequence[Chunk]) -> int:
     """Rows of the table that chunks make up."""
     return chunks[-1].start + chunks[-1].n_rows
-
-
-def check_same(chunk: Chunk) -> None:
-    """Refuse a chunk whose file has changed since it was listed."""
-    if (*_stat(chunk.path), _footer(chunk.path)) != chunk.fingerprint:
-        raise InputError(
-            f"{called(chunk.path)} has changed since the audit began. Start again when nothing "
-            "writes to it."
-        )
 
 
 def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
@@ -237,19 +213,10 @@ def _opened(path: str, texts: Sequence[str] = ()) -> ParquetFile:
     return ParquetFile(path, read_dictionary=list(texts), buffer_size=_BUFFER, pre_buffer=False)
 
 
-def _stat(path: str) -> tuple[int, int]:
+def fingerprint(path: str) -> Fingerprint:
+    """What tells whether a file has changed: its size, and when it was written."""
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns
-
-
-def _footer(path: str) -> str:
-    """A checksum of the end of a file, where it says what is in it."""
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - 8, 0))
-        length = int.from_bytes(file.read(4), "little") + 8
-        file.seek(max(size - length, 0))
-        return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -294,23 +261,23 @@ class Layout:
         types = dict(zip(self.schema.names, self.schema.types, strict=True))
         first = dict.fromkeys(types, self.path)
         for other in others:
-            for has, lacks in ((self, other), (other, self)):
-                for name in has.names:
-                    if name not in lacks.schema.names:
-                        what = "no column" if lacks is other else "a column"
-                        has_it = "has" if lacks is other else "has not"
-                        raise InputError(
-                            f"{called(other.path)} has {what} {_quoted(name)}, which "
-                            f"{called(self.path)} {has_it}; all files need the same columns. "
-                            "Correct or remove the file."
-                        )
+            lacks = [name for name in self.names if name not in other.schema.names]
+            extra = [name for name in other.names if name not in self.schema.names]
+            for name in [*lacks, *extra]:
+                has = ("no column", "has") if lacks else ("a column", "has not")
+                raise InputError(
+                    f"{called(other.path)} has {has[0]} {_quoted(name)}, which "
+                    f"{called(self.path)} {has[1]}; all files need the same columns. Correct or "
+                    "remove the file."
+                )
             for name, kind in zip(other.schema.names, other.schema.types, strict=True):
                 both = _both(types[name], kind)
                 if both is None:
+                    held, before = _in_words(kind), _in_words(types[name])
                     raise InputError(
-                        f"{called(other.path)} has {_told(kind)} in the column {_quoted(name)}, "
-                        f"where {called(first[name])} has {_told(types[name])}; all files need the "
-                        "same. Correct or remove the file."
+                        f"{called(other.path)} has {held} in the column {_quoted(name)}, where "
+                        f"{called(first[name])} has {before}; all files need the same. Correct or "
+                        "remove the file."
                     )
                 if both != types[name]:
                     types[name], first[name] = both, other.path
@@ -373,21 +340,15 @@ def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     return pa.float64() if numbers else None
 
 
-def _told(kind: pa.DataType) -> str:
+def _in_words(kind: pa.DataType) -> str:
     """What a column holds, in a word."""
     import pyarrow.types as is_a
 
-    for told, is_it in (
-        ("whole numbers", is_a.is_integer),
-        ("numbers", is_a.is_floating),
-        ("text", is_a.is_large_string),
-        ("categories", is_a.is_dictionary),
-        ("yes and no", is_a.is_boolean),
-        ("dates", is_a.is_timestamp),
-    ):
-        if is_it(kind):
-            return told
-    return str(kind)
+    if is_text(kind) and not is_a.is_dictionary(kind):
+        return "text"
+    words = {"int64": "whole numbers", "uint64": "whole numbers", "double": "numbers"}
+    words |= {"bool": "yes and no", "timestamp[us]": "dates"}
+    return "categories" if is_a.is_dictionary(kind) else words.get(str(kind), str(kind))
 
 
 def _quoted(name: str) -> str:

@@ -15,7 +15,7 @@ from leftout.data.files.arrow import as_pandas
 from leftout.data.files.fetching import file_name, is_address, is_stream
 from leftout.data.files.formats import TEXT
 from leftout.data.reading import Source
-from leftout.engine.chunks import STORED, Chunk, listed, n_rows_of, paths_of
+from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
 from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
 from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
@@ -109,7 +109,7 @@ def in_parts(
 def _in_parts(
     table: Any, engine: Any, memory: int | str | None, copies: ExitStack
 ) -> ChunkedTable | None:
-    limit = _limit(memory)
+    limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory)
     name: str | None = None
     source: Any
     if is_dask(table):
@@ -124,7 +124,11 @@ def _in_parts(
             return None
         if not os.path.exists(source) and not any(char in source for char in "*?["):
             return None  # whoever reads it says that it is not there
-    elif isinstance(table, list | tuple) and table and _are_paths(table):
+    elif (
+        isinstance(table, list | tuple)
+        and table
+        and all(isinstance(each, str | os.PathLike) for each in table)
+    ):
         source = [os.fspath(each) for each in table]
         if len(source) == 1:
             return _in_parts(source[0], engine, memory, copies)
@@ -141,7 +145,7 @@ def _in_parts(
         return None
     paths = paths_of(source, (*STORED, *TEXT, *FEATHER))
     chunks = _chunks(paths, copies)
-    files = {path: _print(path) for path in paths}
+    files = {path: str(fingerprint(path)) for path in paths}
     size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
     return ChunkedTable(
         chunks, name, engine == "memory" or (engine is None and size <= limit), files
@@ -166,15 +170,6 @@ def _chunks(paths: list[str], copies: ExitStack) -> list[Chunk]:
 def _kind(path: str) -> str:
     name = path.lower()
     return "text" if name.endswith(TEXT) else "Feather" if name.endswith(FEATHER) else "Parquet"
-
-
-def _are_paths(table: Sequence[Any]) -> bool:
-    return all(isinstance(each, str | os.PathLike) for each in table)
-
-
-def _print(path: str) -> str:
-    about = os.stat(path)
-    return f"{about.st_size} bytes, {about.st_mtime_ns}"
 
 
 def _needs_parts(path: str, engine: Any, limit: int) -> bool:
@@ -222,12 +217,6 @@ def n_bytes(text: int | str) -> int:
     if "i" in str(text).lower():
         unit = 1024 ** (len(str(unit)) // 3)
     return int(float(found[1]) * unit)
-
-
-def _limit(memory: int | str | None) -> int:
-    if memory is not None:
-        return n_bytes(memory)
-    return int(_SHARE * available_memory())
 
 
 def opened(
