@@ -40,8 +40,6 @@ from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError
 from leftout.settings import ENCODINGS, SCALINGS
 
-_NONE: dict[int, Floats] = {}
-
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table as people have it into numbers, by default from 0 to 1.
@@ -259,7 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.scale_[mine] = high - low
                 self.shift_[mine] = -low / (high - low)
             first += len(plan.told.features)
-        return (X - self.shift_) * self.scale_
+        return self.rescale(X)
 
     def _plan(
         self,
@@ -328,32 +326,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Numbers of a table with the same columns: in [0, 1], or scaled otherwise."""
         made = np.empty((len(self.features_), len(columns[0])))
         X = np.ascontiguousarray(self.encode(dict(enumerate(columns)), made))
-        if scaled and self.scaling != "minmax":
-            return (X - self.shift_) * self.scale_
-        return X
+        return self.rescale(X) if scaled else X
 
-    def encode(
-        self, columns: Mapping[int, Column], made: Floats, tables: Mapping[int, Floats] = _NONE
-    ) -> Floats:
-        """Columns by their places, as numbers in [0, 1], written to an array with a line for each.
+    def rescale(self, X: Floats) -> Floats:
+        """Numbers in [0, 1] as the scaling has them."""
+        return X if self.scaling == "minmax" else (X - self.shift_) * self.scale_
 
-        ``tables`` have a line of what each code of some columns becomes, and at last a gap, for
-        each of their features.
-        """
+    def encode(self, columns: Mapping[int, Column], made: Floats) -> Floats:
+        """Columns by their places as numbers in [0, 1], one to a line of ``made``."""
         missing: dict[int, NDArray[np.bool_]] = {}
         flags = {flag.places[0]: flag for flag in self.flags_}
         later, at = [], 0
         for place, plan in enumerate(self.plans_):
             if plan.becomes is None:
                 continue
-            if place in tables:
-                table, codes = tables[place], columns[place].values
-                np.take(table, codes, axis=1, out=made[at : at + len(table)], mode="wrap")
-                missing[place], width = codes < 0, len(table)
-            else:
-                read = plan.becomes.read(columns[place])
-                missing[place], width = read.missing, read.values.shape[1]
-                made[at : at + width] = read.values.T
+            read = plan.becomes.read(columns[place])
+            missing[place], width = read.missing, read.values.shape[1]
+            made[at : at + width] = read.values.T
             at += width
             if place in flags:
                 later.append((at, flags[place]))

@@ -76,7 +76,7 @@ class Read(NamedTuple):
     def spread(self) -> float:
         """The variance of its features; of a column that says nothing else, of its gaps."""
         values = self.values if self.values.size else self.missing[:, None].astype(np.float64)
-        return float(values.var(axis=0).sum())
+        return float(np.ascontiguousarray(values).var(axis=0).sum())
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,8 @@ class CategoricalEncoding:
         texts, codes = coded(read_alike(column, True, False, None))
         at = np.array([self.place.get(text, len(self.vectors) - 1) for text in texts], dtype=int)
         missing = np.array([text is None for text in texts])
-        return Read(self.vectors[at[codes]], missing[codes])
+        # feature by feature, as an encoder stores them
+        return Read(np.take(self.vectors[at].T, codes, axis=1).T, missing[codes])
 
 
 Becomes = NumericEncoding | CategoricalEncoding

@@ -74,7 +74,8 @@ class EncodingPlan:
                 batch = batch.take(places[first:last] - start)
             read = _read(needed.values(), chunk, batch)
             columns = dict(zip(needed, read, strict=True))
-            yield start, self.encoder.encode(columns, room[:, : batch.num_rows])
+            X = self.encoder.encode(columns, room[:, : batch.num_rows])
+            yield start, self.encoder.rescale(X)
             if places is not None and last == len(places):
                 return
 

@@ -232,23 +232,21 @@ def run(
 def _check_in_parts(asked: Settings) -> None:
     """Refuse what needs the rows of a table in memory: see ``docs/guide/scale.md``."""
     whole = parameter_label("engine", "memory")
-    sample = "a sample of the table's rows"
-    columns = "is searched by the PCA of its own columns", f"Use {whole} where it fits, or {sample}"
+    columns = "is searched by the PCA of its own columns", f"Use {whole} where it fits"
     rows = "is audited on all of its rows", f"Add {whole}, or leave it out"
-    for name, only, instead, advice in (
-        ("features", None, *columns),
-        ("pipeline", None, *columns),
-        ("scaling", "minmax", "is scaled to [0, 1]",
+    for name, refused, instead, advice in (
+        ("features", asked.features is not None, *columns),
+        ("pipeline", asked.pipeline is not None, *columns),
+        ("scaling", asked.scaling == "standard", "has no spread before it is passed over",
          f"Use {parameter_label('scaling', 'minmax')}, or {whole} where it fits"),
-        ("n_groups", 1, "is searched for one left-out group",
-         f"Use {parameter_label('n_groups', 1)}, {sample}, or {whole} where it fits"),
-        ("preset", None, *rows),
-        ("sample", None, *rows),
+        ("n_groups", asked.n_groups != 1, "is searched for one left-out group",
+         f"Use {parameter_label('n_groups', 1)}, or {whole} where it fits"),
+        ("preset", asked.preset is not None, *rows),
+        ("sample", asked.sample is not None, *rows),
     ):  # fmt: skip
-        value = getattr(asked, name)
-        if value is only or isinstance(value, str | int) and value == only:
-            continue
-        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
-        raise InputError(
-            f"{label} was given, but a table that is passed over in parts {instead}. {advice}."
-        )
+        if refused:
+            value = getattr(asked, name)
+            label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
+            raise InputError(
+                f"{label} was given, but a table that is passed over in parts {instead}. {advice}."
+            )
