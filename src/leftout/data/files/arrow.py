@@ -12,19 +12,39 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_BATCH_ROWS = 1 << 14
-
 
 def read_parquet(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
-    """The table in a Parquet file."""
+    """The table in a Parquet file.
+
+    A Parquet dictionary stores a text once, however often it occurs: texts are read with theirs,
+    and unpacked when it is known how long they will be.
+    """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
+    text_types = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
     try:
-        _check_parquet(data, called, limits)
-        return to_frame(ParquetFile(pa.BufferReader(data)).read())
+        with ParquetFile(pa.BufferReader(data)) as file:
+            metadata, schema = file.metadata, file.schema_arrow
+        limits.check_shape(metadata.num_rows, metadata.num_columns, called)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        limits.check_bytes(sum(group.total_byte_size for group in groups), called)
+        texts = [field.name for field in schema if field.type in text_types]
+        table = ParquetFile(pa.BufferReader(data), read_dictionary=texts).read()
+        limits.check_bytes(sum(map(_text_size, table.select(texts).columns)), called)
+        return to_frame(table.cast(schema))
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(called, "Parquet", error) from error
+
+
+def _text_size(column: pa.ChunkedArray) -> int:
+    """Bytes of texts when each of them is written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = (pc.binary_length(chunk.dictionary).cast(pa.int64()) for chunk in column.chunks)
+    pairs = zip(lengths, column.chunks, strict=True)
+    return sum(pc.sum(each.take(chunk.indices)).as_py() or 0 for each, chunk in pairs)
 
 
 def read_feather(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
@@ -51,38 +71,6 @@ def _unreadable(called: str, kind: str, error: Exception) -> Exception:
     return InputError(
         f"{called} is not what its name says: it cannot be read as {kind}. Check the file."
     )
-
-
-def _check_parquet(data: bytes, called: str, limits: TableLimits) -> None:
-    """Refuse by what a Parquet file says of itself, then by the length of its texts.
-
-    A Parquet dictionary stores a value once, however often it occurs: texts are read with theirs,
-    some rows at a time, and counted as long as they will be.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow.parquet import ParquetFile
-
-    with ParquetFile(pa.BufferReader(data)) as file:
-        metadata, schema = file.metadata, file.schema_arrow
-    limits.check_shape(metadata.num_rows, metadata.num_columns, called)
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    limits.check_bytes(sum(group.total_byte_size for group in groups), called)
-    text_types = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
-    texts = [field.name for field in schema if field.type in text_types]
-    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-    if not texts and not nested:
-        return
-    size = 0
-    with ParquetFile(pa.BufferReader(data), read_dictionary=texts) as file:
-        for batch in file.iter_batches(_BATCH_ROWS, columns=texts + nested):
-            for column in batch.columns:
-                if pa.types.is_dictionary(column.type) and column.type.value_type in text_types:
-                    lengths = pc.binary_length(column.dictionary).cast(pa.int64())
-                    size += pc.sum(lengths.take(column.indices)).as_py() or 0
-                else:
-                    size += column.nbytes
-            limits.check_bytes(size, called)
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
