@@ -20,7 +20,7 @@ from benchmarks.relations import numbers, recoded, stored
 from leftout import TableEncoder, audit
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import columns_of
-from leftout.data.profiling.column_types import judge
+from leftout.data.profiling.column_types import infer_column_types
 from leftout.datasets import load_demo
 from leftout.running import collected_warnings
 
@@ -59,7 +59,7 @@ def targets():
 
 
 def kinds_of(table):
-    return {kind.column: kind for kind in judge(clean_all(columns_of(table)))}
+    return {kind.column: kind for kind in infer_column_types(clean_all(columns_of(table)))}
 
 
 def silently(found, columns):
@@ -295,7 +295,7 @@ from leftout.data.profiling.sentinels import suspects
 def work():
     table = Source.of(path).table
     declared = ColumnDeclarations.of(names_of(table))
-    columns, kinds = declared.judged(declared.columns(table))
+    columns, kinds = declared.columns_and_types(declared.columns(table))
     by = {column.name: column for column in columns}
     hidden = [by.pop("sex"), by.pop("race")]
     target, rest = by.pop("income"), list(by.values())

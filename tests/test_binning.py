@@ -65,7 +65,7 @@ def test_conditions_that_are_offered_hold_for_their_rows(table, data):
         if column.categories is not None:
             spans += [Span(code, code + 1, True) for code in range(binned.n_bins)]
         chosen = data.draw(st.lists(st.sampled_from(spans), unique=True)) if spans else []
-        offered = binned.offering(chosen)
+        offered = binned.with_conditions(chosen)
         for place, span in enumerate(offered.spans):
             held = offered.condition(*span).holds(column)
             assert np.array_equal(offered.mask(place), held)

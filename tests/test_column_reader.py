@@ -87,7 +87,7 @@ CELLS = {
 @pytest.mark.parametrize("name", CELLS)
 def test_a_column_is_read_like_its_sample(name):
     raw = column_of(CELLS[name], "x")
-    (sample,), _ = NONE.judged([raw])
+    (sample,), _ = NONE.columns_and_types([raw])
     read = ColumnReader.of("x", sample, NONE).column(column_of(CELLS[name][::-1], "x"))
     np.testing.assert_array_equal(read.values, sample.values[::-1])
     assert (read.categories, read.dates) == (sample.categories, sample.dates)

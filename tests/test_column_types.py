@@ -17,7 +17,7 @@ from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
 from leftout.data.profiling.codes import von_neumann_ratio
 from leftout.data.profiling.column_names import name_says
-from leftout.data.profiling.column_types import COLUMN_KINDS, ColumnType, judge
+from leftout.data.profiling.column_types import COLUMN_KINDS, ColumnType, infer_column_types
 from leftout.data.reading import read_table
 from leftout.datasets import load_demo
 from leftout.errors import InputError
@@ -27,7 +27,7 @@ TABLES = list(dict.fromkeys(line["table"] for line in LABELLED))
 
 
 def kinds(table, **options):
-    return judge(clean_all(columns_of(table, **options)))
+    return infer_column_types(clean_all(columns_of(table, **options)))
 
 
 def one(values, name="x", **others):
@@ -146,16 +146,16 @@ def test_whole_numbers_that_are_called_identifiers():
 def test_declared_kinds_hold():
     table = pd.DataFrame({"a b": [1, 2, 4, 8], "c": list("wxyz"), "d": [1, 2, 4, 8]})
     columns = clean_all(columns_of(table, categorical=["d"]))
-    assert [kind.kind for kind in judge(columns)] == ["number", "category", "code"]
-    assert judge(columns)[0].overrule == "categorical=['a b']"
-    assert judge(columns)[2].why == "4 values, declared"
-    said = judge(columns, {"a b": "code", "d": "number"})
+    assert [kind.kind for kind in infer_column_types(columns)] == ["number", "category", "code"]
+    assert infer_column_types(columns)[0].overrule == "categorical=['a b']"
+    assert infer_column_types(columns)[2].why == "4 values, declared"
+    said = infer_column_types(columns, {"a b": "code", "d": "number"})
     assert said[0] == ColumnType("a b", "code", "declared: code", "category", True, "")
     assert [kind.read_as for kind in said] == ["category", "category", "number"]
     with pytest.raises(InputError, match="'numbr' is not known.*Did you mean 'number'"):
-        judge(columns, {"d": "numbr"})
+        infer_column_types(columns, {"d": "numbr"})
     with pytest.raises(InputError, match="declared names the column 'e'"):
-        judge(columns, {"e": "code"})
+        infer_column_types(columns, {"e": "code"})
 
 
 def test_declared_categories_of_text_and_of_digits():
@@ -264,7 +264,7 @@ def tables(draw):
 @given(tables(), st.randoms(use_true_random=False))
 def test_any_table_is_judged_and_row_order_does_not_matter(table, random):
     columns = clean_all(columns_of(table))
-    found = judge(columns)
+    found = infer_column_types(columns)
     assert [kind.column for kind in found] == [column.name for column in columns]
     for kind in found:
         assert kind.kind in COLUMN_KINDS and kind.why
@@ -272,7 +272,7 @@ def test_any_table_is_judged_and_row_order_does_not_matter(table, random):
         assert kind.to_dict()["kind"] == kind.kind
     order = list(range(len(table)))
     random.shuffle(order)
-    assert judge([column.take(np.array(order)) for column in columns]) == found
+    assert infer_column_types([column.take(np.array(order)) for column in columns]) == found
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -283,10 +283,12 @@ def test_codes_are_judged_alike_in_any_row_order(seed):
     table["y"] += rng.normal(size=300) * rng.integers(0, 20)
     columns = clean_all(columns_of(table))
     order = rng.permutation(300)
-    assert judge([column.take(order) for column in columns]) == judge(columns)
+    assert infer_column_types([column.take(order) for column in columns]) == infer_column_types(
+        columns
+    )
 
 
 def test_columns_without_rows_or_values():
     empty = [Column("a", np.empty(0)), Column("b", np.full(3, -1, dtype=np.int32), ())]
-    assert [kind.why for kind in judge(empty)] == ["empty", "empty"]
-    assert judge([]) == []
+    assert [kind.why for kind in infer_column_types(empty)] == ["empty", "empty"]
+    assert infer_column_types([]) == []

@@ -22,9 +22,9 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.profiling.associations import (
     RowCells,
     centred_ranks,
-    crossed_area,
+    cross_fitted_auc,
+    leave_one_out_errors,
     sampled,
-    squared_errors,
 )
 from leftout.data.profiling.relations import Relation, _same_names, copies, leaks, proxies
 from leftout.errors import InputError
@@ -72,7 +72,7 @@ def test_halves_of_cells_score_each_other(rows):
         return
     yes, no = np.bincount(cells[y == 1], minlength=7), np.bincount(cells[y == 0], minlength=7)
     want = roc_auc_score(y, dealt_by_hand(cells, y))
-    assert crossed_area(yes, no) == pytest.approx(want, abs=1e-12)
+    assert cross_fitted_auc(yes, no) == pytest.approx(want, abs=1e-12)
 
 
 @pytest.mark.parametrize("column", ["relationship", "education", "native-country", "occupation"])
@@ -87,7 +87,7 @@ def test_area_is_that_of_folds_of_rows(column):
     counts = pd.crosstab(cells[:, 0], y).to_numpy()
     # other halves of the same rows: four standard errors of an area of chance
     apart = 4.0 * np.sqrt((1.0 / y.sum() + 1.0 / (1 - y).sum()) / 12.0)
-    found = crossed_area(counts[:, 1], counts[:, 0])
+    found = cross_fitted_auc(counts[:, 1], counts[:, 0])
     assert found == pytest.approx(want, abs=apart)
 
 
@@ -97,7 +97,7 @@ def test_names_of_rows_tell_nothing():
         y = rng.permutation(np.arange(6000) % 10 == 0)
         cells = rng.permutation(np.arange(6000) // repeated)
         yes, no = (np.bincount(cells[y == is_it], minlength=6000) for is_it in (True, False))
-        assert crossed_area(yes, no) == pytest.approx(0.5, abs=0.04)
+        assert cross_fitted_auc(yes, no) == pytest.approx(0.5, abs=0.04)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(-1, 1)), min_size=1, max_size=25))
@@ -109,7 +109,7 @@ def test_each_row_has_the_mean_of_others_in_its_cell(rows):
     for row, value in enumerate(y):
         others = (codes == codes[row]) & (np.arange(len(y)) != row)
         want += (value - y[others].sum() / (others.sum() + 1.0)) ** 2
-    got = squared_errors(RowCells.of(column, np.arange(len(y))), y)
+    got = leave_one_out_errors(RowCells.of(column, np.arange(len(y))), y)
     assert got == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 

@@ -69,7 +69,7 @@ class BinnedColumn:
     def is_category(self) -> bool:
         return self.column.categories is not None
 
-    def offering(self, spans: Iterable[Span]) -> BinnedColumn:
+    def with_conditions(self, spans: Iterable[Span]) -> BinnedColumn:
         """The same column with conditions to look at."""
         kept = tuple(spans)
         held = np.array([span.holds(self.n_bins) for span in kept], dtype=bool)
@@ -122,7 +122,7 @@ class BinnedColumn:
         text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
         return Condition(only.column, "!=", text, only.value)
 
-    def tells(self, group: Mask) -> float:
+    def mutual_information(self, group: Mask) -> float:
         """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
         counts = [np.bincount(self.codes[side], minlength=self.n_bins) for side in (group, ~group)]
         told = mutual_info_score(None, None, contingency=np.stack(counts))
@@ -211,11 +211,13 @@ def _starts(weights: NDArray[np.int64], n_bins: int) -> NDArray[np.intp]:
     return np.array(starts, dtype=np.intp)
 
 
-def most_telling(columns: list[Column], group: Mask, limit: int) -> list[Column]:
+def most_informative(columns: list[Column], group: Mask, limit: int) -> list[Column]:
     """The columns that tell most about the group, in their order; all, if there are no more."""
     if len(columns) <= limit:
         return columns
-    told = np.array([bin_column(column, FINE, group).tells(group) for column in columns])
+    told = np.array(
+        [bin_column(column, FINE, group).mutual_information(group) for column in columns]
+    )
     return [columns[place] for place in largest(told, limit)]
 
 

@@ -11,7 +11,7 @@ from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of, found
 from leftout.data.dictionary import Dictionary
 from leftout.data.missing import Missing
-from leftout.data.profiling.column_types import ColumnType, judge
+from leftout.data.profiling.column_types import ColumnType, infer_column_types
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.settings import ENCODINGS, SCALINGS, Reading
@@ -79,7 +79,7 @@ class ColumnDeclarations:
         if self.missing:
             warn(f"{self.missing.told(raw, cells_of)}.")
 
-    def judged(
+    def columns_and_types(
         self, raw: Sequence[Column], aside: Set[str] = frozenset()
     ) -> tuple[list[Column], list[ColumnType]]:
         """Raw columns as they were meant, called by their labels, and what each of them is.
@@ -107,7 +107,7 @@ class ColumnDeclarations:
         for apart in (False, True):
             part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
             of_part = {c.name: said[c.name] for c in part if c.name in said}
-            kinds |= {kind.column: kind for kind in judge(part, of_part)}
+            kinds |= {kind.column: kind for kind in infer_column_types(part, of_part)}
         columns = self.dictionary.renamed(meant)
         pairs = zip(meant, columns, strict=True)
         return columns, [replace(kinds[m.name], column=column.name) for m, column in pairs]

@@ -223,10 +223,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             outcome = beside(raw, y)
         places = sampled_places(len(raw[0]))
         if len(places) == len(raw[0]):
-            columns, kinds = self.declared_.judged(raw)
+            columns, kinds = self.declared_.columns_and_types(raw)
             self._plan(columns, kinds, None if outcome is None else clean(outcome))
             return self.fit_scale(columns)
-        columns, kinds = self.declared_.judged([sampled(column, places) for column in raw])
+        columns, kinds = self.declared_.columns_and_types(
+            [sampled(column, places) for column in raw]
+        )
         block, target, reader = {column.name: column for column in raw}, None, None
         if outcome is not None:
             block[TARGET], target = outcome, clean(sampled(outcome, places))

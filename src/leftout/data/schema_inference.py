@@ -131,7 +131,7 @@ def infer_schema(
     another count ``once``.
     """
     roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
-    columns, judged = declared.judged(raw, roles.aside)
+    columns, judged = declared.columns_and_types(raw, roles.aside)
     # Names may have been cut, or labelled: what people call a column is its name in the table.
     now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
     roles = roles.renamed(now)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_whole
-from leftout.data.binning import most_telling
+from leftout.data.binning import most_informative
 from leftout.data.columns import Column, columns_of, found, names_of
 from leftout.data.frames import column_names
 from leftout.data.matrix import check_rows
@@ -395,7 +395,7 @@ def group(
         beside=partition.labels_ != NEITHER,
     )  # fmt: skip
     steps.tell("rules", 1)
-    telling = most_telling(raw.described, left_out, _RULE_COLUMNS)
+    telling = most_informative(raw.described, left_out, _RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
     frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)

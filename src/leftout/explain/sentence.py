@@ -272,11 +272,11 @@ class _SentenceSearch:
                 "No column takes more than one value, so none can tell the left-out group from the "
                 "rest. Pass columns that vary."
             )
-        told = np.array([binned.tells(group) for binned in varying])
+        told = np.array([binned.mutual_information(group) for binned in varying])
         kept = largest(told, _COLUMNS)
         self.telling = largest(told[kept], _TELLING).tolist()
         self.columns = [
-            binned.offering(_spans(binned, _kept(binned, group)))
+            binned.with_conditions(_spans(binned, _kept(binned, group)))
             for binned in (varying[place] for place in kept)
         ]
         self.costs = [

@@ -157,7 +157,7 @@ def conditions_on(columns: list[Column], bins: int, smallest: int) -> list[Binne
         counts = np.bincount(binned.codes, minlength=binned.n_bins)
         sizes = ((span, counts[span.holds(binned.n_bins)].sum()) for span in _spans(binned))
         most = len(column) - smallest
-        offered.append(binned.offering(span for span, k in sizes if smallest <= k <= most))
+        offered.append(binned.with_conditions(span for span, k in sizes if smallest <= k <= most))
     return [binned for binned in offered if binned.spans]
 
 

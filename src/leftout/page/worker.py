@@ -174,7 +174,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
         except InputError as error:
             notes.append(str(error))
             raw = declared.columns(table, unread=names)
-        columns, kinds = declared.judged(raw)
+        columns, kinds = declared.columns_and_types(raw)
     telling = [c for c, k in zip(columns, kinds, strict=True) if k.read_as != "nothing"]
     copied = {line.column: line.of for line in copies(telling)}
     lines, taken = [], False

@@ -158,13 +158,13 @@ def associations(
                 cells = shared
             else:
                 cells = RowCells.of(column, target.rows)
-            measure = _number_told if target.codes is None else _values_told
+            measure = _rank_association if target.codes is None else _class_association
             told = measure(cells, target, rule)
             if told is not None:
                 yield line, at, told
 
 
-def _values_told(
+def _class_association(
     cells: RowCells, target: AssociationTarget, rule: AssociationRule
 ) -> Association | None:
     """How values are told, one against all others: by the rates of cells, or in order."""
@@ -187,7 +187,7 @@ def _values_told(
         own = sums[asked]
         in_order = 0.5 + np.abs(own / sizes - (sums.sum() - own) / (n - sizes))
     if rule.strength(np.maximum(most, in_order), sizes / n)[0] > 0.0 or settled >= rule.settled:
-        areas = np.array([crossed_area(yes, total - yes) for yes in counts.T])
+        areas = np.array([cross_fitted_auc(yes, total - yes) for yes in counts.T])
         strength, which = rule.strength(np.maximum(areas, in_order), sizes / n)
         if strength > 0.0:
             value = None if which < 0 and len(asked) > 1 else target.names[asked[which]]
@@ -205,7 +205,7 @@ def _settled(counts: Ints, shares: Floats) -> float:
     return float(total[settled].sum() / total.sum())
 
 
-def crossed_area(yes: Ints, no: Ints) -> float:
+def cross_fitted_auc(yes: Ints, no: Ints) -> float:
     """The area under the curve of cells' rates, where either half of a cell has the other's.
 
     Parameters
@@ -216,15 +216,15 @@ def crossed_area(yes: Ints, no: Ints) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> crossed_area(np.array([50, 0]), np.array([0, 50]))
+    >>> cross_fitted_auc(np.array([50, 0]), np.array([0, 50]))
     1.0
-    >>> crossed_area(np.array([1, 0, 1]), np.array([0, 1, 0]))  # a name for each row
+    >>> cross_fitted_auc(np.array([1, 0, 1]), np.array([0, 1, 0]))  # a name for each row
     0.5
     """
     prior = yes.sum() / (yes.sum() + no.sum())
     order = np.lexsort((no, yes))
     yes, no = yes[order], no[order]
-    first = _tossed(yes, 0), _tossed(no, 1)
+    first = _first_half(yes, 0), _first_half(no, 1)
     halves = [first, (yes - first[0], no - first[1])]
     rates = [(y + _SMOOTH * prior) / (y + n + _SMOOTH) for y, n in reversed(halves)]
     # rates that are equal but for rounding are equal
@@ -234,7 +234,7 @@ def crossed_area(yes: Ints, no: Ints) -> float:
     return float(yes @ below / (yes.sum() * no.sum()))
 
 
-def _tossed(rows: Ints, seed: int) -> Ints:
+def _first_half(rows: Ints, seed: int) -> Ints:
     """How many of each cell's rows a coin puts first; the coins are always the same."""
     last = np.cumsum(rows)
     coins = np.random.default_rng(seed).integers(0, 2, int(last[-1]))
@@ -242,7 +242,7 @@ def _tossed(rows: Ints, seed: int) -> Ints:
     return heads[last] - heads[last - rows]
 
 
-def _number_told(
+def _rank_association(
     cells: RowCells, target: AssociationTarget, rule: AssociationRule
 ) -> Association | None:
     """How a number's ranks are told: by the means of cells, or in order."""
@@ -255,11 +255,11 @@ def _number_told(
         in_order = float(cells.ranks @ y / np.sqrt(size * spread))
         if in_order**2 >= rule.explained:
             return Association(in_order, "Spearman", None)
-    by_cell = float(1.0 - squared_errors(cells, y) / spread)
+    by_cell = float(1.0 - leave_one_out_errors(cells, y) / spread)
     return Association(by_cell, "R2", None) if by_cell >= rule.explained else None
 
 
-def squared_errors(cells: RowCells, y: Floats) -> float:
+def leave_one_out_errors(cells: RowCells, y: Floats) -> float:
     """The sum of squared errors where each row has the mean of the others in its cell.
 
     Of a cell with n rows, sum s and mean square q / n, smoothed by a rows of mean 0, row i is off

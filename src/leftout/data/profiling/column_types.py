@@ -1,4 +1,4 @@
-"""What every column is, as an auditor would judge: a number, a code, a name, nothing at all."""
+"""What every column is: a number, a code, a category, an identifier, nothing at all."""
 
 from __future__ import annotations
 
@@ -70,8 +70,10 @@ class ColumnType(Serializable):
     overrule: str
 
 
-def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) -> list[ColumnType]:
-    """Judge what each of a table's columns is.
+def infer_column_types(
+    columns: Sequence[Column], declared: Mapping[str, str] | None = None
+) -> list[ColumnType]:
+    """Infer what each of a table's columns is.
 
     Parameters
     ----------
@@ -90,9 +92,10 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
     --------
     >>> import pandas as pd
     >>> from leftout.data.columns import columns_of
-    >>> from leftout.data.profiling.column_types import judge
+    >>> from leftout.data.profiling.column_types import infer_column_types
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
-    >>> [(found.kind, found.why) for found in judge(columns_of(table))]  # doctest: +ELLIPSIS
+    >>> types = infer_column_types(columns_of(table))
+    >>> [(found.kind, found.why) for found in types]  # doctest: +ELLIPSIS
     [('identifier', 'a different whole number in every row; a name ...'), ('yes/no', '1 and 2'), ...
     """
     said = {}
@@ -101,10 +104,10 @@ def judge(columns: Sequence[Column], declared: Mapping[str, str] | None = None) 
         check_choice(f"The kind of {name!r}", kind, COLUMN_KINDS)
         said[find(names, name, "declared")] = kind
     scores = StandardScores.of(columns)
-    return [_judged(column, scores, said.get(column.name)) for column in columns]
+    return [_column_type(column, scores, said.get(column.name)) for column in columns]
 
 
-def _judged(column: Column, scores: StandardScores, said: str | None) -> ColumnType:
+def _column_type(column: Column, scores: StandardScores, said: str | None) -> ColumnType:
     present, counts = column.present
     n_known = len(column) - column.n_missing
     if not n_known:

@@ -136,7 +136,7 @@ def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> li
     >>> [relation.told for relation in leaks(table[:2], table[2])]
     ['x1 alone tells the target x2: AUC 1.']
     """
-    return _telling(columns, [target], "leak", _LEAK, positive)
+    return _relations(columns, [target], "leak", _LEAK, positive)
 
 
 def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Relation]:
@@ -155,10 +155,10 @@ def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Rel
     >>> [relation.told for relation in proxies(table[:1], table[1:])]
     ['x0 alone tells the sensitive column x1: AUC 1.']
     """
-    return _telling(searched, sensitive, "proxy", _PROXY)
+    return _relations(searched, sensitive, "proxy", _PROXY)
 
 
-def _telling(
+def _relations(
     columns: Sequence[Column],
     others: Sequence[Column],
     how: str,
