@@ -25,10 +25,7 @@ from leftout.settings import Reading
 
 LEVELS = ["low", "mid", "high"]
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:zip has numbers with zeros"),
-    pytest.mark.filterwarnings("ignore:What the columns are"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
 
 
 def mixed(rng, m):
@@ -195,7 +192,7 @@ def test_a_sample_decides_alike_wherever_the_rows_are(small_sample, tmp_path, se
         planned, decided = prepare_chunks(chunks, Local().fold, Reading(**ASKED[asked]))
     with collected_warnings() as said:
         taken = in_memory(table, tmp_path, **ASKED[asked])
-    assert sorted(notes) == sorted(said)
+    assert notes == [note for note in said if not note.startswith("What the columns are")]
     assert len(decided.rows) == 400 and len(taken.X) == 1500
     assert_same((planned, decided), chunks, taken)
     for name in ("number", "code"):

@@ -226,7 +226,11 @@ def _schema(
     places = sampled_places(len(raw[0]))
     if len(places) == len(raw[0]):
         return infer_schema(raw, declared, reading, once)
-    warn(sampled_note(len(places), len(raw[0])))
+    warn(
+        f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
+        f"{len(places):,} of the table's {len(raw[0]):,} rows, always the same ones; their ranges "
+        "and counts are those of all rows."
+    )
     block, asked = {column.name: column for column in raw}, reading
     for key, name in ((TARGET, "target"), (PREDICTION, "prediction")):
         given = getattr(reading, name)
@@ -235,15 +239,6 @@ def _schema(
             asked = replace(asked, **{name: sampled(given, places)})  # type: ignore[arg-type]
     part = [sampled(column, places) for column in raw]
     return infer_schema(part, declared, asked, once, lambda one: one.over(block)).on_rows(block)
-
-
-def sampled_note(n_sampled: int, n_rows: int) -> str:
-    """What a schema rests on, in words."""
-    return (
-        f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
-        f"{n_sampled:,} of the table's {n_rows:,} rows, always the same ones; their ranges and "
-        "counts are those of all rows."
-    )
 
 
 def check_width(n_columns: int) -> None:

@@ -20,14 +20,13 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.files.arrow import as_pandas
-from leftout.data.preparation import PreparedTable, check_length, check_width, sampled_note
+from leftout.data.preparation import PreparedTable, check_length, check_width
 from leftout.data.schema_inference import TableSchema, infer_schema
 from leftout.engine.cells import raw_column
 from leftout.engine.chunks import Chunk, n_rows_of
 from leftout.engine.engines import Fold
 from leftout.errors import InputError
 from leftout.linalg.passes import Array, Pass, Places
-from leftout.running import warn
 from leftout.settings import Reading
 
 if TYPE_CHECKING:
@@ -131,8 +130,6 @@ def prepare_chunks(
     check_length(n_rows)
     places = sampled_places(n_rows, sample)
     table = as_pandas(fold(_raw_rows, within(chunks, places), _joined))
-    if len(places) < n_rows:
-        warn(sampled_note(len(places), n_rows))
     raw = declared.columns(table, unread=reading.drop)
 
     def summarize(one: SummaryPass) -> tuple[ColumnSummary, ...]:

@@ -27,7 +27,7 @@ from typing import Any, Protocol, TypeVar
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.passes import fold
 from leftout.running import one_thread
-from leftout.text import counted, shown
+from leftout.text import shown
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -223,27 +223,19 @@ class Dask(Engine):
         for worker, theirs in sorted(found["workers"].items()):
             for name in ("python", *_PACKAGES):
                 has, needed = theirs["packages"][name], mine[name]
-                if has is None and needed is not None:
-                    raise InputError(
-                        f"The worker {worker} has no {name}. Install {name} {needed} there."
-                    )
                 if has != needed:
                     raise InputError(
-                        f"The worker {worker} has {name} {has}, but {needed} is used here; digits "
-                        "could differ. Install the same version there."
+                        f"The worker {worker} has {f'{name} {has}' if has else f'no {name}'}, but "
+                        f"{needed} is used here; digits could differ. Install the same version "
+                        "there."
                     )
-        sizes = self.client.run(_size, path, on_error="return")
+        sizes = self.client.run(os.path.getsize, path, on_error="return")
         for worker, there in sorted(sizes.items()):
-            if isinstance(there, BaseException):
-                why = getattr(there, "strerror", None) or shown(str(there))
+            if there != size:
+                why = getattr(there, "strerror", None) or f"it is of another size ({there})"
                 raise InputError(
                     f"The worker {worker} cannot read {path!r}: {why}. Every worker needs the "
-                    "files at the same path."
-                )
-            if there != size:
-                raise InputError(
-                    f"The worker {worker} has another file at {path!r}: {there:,} bytes, not "
-                    f"{size:,}. Every worker needs the same files at the same path."
+                    "same files at the same path."
                 )
 
     def most(self, items: Sequence[Any]) -> int:
@@ -321,15 +313,6 @@ class Dask(Engine):
             f"({type(error).__name__}). Start a cluster, and repeat the same call: it goes on from "
             "its last pass."
         )
-
-    def __repr__(self) -> str:
-        return f"Dask({self.address!r}, {counted(self._threads(), 'thread')})"
-
-
-def _size(path: str) -> int:
-    """The bytes of a file that can be read."""
-    with open(path, "rb") as file:
-        return file.seek(0, os.SEEK_END)
 
 
 def _called(item: Any) -> str:

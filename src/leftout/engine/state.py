@@ -63,14 +63,9 @@ _KEPT = 30 * 24 * 3600.0
 class PassState:
     """Numbered results of passes in a folder that only its owner may open.
 
-    Parameters
-    ----------
-    folder : path
-        Made when there is something to save. One that is there is empty, or was made here.
-    files : mapping
-        Of each file's path to what tells whether it has changed.
-    rest : mapping
-        What else the results depend on: settings, versions.
+    The folder is made when there is something to save; one that is there is empty, or was made
+    here. Results depend on ``files``, each with what tells whether it has changed, and on the
+    ``rest``: settings, versions.
     """
 
     def __init__(self, folder: Path, files: Mapping[str, str], rest: Mapping[str, Any]) -> None:
@@ -273,7 +268,7 @@ def _told(data: Any, arrays: Arrays) -> Any:
 
 
 def _each(data: Any, arrays: Arrays) -> list[Any]:
-    return [each if type(each) in (int, str) else _told(each, arrays) for each in data]
+    return [_told(each, arrays) for each in data]
 
 
 def _aside(kind: str, array: NDArray[Any], arrays: Arrays) -> dict[str, str]:

@@ -139,8 +139,9 @@ class ChunkedAudit:
         if len(X) < m:
             warn(
                 f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
-                f"names, rules and costs from {len(X):,} of them, comparison tables, halves and "
-                f"parts of the rows from {len(part):,}, drawn at random, with sizes in proportion."
+                f"what columns are, names, rules and costs from {len(X):,} of them, comparison "
+                f"tables, halves and parts of the rows from {len(part):,}, drawn at random, with "
+                "sizes in proportion."
             )
         exact = None
         if len(X) < m:
