@@ -15,7 +15,7 @@ import pandas as pd
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import ComparedSolver
-from leftout.auditing.readings import OneReading, OtherReading, Readings
+from leftout.auditing.readings import OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
@@ -939,7 +939,7 @@ def audit(**changed):
         "prediction": compared(),
         "returns": returns(),
         "intake": intake(),
-        "other_reading": OtherReading(["income"], 24, 0.37, 0.91),
+        "other_reading": OneReading("codes as categories", 3, 24, 0.37),
         "readings": readings(),
         "afterwards": afterwards(),
         "repeats": repeats(),

@@ -18,7 +18,7 @@ from golden import page_of
 from leftout.auditing.answer import covering, headline
 from leftout.auditing.findings import subgroup_findings
 from leftout.auditing.group_result import Answer
-from leftout.auditing.readings import Blanks, OtherReading
+from leftout.auditing.readings import Blanks, OneReading
 from leftout.cli import terminal
 from leftout.data.conditions import Condition
 from leftout.evidence.duplicate_rows import find_repeats
@@ -156,7 +156,7 @@ def encoded(**changed):
 
 
 def read_otherwise(overlap):
-    return {"other_reading": OtherReading(["income"], 24, overlap, 0.91)}
+    return {"other_reading": OneReading("codes as categories", 3, 24, overlap)}
 
 
 def flagged(share):

@@ -19,7 +19,6 @@ from leftout.auditing.group_selection import FEW_ROWS, few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
 from leftout.evidence.refit import SAME_GROUP
-from leftout.evidence.stability import pairwise_jaccard
 from leftout.explain.attribution import search_without
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
@@ -35,27 +34,25 @@ ROBUST = 0.8
 # Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
 # column that is missing in such a share of the rows has been filled.
 _BLANKS_TELL, _OFTEN_FILLED = 0.5, 0.05
+_AS_CATEGORIES = "numbers that look like codes as categories"
 
 
 @dataclass(frozen=True)
-class OtherReading(Serializable):
-    """The same search on the same rows, with suspected codes read as categories.
+class OneReading(Serializable):
+    """One choice that is made otherwise, and how many of the rows it leaves out are the same.
 
     Attributes
     ----------
-    columns : list of str
-        The columns that were read otherwise.
-    features : int
-        What the columns became then.
+    choice : str
+    n_components, features : int
     overlap : float
         The share of the rows that either search leaves out that both do.
-    disparity : float
     """
 
-    columns: list[str]
+    choice: str
+    n_components: int
     features: int
     overlap: float
-    disparity: float
 
 
 @dataclass(frozen=True)
@@ -160,37 +157,14 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
 
 def read_otherwise(
     found: MaxDisparityPartition, intake: PreparedTable, n_components: Any
-) -> OtherReading | None:
+) -> OneReading | None:
     """Who is left out, in any group, if columns that look like codes are categories?"""
     if not intake.codes:
         return None
     X = intake.as_categories()
     other = _searched(_for_same_sizes(found), X, n_components)
-    masks = np.stack([other.labels_ > 0, found.labels_ > 0])
-    return OtherReading(
-        columns=[kind.column for kind in intake.codes],
-        features=X.shape[1],
-        overlap=float(pairwise_jaccard(masks, either=False)[0, 1]),
-        disparity=other.disparity_,
-    )
-
-
-@dataclass(frozen=True)
-class OneReading(Serializable):
-    """One choice that is made otherwise, and how many of the rows it leaves out are the same.
-
-    Attributes
-    ----------
-    choice : str
-    n_components, features : int
-    overlap : float
-        The share of the rows that either search leaves out that both do.
-    """
-
-    choice: str
-    n_components: int
-    features: int
-    overlap: float
+    shared = _shared(other.labels_ > 0, found.labels_ > 0)
+    return OneReading(_AS_CATEGORIES, other.n_components_, X.shape[1], shared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -310,9 +284,8 @@ def read_in_other_ways(
         except InputError:  # no such number of components
             continue
         masks.append(mask)
-        both, either = int(np.sum(mask & group)), int(np.sum(mask | group))
         d = other.n_components if other.representation is None else found.n_components_
-        lines.append(OneReading(other.choice, int(d), other.X.shape[1], both / max(either, 1)))
+        lines.append(OneReading(other.choice, int(d), other.X.shape[1], _shared(mask, group)))
     if not lines:
         return None
     return Readings(
@@ -321,6 +294,11 @@ def read_in_other_ways(
         group=group,
         of_rows=len(intake.X),
     )
+
+
+def _shared(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
+    """The share of the rows of either group that are in both (Jaccard similarity)."""
+    return float(np.sum(a & b) / max(np.sum(a | b), 1))
 
 
 def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:
@@ -364,10 +342,7 @@ def _ways(
         scaling, called = ("minmax", "columns scaled to [0, 1]")
     for choice, Y in (
         (called, intake.scaled(scaling)),
-        (
-            "numbers that look like codes as categories",
-            intake.as_categories() if intake.codes else None,
-        ),
+        (_AS_CATEGORIES, intake.as_categories() if intake.codes else None),
         ("gaps filled without saying so", _unflagged(intake)),
     ):
         if Y is not None:

@@ -18,7 +18,7 @@ from leftout import __version__
 from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.group_selection import ComparedSolver
-from leftout.auditing.readings import Blanks, OtherReading, Readings
+from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
 from leftout.data.profiling.relations import Relation
@@ -72,7 +72,7 @@ class TableRecord(Serializable):
     proxies: Annotated[list[Relation], "Searched columns that alone tell a sensitive one."]
     suspects: Annotated[list[Suspect], "Values that may stand for something else."]
     other_reading: Annotated[
-        OtherReading | None,
+        OneReading | None,
         "The same search with suspected codes as categories; null if there are none.",
     ]
     blanks: Annotated[

@@ -18,7 +18,7 @@ from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.group_selection import ComparedSolver
-from leftout.auditing.readings import Blanks, OtherReading, Readings
+from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.auditing.record import AuditRecord, Chunks
 from leftout.data.preparation import PreparedTable
 from leftout.data.schema_inference import ColumnFacts
@@ -80,7 +80,7 @@ class Audit:
         Of the one group and of the table; of several groups, each has its own beside these.
     intake : PreparedTable
         The table: its columns, the numbers made of them, and the encoder that made them.
-    other_reading : OtherReading or None
+    other_reading : OneReading or None
         The same search with columns that look like codes as categories; None if none do.
     readings : Readings or None
         Who is left out under other readings of the table; None where these were not tried.
@@ -126,7 +126,7 @@ class Audit:
     afterwards: Afterwards | None = None
     no_afterwards: str = ""
     findings: list[Finding] = field(default_factory=list)
-    other_reading: OtherReading | None = None
+    other_reading: OneReading | None = None
     readings: Readings | None = None
     blanks: Blanks | None = None
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))

@@ -2,7 +2,7 @@
 
 from leftout.auditing.findings import finding
 from leftout.auditing.group_result import NOT_APPLICABLE, Finding
-from leftout.auditing.readings import Blanks, OtherReading, Readings
+from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.preparation import PreparedTable
 from leftout.data.schema_inference import ColumnFacts
@@ -16,7 +16,7 @@ _GIVEN = "The features were given, or made by a pipeline: how columns were read 
 
 def table_findings(
     intake: PreparedTable,
-    other: OtherReading | None,
+    other: OneReading | None,
     repeats: Repeats,
     blanks: Blanks | None = None,
     readings: Readings | None = None,
@@ -33,7 +33,7 @@ def table_findings(
     ]  # fmt: skip
 
 
-def _codes(intake: PreparedTable, other: OtherReading | None) -> Finding:
+def _codes(intake: PreparedTable, other: OneReading | None) -> Finding:
     if intake.features is not None:
         return finding("T001", NOT_APPLICABLE, _GIVEN)
     if not intake.codes:
