@@ -95,7 +95,7 @@ def test_what_is_written_of_each_row(found):
 
 def test_the_first_paragraph_names_each_group(found):
     text = found.summary()
-    assert text.startswith("By sharing one PCA, 2 left-out groups of ")
+    assert text.startswith("The PCA keeps ")
     assert "Group 1: " in text and "Group 2: " in text
     codes = [finding.code for finding in found.findings]
     assert codes[:2] == ["G001", "M001"] and len(codes) == len(set(codes))

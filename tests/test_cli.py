@@ -47,7 +47,7 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     for words in (
-        "By sharing one PCA, 200 of 1,989 rows lose", "approved = yes (not searched)", "Who: ",
+        "200 of 1,989 rows, a tenth", "approved = yes (not searched)", "Who: ",
         "Why: What explains the loss was not tested", "left-out group", "rest", "Fair PCA",
         "All tables: --full, or the report.",
     ):  # fmt: skip

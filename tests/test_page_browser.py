@@ -102,7 +102,7 @@ def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, wid
     tab.get_by_role("button", name="Start the audit").click()
     tab.wait_for_selector("text=Read the report")
     fits(tab)
-    assert "By sharing one PCA, 199 of 1,989 rows lose" in tab.inner_text("#headline")
+    assert "199 of 1,989 rows, a tenth" in tab.inner_text("#headline")
     assert tab.inner_text("#command") == "leftout demo --quick"
     report = saved(tab, "report.html", tmp_path)
     saved(tab, "groups.csv", tmp_path)
@@ -146,7 +146,7 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     assert tab.locator("#said[aria-live=polite]").count() == 1
     assert tab.locator("progress").get_attribute("aria-label")
     tab.wait_for_selector("#headline:not(:empty)")
-    assert "By sharing one PCA, 22 of 220 rows" in tab.inner_text("#headline")
+    assert "22 of 220 rows, a tenth" in tab.inner_text("#headline")
     fits(tab)
     # after a reload it shows where it is; and a tab that is closed does not stop it
     before = server.state(key)["share"]
@@ -157,7 +157,7 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     tab.context.close()
     assert server.until(key)["state"] == "done"
     again = visit(390, "dark", f"/audits/{key}")
-    assert "Does it come back" in again.inner_text("#lines")
+    assert "Does it replicate" in again.inner_text("#lines")
     fits(again)
     assert again.inner_text("#command") == (
         "leftout audit 'people of our town.csv' --target approved=no --sensitive sex "

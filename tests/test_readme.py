@@ -68,8 +68,8 @@ def test_audit_example(lines_of, tmp_path):
 def test_examples_of_a_pipeline_and_of_features(lines_of):
     audited, answer = lines_of("docs/guide/your_pca.md")
     assert audited.startswith("PCA of 2 components, the step 'pca' of the pipeline, as it was")
-    assert "By sharing one PCA, 40 of 400 rows lose" in answer
-    assert "language = Finnish" in lines_of("docs/guide/your_pca.md", 1)[0]
+    assert "40 of 400 rows, a tenth" in answer
+    assert "language is Finnish" in lines_of("docs/guide/your_pca.md", 1)[0]
 
 
 def test_audit_example_of_its_page(lines_of):
@@ -253,7 +253,7 @@ def test_trade_off_example(lines_of):
 def test_scale_example(lines_of):
     pytest.importorskip("pyarrow", reason="the extra 'scale' is not installed")
     lines = lines_of("docs/guide/scale.md")
-    assert lines[0].startswith("By sharing one PCA, 400 of 4,000 rows lose ")
+    assert "400 of 4,000 rows, a tenth" in lines[0]
     assert lines[1:] == ["2 2 4000", "4000"]
 
 

@@ -26,7 +26,6 @@ def test_one_group_is_a_list_of_one():
     losses = group["left_out"]["losses"]
     assert (losses["rest"], losses["group"]) == tuple(data["partition"]["losses"])
     assert group["answer"] == data["answer"] and group["findings"] == data["findings"]
-    assert data["answer"]["why"] == group["trust"]["verdict_says"]
     assert data["counted"] is None and data["partition"]["chosen"] == "evidence"
     assert data["harm"]["told_brief"] in data["answer"]["cost"]
     assert (data["readings"]["robust_in_group"], data["readings"]["needed"]) == (513, 4)

@@ -28,6 +28,11 @@ _LAPSES = {
     "year": 365.2425 * _DAY, "day": _DAY, "hour": _HOUR, "minute": 60 * _SECOND, "second": _SECOND,
 }  # fmt: skip
 
+_PARTS = {
+    "half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a tenth": 1 / 10,
+    "a twentieth": 1 / 20,
+}  # fmt: skip
+
 
 def shown(value: Any) -> str:
     """Text that shows every character: what would move the cursor or hide is written out."""
@@ -141,6 +146,28 @@ def points(share: float) -> str:
     return number(100.0 * share, scale=10.0)
 
 
+def percents(*shares: float) -> list[str]:
+    """Shares as per cent, in whole ones, or in tenths where whole ones would hide a difference.
+
+    Examples
+    --------
+    >>> percents(0.842, 0.659), percents(0.981, 0.984)
+    (['84%', '66%'], ['98.1%', '98.4%'])
+    """
+    whole = [f"{100 * share:.0f}%" for share in shares]
+    if len(set(whole)) == len({round(share, 4) for share in shares}):
+        return whole
+    return [f"{100 * share:.1f}%" for share in shares]
+
+
+def part_of(share: float) -> str:
+    """A share of all in words where there is one: a tenth, 7%."""
+    for name, value in _PARTS.items():
+        if abs(share - value) <= 0.02 * value:
+            return name
+    return f"{number(100 * share, digits=2)}%"
+
+
 def date(value: float, spread: float | None = None) -> str:
     """A date, from microseconds since 1970: all of it, or as much as a ``spread`` leaves room for.
 
@@ -174,6 +201,12 @@ def lapse(value: float) -> str:
 def listed(words: list[str]) -> str:
     """Words as in a sentence: a, b and c."""
     return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])
+
+
+def either(words: list[str]) -> str:
+    """Words of which one holds: a or b; with commas where these are more, or have an "and"."""
+    comma = "," if any(" and " in word for word in words) or len(words) > 2 else ""
+    return ", ".join(words[:-1]) + f"{comma} or " * (len(words) > 1) + "".join(words[-1:])
 
 
 def leading(texts: list[str], between: str = ", ") -> str:

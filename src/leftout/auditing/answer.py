@@ -13,16 +13,13 @@ import numpy as np
 
 from leftout.auditing.group_result import FOUND, NOT_FOUND, Answer, Finding, GroupResult
 from leftout.data.conditions import Mask
-from leftout.downstream.outcomes import SHARED
 from leftout.downstream.result import Harm
 from leftout.evidence.evidence_text import Trust
-from leftout.explain import Explanation
-from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.groups.left_out import LeftOut, describe_points
+from leftout.groups.left_out import LeftOut
 from leftout.groups.subgroups import NamedGroup, NamedGroups
-from leftout.text import as_name, counted, listed, number
+from leftout.text import either, listed, number, percents
 
 # Findings that would change what a reader does, most serious first: under which status they are
 # said with the answer, and how that begins where the detail does not say it; so many at the most.
@@ -39,19 +36,22 @@ _MIND = {
     "T004": (FOUND, "Values may stand for something else."),
 }
 _MOST_MIND = 4
-# Said where Fair PCA for the group is, and nobody has searched again: in full,
-# leftout.fair.mitigation.NOT_FOR_OTHERS.
-OTHERS_LOSE = "Under Fair PCA another group may lose as much."
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _MOST_NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
 # F1: shorter names are read more easily.
 _NEW, _LENGTH = 0.05, 0.02
+_VERDICTS = {
+    "A": "They are a distinct group",
+    "B": "There is structure without a sharp group",
+    "C": "The loss is explained by rare or skewed values",
+    "D": "There is nothing beyond the covariance",
+}
 
 
 def answer_of(
     groups: Sequence[GroupResult],
-    mended: Mitigation,
+    mitigated: Mitigation,
     *,
     named: NamedGroups | None = None,
     harm: Harm | None = None,
@@ -68,7 +68,6 @@ def answer_of(
     who = [_who(each, named, each.left_out.mask if mask is None else mask) for each in groups]
     said = list(findings)
     if len(groups) > 1:
-        who = [f"Group {each.label}: {text}" for each, text in zip(groups, who, strict=True)]
         said += [
             replace(finding, detail=f"Group {each.label}: {finding.detail}")
             for each in groups
@@ -76,12 +75,23 @@ def answer_of(
         ]
     return Answer(
         fact=headline([each.left_out for each in groups], sampled),
-        who=" ".join(who),
-        why=_why(groups),
-        returns=_returns(groups),
-        cost=_cost(groups, mended, harm, after),
+        who=_of_each(groups, who),
+        why=_of_each(groups, [_why(each.trust) for each in groups]),
+        returns=_of_each(groups, [_replicates(each.trust) for each in groups]),
+        cost=_of_each(groups, [_cost(each, harm) for each in groups]),
+        advice=_advice(groups, mitigated, after),
         mind=cautions(said),
     )
+
+
+def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
+    """What is said of one group; of several, of each in turn."""
+    if len(groups) == 1:
+        return texts[0]
+    if len(set(texts)) == 1:  # such as that nothing was tested
+        return texts[0]
+    each = (f"Group {group.label}: {text}" for group, text in zip(groups, texts, strict=True))
+    return " ".join(each)
 
 
 def cautions(findings: Sequence[Finding]) -> list[str]:
@@ -93,28 +103,25 @@ def cautions(findings: Sequence[Finding]) -> list[str]:
 
 
 def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
-    """What is lost by each group and by the rest, in one sentence: a fact, whatever explains it."""
-    first, sizes = groups[0], [f"{group.size:,}" for group in groups]
-    rows = f"{listed(sizes)} of {first.n_rows:,} {'sampled ' * sampled}rows"
-    lost = [describe_points(max(group.points.group, 0.0)) for group in groups]
-    rest = describe_points(max(first.points.rest, 0.0)).split()[0]
+    """What the representation keeps of each group and of the rest: a fact, whatever explains it."""
+    first, rows = groups[0], f"{groups[0].n_rows:,} rows"
+    sizes = [f"{group.size:,}" for group in groups]
     if len(groups) == 1:
-        if first.disparity <= 0.0:
-            return f"No group of {rows} loses more than the rest."
-        return (
-            f"By sharing one {first.shared}, {rows} lose {lost[0]} of their variance, the rest "
-            f"{rest}."
+        text = f"No group of {sizes[0]} of {rows} loses more than the rest."
+        text = first.told_fact if first.disparity > 0.0 else text
+    else:
+        rest, *kept = percents(first.retained.rest, *(group.retained.group for group in groups))
+        own = percents(*(group.retained_own.group for group in groups))
+        each = [f"{share} of that of {size}" for share, size in zip(kept, sizes, strict=True)]
+        text = (
+            f"The {first.shared} keeps {rest} of the variance of the rest but only {listed(each)} "
+            f"of {rows}; components of their own would keep {listed(own)}."
         )
-    if len(set(sizes)) == 1:
-        rows = f"{sizes[0]}{rows.removeprefix(listed(sizes))} each"
-    return (
-        f"By sharing one {first.shared}, {counted(len(groups), 'left-out group')} of {rows} lose "
-        f"{listed([each.split()[0] for each in lost])} points of their variance, the rest {rest}."
-    )
+    return text.replace(f" {rows}", f" {rows.replace('rows', 'sampled rows')}") if sampled else text
 
 
 def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:
-    """The names that cover the group, each with something new, and all that they cover.
+    """The names that cover the group, most of it first, and all that they cover.
 
     In turn the name that adds most to the F1 of all of them together, while any does; of a name of
     several conditions it must be more.
@@ -132,7 +139,7 @@ def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], 
         best, covered = f1, covered | name.mask
         chosen.append(name)
         left.remove(name)
-    return chosen, covered
+    return sorted(chosen, key=lambda name: -int(np.sum(name.mask & group))), covered
 
 
 def _f1(covered: Mask, group: Mask) -> float:
@@ -141,113 +148,76 @@ def _f1(covered: Mask, group: Mask) -> float:
 
 def _who(found: GroupResult, named: NamedGroups | None, group: Mask) -> str:
     """Names that cover half of the group or a sentence that describes it, whichever fits better."""
-    told = found.explanation
     names, covered = covering(named, group)
-    sentence, inside = told.sentence, int(np.sum(covered & group))
+    sentence, inside = found.explanation.sentence, int(np.sum(covered & group))
     cover = bool(names) and inside >= _COVER * group.sum()
-    if sentence is not None and sentence.describes:
-        if not cover or sentence.f1 > _f1(covered, group):
-            return _described(sentence, told)
-    if cover:
-        conditions = joined([name.condition for name in names])
-        return named_so(conditions, inside / group.sum(), inside / covered.sum())
-    if sentence is not None:
-        return f"No short description fits; the closest: {_described(sentence, told)}"
-    return "Nobody that columns could name."
+    fits = sentence is not None and sentence.describes
+    if cover and not (fits and sentence is not None and sentence.f1 > _f1(covered, group)):
+        words = either([" and ".join(each.words for each in name.conditions) for name in names])
+        return _described(words, inside / group.sum(), inside / covered.sum())
+    if sentence is None:
+        return "No condition on the columns describes them."
+    text = _described(sentence.words, sentence.recall, sentence.precision)
+    return text if fits else f"No short description fits them; this comes closest. {text}"
 
 
-def named_so(conditions: str, recall: float, precision: float) -> str:
-    """What names the group, how much of it that is, and how much of what is named is in it."""
-    return f"{conditions}: {100 * recall:.0f} % of the group, {100 * precision:.0f} % of all named."
+def _described(conditions: str, recall: float, precision: float) -> str:
+    """Conditions, how much of the group they cover, and how much of what they select is in it."""
+    (covered,), (inside,) = percents(recall), percents(precision)
+    return f"In {covered} of them, {conditions}; {inside} of all such rows belong to the group."
 
 
-def _described(sentence: Sentence, told: Explanation) -> str:
-    """The same of a sentence, with the columns in it that lower the loss."""
-    text = named_so(sentence.text, sentence.recall, sentence.precision)
-    return f"{text} {sentence.told_off(told.by_column())}".rstrip()
-
-
-def joined(conditions: list[str]) -> str:
-    """Names of groups that are one together: a; b; or c."""
-    *others, last = conditions
-    return "; ".join([*others, f"or {last}"]) if others else last
-
-
-def _why(groups: Sequence[GroupResult]) -> str:
-    alone, weighed = len(groups) == 1, [each.trust for each in groups if each.trust is not None]
-    if len(weighed) < len(groups):
-        return f"What explains the {'loss' if alone else 'losses'} was not looked at."
-    if alone:
-        return weighed[0].verdict_says
-    each = (
-        f"group {group.label}: {_verdict(trust)}"
-        for group, trust in zip(groups, weighed, strict=True)
+def _why(trust: Trust | None) -> str:
+    """The verdict, and what each of the three parts adds to the loss."""
+    if trust is None:
+        return "What explains the loss was not tested."
+    if trust.verdict is None:
+        return trust.verdict_says
+    text, parts = _VERDICTS[trust.verdict], trust.parts
+    if parts is None or parts.total <= 0.0:
+        return f"{text}."
+    shares = {key: round(100 * part.share) for key, part in parts.each().items()}
+    of = "it" if trust.verdict == "C" else "the loss"
+    add = f"add {shares['values']}%" if shares["values"] >= 0 else f"take {-shares['values']}% off"
+    own = f"{shares['own']}% is structure of its own"
+    if shares["own"] < 0:
+        own = f"none is structure of its own (surrogates lose {-shares['own']}% more)"
+    return (
+        f"{text}: covariance alone shows {shares['covariance']}% of {of}, rare and skewed values "
+        f"{add}, and {own}."
     )
-    return f"G{'; '.join(each)[1:]}."
 
 
-def _verdict(trust: Trust) -> str:
-    """What explains the loss of one of several groups, in a few words."""
-    name = trust.verdict_name or "not tested"
-    if trust.verdict == "C" and trust.parts is not None:
-        columns = [as_name(column) for column in trust.parts.values.carriers]
-        name += f", in {listed(columns)}" if columns else ""
-    return name
+def _replicates(trust: Trust | None) -> str:
+    """The gap on held-out rows, with its interval, beside the one on the rows searched."""
+    if trust is None or trust.held_out is None:
+        return "Whether it replicates was not tested."
+    value, low, high = trust.held_out.gap
+    how = "It replicates" if low >= trust.disparity / 2.0 else "It replicates in part"
+    return (
+        f"{how if low > 0.0 else 'It does not replicate'}: on held-out rows such groups lose "
+        f"{number(value, digits=2)} ({number(low, value, 2)} to {number(high, value, 2)}) more "
+        f"than the rest, {number(trust.disparity, digits=2)} on the rows searched."
+    )
 
 
-def _returns(groups: Sequence[GroupResult]) -> str:
-    """The gap on rows that were not searched, and who nearly always comes back."""
-    weighed = [(each, each.trust) for each in groups if each.trust is not None]
-    gaps = [(each, one.held_out) for each, one in weighed if one.held_out is not None]
-    sure = [(each, one.membership) for each, one in weighed if one.membership is not None]
-    if len(groups) == 1:
-        said = [*(held.told_gap for _, held in gaps), *(who.told_short for _, who in sure)]
-        return " ".join(said) or "Whether it comes back was not looked at."
-    said = []
-    if gaps:
-        each = [
-            f"group {group.label} {'loses ' * (group is groups[0])}"
-            f"{number(gap.value, digits=2)} ({number(gap.low, gap.value, 2)} to "
-            f"{number(gap.high, gap.value, 2)})"
-            for group, gap in ((group, held.gap) for group, held in gaps)
-        ]
-        said.append(f"On rows not searched, {listed(each)} more than the rest.")
-    if sure:
-        each = [f"{who.n_members:,} of group {group.label}" for group, who in sure]
-        said.append(f"Nearly always back: {listed(each)}.")
-    return " ".join(said) or "Whether they come back was not looked at."
+def _cost(group: GroupResult, harm: Harm | None) -> str:
+    """What a model pays for seeing components; where none was fitted, the outcome on both sides."""
+    told = group.explanation
+    if harm is not None and group.harm is not None:
+        return group.harm.told_brief
+    outcomes = [*told.outcome[:1]]
+    if group.alone and told.no_outcome is not None and told.no_outcome.notable:
+        outcomes.append(told.no_outcome)
+    return " ".join(f"{outcome.words}." for outcome in outcomes)
 
 
-def _cost(
-    groups: Sequence[GroupResult], mended: Mitigation, harm: Harm | None, after: Afterwards | None
-) -> str:
-    """The outcome on both sides, what a model pays, what Fair PCA gives back, and what to use."""
-    said, alone = [], len(groups) == 1
-    for group in groups:
-        told = group.explanation
-        outcomes = [*told.outcome[:1]]
-        if alone and told.no_outcome is not None and told.no_outcome.notable:
-            outcomes.append(told.no_outcome)
-        of = "" if alone else f"Group {group.label}: "
-        said += [f"{of}{outcome.brief}." for outcome in outcomes]
-    if harm is None:
-        labels = [each.label for each in groups]
-        helps = f"Fair PCA with as many components brings {mended.here.told_losses(labels)}."
-    else:
-        helps = harm.told_brief if alone else describe_errors(groups, harm)
-    return " ".join([*said, helps, OTHERS_LOSE if after is None else after.told_brief])
-
-
-def describe_errors(groups: Sequence[GroupResult], harm: Harm) -> str:
-    """What models get wrong for each group and the rest, from each kind of features."""
-    unit, err = ("", "err by") if harm.kind == "number" else (" %", "mispredict")
-    sides = [*(each.harm.group for each in groups if each.harm is not None), harm.rest]
-
-    def errors(variant: str) -> str:
-        found = (harm.figure(harm.at(side, variant).value) for side in sides)
-        *each, rest = (text.removesuffix(unit) for text in found)
-        return f"{listed(each)}{unit} (rest {rest})"
-
-    others = [f"{seen} {errors(seen)}" for seen in harm.variants if seen != SHARED]
-    parts = f"{counted(harm.n_components, 'component')} {err} {errors(SHARED)}"
-    return f"{', '.join([parts, *others])}."
+def _advice(groups: Sequence[GroupResult], mitigated: Mitigation, after: Afterwards | None) -> str:
+    """What to use instead, and why."""
+    if after is not None:
+        return after.told_brief
+    losses = mitigated.here.told_losses([each.label for each in groups])
+    return (
+        f"Fair PCA with as many components brings {losses}; whether another group then loses as "
+        "much was not tested."
+    )

@@ -62,8 +62,8 @@ class Answer(Serializable):
     ----------
     fact : str
         What is lost, whatever explains it: the headline.
-    who, why, returns, cost : str
-        Who they are, why they lose, whether it comes back, what it costs and what can be done.
+    who, why, returns, cost, advice : str
+        Who they are, why they lose, whether it replicates, what it costs and what helps.
     mind : list of str
         What changes how to read that.
     lines : dict of str
@@ -77,22 +77,25 @@ class Answer(Serializable):
     why: str
     returns: str
     cost: str
+    advice: str
     mind: list[str]
 
     @property
     def lines(self) -> dict[str, str]:
-        """The lines below the headline, by what people ask."""
-        return {
+        """The lines below the headline, by what people ask; the cost only where it is known."""
+        lines = {
             "Who": self.who,
             "Why": self.why,
-            "Does it come back": self.returns,
-            "Cost, and what helps": self.cost,
+            "Does it replicate": self.returns,
+            "Cost": self.cost,
+            "What helps": self.advice,
         }
+        return {question: text for question, text in lines.items() if text}
 
     @property
     def text(self) -> str:
         """All of it as one paragraph."""
-        return " ".join([self.fact, *self.lines.values(), *self.mind])
+        return " ".join(filter(None, [self.fact, *self.lines.values(), *self.mind]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

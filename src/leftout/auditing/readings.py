@@ -298,7 +298,7 @@ def read_in_other_ways(
 
 def _shared(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     """The share of the rows of either group that are in both (Jaccard similarity)."""
-    return float(np.sum(a & b) / max(np.sum(a | b), 1))
+    return int(np.sum(a & b)) / max(int(np.sum(a | b)), 1)
 
 
 def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:

@@ -268,7 +268,7 @@ class Events:
         """What is known so far; what was not looked at yet is not there."""
         lines = dict(found.answer.lines)
         if found.trust is None:
-            del lines["Why"], lines["Does it come back"]
+            del lines["Why"], lines["Does it replicate"]
         self._tell("answer", headline=found.headline(), lines=lines)
 
     def done(self, found: Audit, files: Sequence[Path]) -> None:

@@ -111,7 +111,10 @@ class BinnedColumn:
             text = f"{name} >= {column.show(low)}"
         else:
             text = f"{column.show(low)} <= {name} < {column.show(high)}"
-        return Condition(column.name, "range", text, low=low, high=high, dates=column.dates)
+        whole = not column.dates and bool(np.all(np.mod(column.tabulated[0], 1.0) == 0.0))
+        return Condition(
+            column.name, "range", text, low=low, high=high, dates=column.dates, whole=whole
+        )
 
     def other_than(self, code: int) -> Condition:
         """What holds for all rows but a category's, or a single value's."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leftout.data.columns import Column
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import shortest
+from leftout.text import as_name, date, shortest
 
 Mask = NDArray[np.bool_]
 
@@ -26,6 +26,9 @@ class ConditionRecord(TypedDict):
     low: NotRequired[str | float]
     high: NotRequired[str | float]
     values: NotRequired[list[str | float]]
+
+
+_IS = {"=": "", "!=": "other than "}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,36 @@ class Condition(Serializable):
     high: float | None = None
     dates: bool = False
     values: tuple[str | float, ...] = ()
+    whole: bool = False  # whether bounds are of whole numbers
+
+    @property
+    def words(self) -> str:
+        """The condition in a sentence: age is at least 40; sex was not recorded."""
+        name = as_name(self.column)
+        if self.op in ("missing", "known"):
+            return f"{name} was {'not ' * (self.op == 'missing')}recorded"
+        if self.op == "range":
+            return f"{name} is {self._bounds}"
+        value = self.text.removeprefix(f"{name} {self.op} ")
+        return self.text if self.op == "others" else f"{name} is {_IS[self.op]}{value}"
+
+    @property
+    def _bounds(self) -> str:
+        """Between which values: whole numbers have a last one, dates are before or after."""
+        show = date if self.dates else shortest
+        if self.whole:
+            low = None if self.low is None else float(np.ceil(self.low))
+            high = None if self.high is None else float(np.ceil(self.high)) - 1.0
+            if low is not None and high is not None:
+                between = "to" if high > low + 1.0 else "or"
+                return f"{shortest(low)} {between} {shortest(high)}" if high > low else f"{low:g}"
+            return (
+                f"at least {shortest(low)}" if low is not None else f"at most {show(high or 0.0)}"
+            )
+        least, below = ("", "before ") if self.dates else ("at least ", "below ")
+        bounds = [] if self.low is None else [f"{least}{show(self.low)}{' or later' * self.dates}"]
+        bounds += [] if self.high is None else [f"{below}{show(self.high)}"]
+        return " and ".join(bounds)
 
     def holds(self, column: Column) -> Mask:
         """The rows of a column, of this table or another, for which the condition holds."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
 LEAST_COST = 0.01
+# Classes are uneven where one guess for everybody errs for no more than this share.
+_UNEVEN = 0.3
 TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
@@ -334,15 +336,57 @@ class Harm(GroupComparison, Serializable):
 
     @property
     def told_brief(self) -> str:
-        """The errors of both sides, in as few words as say whom components cost what."""
-        unit, err = ("", "err by") if self.kind == "number" else (" %", "mispredict")
-        both = {
-            variant: [text.removesuffix(unit) for text in self._both(variant)]
-            for variant in self.variants
-        }
-        a, b = both.pop(SHARED)
-        others = ", ".join(f"{variant} {c} ({d})" for variant, (c, d) in both.items())
-        return f"{self._components} {err} {a}{unit} (rest {b}), {others}."
+        """The errors of the group and of everybody, and whether components cost the group more."""
+        seen = {ALL: ALL, SHARED: "the components" if self.shared == "PCA" else self.shared}
+        how = [f"from {seen.get(variant, variant)}" for variant in self.variants]
+        group = [self.at(self.group, variant).value for variant in self.variants]
+        everybody = [self.everybody[variant].value for variant in self.variants]
+        guess_all = self.gain[ALL].value + self.everybody[ALL].value
+        how.append(f"by {self._one_guess}")
+        group.append(self.at(self.group, ALL, "guess_error").value)
+        errors = [self._exact(error) for error in group]
+        errors[0] += f" {'for' if self.kind == 'number' else 'of'} {self._short_name}"
+        all_errors = listed([self._exact(error) for error in (*everybody, guess_all)])
+        wrong = "are off by" if self.kind == "number" else "are wrong for"
+        return (
+            f"Predictions of {self.target} {wrong} "
+            f"{listed([' '.join(both) for both in zip(errors, how, strict=True)])} (everybody: "
+            f"{all_errors}). {self._brief_verdict(guess_all)}"
+        ).strip()
+
+    @property
+    def _one_guess(self) -> str:
+        """What a model would do that has seen nothing."""
+        if self.kind != "two classes":
+            return f"always guessing the {self._words.guess}"
+        rate, wrong = (self.at(self.rest, ALL, each).value for each in ("base_rate", "guess_error"))
+        return f"{'always' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'never'} guessing it"
+
+    @property
+    def _short_name(self) -> str:
+        return self._group.replace("left-out ", "")
+
+    def _exact(self, error: float) -> str:
+        return self.figure(error).replace(" %", "%")
+
+    def _brief_verdict(self, guess_all: float) -> str:
+        """Whether that is harm; where classes are uneven, in AUC."""
+        if self.gain[SHARED].clear <= 0:
+            return (
+                "From the components it does no better than that guess, so these errors show no "
+                "harm."
+            )
+        each, name = self.within, self._words.name
+        uneven = self.kind != "number" and guess_all <= _UNEVEN
+        told = (
+            f"In {name} the components cost {self._short_name} {_down(each.cost.value)}, "
+            f"{self._rest} {_down(each.rest_cost.value)}"
+        )
+        if self.costs_more:
+            return f"{told}: that is harm."
+        if self._enough(self.extra_cost) or uneven:
+            return f"{told}: no harm is shown."
+        return ""
 
     @property
     def told_cost(self) -> str:

@@ -37,7 +37,7 @@ from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.explain.alignment import Alignment
 from leftout.files import Serializable
-from leftout.text import as_name, listed, number
+from leftout.text import as_name, either, listed, number
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -83,6 +83,19 @@ class Sentence(Serializable):
             mixed = place > 0 and word != self.joined[place - 1]
             text = f"{f'({text})' if mixed else text} {word} {condition.text}"
         return text
+
+    @property
+    def words(self) -> str:
+        """The same as people would say it: clauses joined by "and", between them "or"."""
+        clauses = [self.conditions[0].words]
+        for word, condition in zip(self.joined, self.conditions[1:], strict=True):
+            if word == "or":
+                clauses.append(condition.words)
+            elif len(clauses) == 1:
+                clauses[0] += f" and {condition.words}"
+            else:
+                clauses = [f"{condition.words}, and {either(clauses)}"]
+        return either(clauses)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,14 +164,6 @@ class Sentence(Serializable):
             f"{listed(list(off))} {describe}{verbs[1]} not drive the loss: {verbs[2]} "
             f"{listed(list(off.values()))} off the disparity."
         )
-
-    def told_off(self, parts: Mapping[str, float]) -> str:
-        """The same in fewer words."""
-        off = self._off(parts)
-        if not off:
-            return ""
-        take = "takes" if len(off) == 1 else "take"
-        return f"{listed(list(off))} {take} {listed(list(off.values()))} off the loss."
 
     def _off(self, parts: Mapping[str, float]) -> dict[str, str]:
         total = sum(parts.values())

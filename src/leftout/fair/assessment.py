@@ -203,13 +203,17 @@ class Afterwards(Serializable):
 
     @property
     def told_brief(self) -> str:
-        """In one short sentence."""
-        _, fair, every = self.lines
-        start = f"Fair PCA lets others lose {number(fair.worst_loss)}"
+        """What to use, and why, in one sentence."""
+        shared, fair, every = (number(line.worst_loss, digits=2) for line in self.lines)
+        first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])
+        whom = "this group" if self.n_groups == 1 else "these groups"
         return {
-            MINIMAX_PCA: f"{start}, MinimaxPCA {number(every.worst_loss)}: use it.",
-            FAIR_PCA: f"Under Fair PCA no other group loses more than {number(fair.worst_loss)}.",
-            "more components": f"{start}: use more components.",
+            MINIMAX_PCA: f"Use MinimaxPCA: its worst-off {self.size:,} rows lose {every}, PCA's "
+            f"{shared} and Fair PCA's {fair}.",
+            FAIR_PCA: f"Use Fair PCA for {whom}: the loss falls from {first} to {then}, and no "
+            f"group of this size was found to lose more than {fair}.",
+            "more components": f"Use more components: Fair PCA for {whom} lets another one lose "
+            f"{fair}, where {first} was lost under PCA.",
         }[self.advice]
 
     def summary(self) -> str:

@@ -16,17 +16,9 @@ from numpy.typing import NDArray
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import LEVEL, describe_p
-from leftout.text import number
+from leftout.text import number, part_of, percents
 
 Number = TypeVar("Number", int, float)
-
-
-def describe_points(share: float) -> str:
-    """A share of the variance in points, as fine as is worth reading: 25 points, 0.2 points."""
-    text = f"{100 * share:.0f}"
-    if share < 0.1:
-        text = number(100 * share, scale=10.0, digits=1 if share < 0.01 else 2)
-    return f"{text} point" + "s" * (text != "1")
 
 
 class Both(NamedTuple, Generic[Number]):
@@ -95,19 +87,15 @@ class LeftOut(Serializable):
         return self.certified()
 
     @property
-    def points(self) -> Both[float]:
-        """Share of the variance that each side loses by sharing a PCA, beyond its own."""
-        return Both(
-            *(own - kept for own, kept in zip(self.retained_own, self.retained, strict=True))
-        )
-
-    @property
     def told_fact(self) -> str:
-        """What is lost, whatever explains it."""
-        group, rest = (describe_points(max(share, 0.0)) for share in self.points)
+        """What the representation keeps of the group and of the rest, whatever explains it."""
+        rest, kept = percents(self.retained.rest, self.retained.group)
+        (own,) = percents(self.retained_own.group)
+        others = "most rows" if self.share < 0.5 else "the rest"
         return (
-            f"By sharing one {self.shared}, {self.sizes.group:,} rows lose {group} of their "
-            f"variance, the rest {rest.split()[0]}."
+            f"The {self.shared} keeps {rest} of the variance of {others} but only {kept} of that "
+            f"of {self.size:,} of {self.n_rows:,} rows, {part_of(self.share)}; components of their "
+            f"own would keep {own}."
         )
 
     @property

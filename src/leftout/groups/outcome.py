@@ -71,10 +71,13 @@ class Outcome(Serializable):
         return name if self.kind == "mean" else f"{name} = {unambiguous(self.positive)}"
 
     @property
-    def brief(self) -> str:
-        """The figures of the group and of the rest, in a few words."""
-        group, rest = self.sides()
-        return f"{self.text}: {group}{' on average' * (self.kind == 'mean')} (rest {rest})"
+    def words(self) -> str:
+        """The figures of the group and of the rest, in a sentence without its full stop."""
+        group, rest = (text.replace(" %", "%") for text in self.sides())
+        if self.kind == "mean":
+            return f"The mean of {self.text} is {group} for them and {rest} for the rest"
+        what = self.text.replace(" = ", " is ", 1)
+        return f"{what[:1].upper()}{what[1:]} for {group} of them and for {rest} of the rest"
 
     @property
     def differs(self) -> int:
