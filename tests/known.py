@@ -371,10 +371,6 @@ def explanation(**changed):
         "no_outcome": no_outcome(),
         "other_outcomes": [
             outcome(
-                (-0.35, -0.39, -0.31), encoding="cross-fitted", overlap=0.88,
-                left_out=Interval(0.347, 0.317, 0.387), rest=Interval(0.693, 0.673, 0.723),
-            ),
-            outcome(
                 (-0.24, -0.29, -0.18), encoding="target-free", overlap=0.64,
                 left_out=Interval(0.417, 0.377, 0.457), rest=Interval(0.663, 0.643, 0.683),
             ),

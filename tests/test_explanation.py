@@ -261,11 +261,10 @@ def test_target_encoding_is_said_and_undone():
         found, X, raw, target="Target", positive="Graduate", categorical=categories,
         target_encoded=categories, what_if=0,
     )  # fmt: skip
-    assert [o.encoding for o in told.other_outcomes] == ["cross-fitted", "target-free"]
+    assert [o.encoding for o in told.other_outcomes] == ["target-free"]
     assert all(0 < o.overlap <= 1 for o in told.other_outcomes)
     text = told.summary()
     assert "were encoded by its mean, so it reached the search that way" in text
-    assert "Outcome, cross-fitted encoding: Target = Graduate: " in text
     assert "Outcome, target-free encoding: Target = Graduate: " in text
     # the free encoding does not change when the target does
     shuffled = raw.assign(Target=np.random.default_rng(0).permutation(raw["Target"]))
@@ -273,7 +272,7 @@ def test_target_encoding_is_said_and_undone():
         found, X, shuffled, target="Target", positive="Graduate", categorical=categories,
         target_encoded=categories, what_if=0,
     )  # fmt: skip
-    assert other.other_outcomes[1].overlap == told.other_outcomes[1].overlap
+    assert other.other_outcomes[0].overlap == told.other_outcomes[0].overlap
     with pytest.raises(ValueError, match="has 3 categories; say with positive"):
         explain.group(found, X, raw, target="Target", target_encoded=categories)
     with pytest.raises(ValueError, match="no target is given"):
@@ -292,7 +291,8 @@ def test_hostile_names_and_values_are_text_everywhere(planted, tmp_path):
     told = explain.group(named, frame, table, target="7", what_if=2, shuffles=1, rows=2)
     buffer = io.StringIO()
     console = Console(file=buffer, width=120, force_terminal=True, color_system="truecolor")
-    terminal._show_told(console, told)
+    terminal._show_columns(console, told)
+    terminal._show_rules(console, told)
     text = buffer.getvalue()
     assert "\x1b[2J" not in text and "\u202e" not in text
     for piece in ("[bold red]markup[/]", "<b>bold</b>", "$x_1^2$", "\\x1b[2J", "\\u202e"):
@@ -333,28 +333,6 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
     assert told.sentence is None and told.alignment == []
     assert len(told.rules) == 0
     assert "nothing describes the group" in told.summary() and told.to_dict()["sentence"] is None
-
-
-def test_cross_fitting_never_shows_a_row_its_own_target():
-    from leftout.data.columns import column_of
-    from leftout.explain.attribution import _cross_fitted
-
-    rng = np.random.default_rng(0)
-    y, town = rng.integers(0, 2, 60), rng.choice(list("abc"), 60)
-    X = rng.random((60, 3))
-    places = {1: column_of(town, "town")}
-
-    def encoded(y):
-        return _cross_fitted(X, places, column_of(y, "y"), 1, 5)
-
-    before = encoded(y)
-    assert np.array_equal(before[:, [0, 2]], X[:, [0, 2]])
-    assert before[:, 1].min() == 0.0 and before[:, 1].max() == pytest.approx(1.0)
-    assert len(np.unique(before[:, 1])) <= 3 * 5  # a mean for each category and fold
-    for row in range(len(y)):
-        flipped = y.copy()
-        flipped[row] = 1 - y[row]
-        assert encoded(flipped)[row, 1] == before[row, 1]
 
 
 def test_categories_with_spaces_around_them_keep_their_columns():

@@ -121,12 +121,8 @@ def unanswered(value, **changed):
 def free(gap, overlap, ours=(-0.46, -0.49, -0.42), sizes=(-1.03, -1.03)):
     """The gap without the target, and ours; and how large they are in standard deviations."""
     other = known.outcome(gap, encoding="target-free", overlap=overlap, difference=sizes[0])
-    crossed = known.outcome((0.9, 0.8, 1.0), encoding="cross-fitted", overlap=0.99)
     ours = known.outcome(ours, difference=sizes[1])
-    return told(outcome=[ours], other_outcomes=[crossed, other])
-
-
-CROSSED = told(other_outcomes=[known.outcome(encoding="cross-fitted", overlap=0.9)])
+    return told(outcome=[ours], other_outcomes=[other])
 
 
 def mended(after, gap=3e-10, kept=(0.75, 0.714)):
@@ -331,7 +327,6 @@ CASES = [
      free((0.2, 0.1, 0.3), 0.6, (0.02, 0.01, 0.03), (1.03, 0.05))),
     ("O002", NO, "what remains is small", free((-0.02, -0.03, -0.01), 0.6, sizes=(-0.05, -1.03))),
     ("O002", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
-    ("O002", NOT_APPLICABLE, "only cross-fitted", CROSSED),
     ("S003", YES, "half is shared", free((-0.2, -0.3, -0.1), 0.5)),
     ("S003", NO, "less than half is shared", free((-0.2, -0.3, -0.1), 0.4999)),
     ("S003", NO, "nothing is shared", free((-0.2, -0.3, -0.1), None)),

@@ -279,7 +279,9 @@ class Indicators:
 
     def _blocks(self, rows: Mask | None, widths: tuple[int, ...]) -> Iterator[Places | slice]:
         places = None if rows is None else np.flatnonzero(rows)
-        n = (len(self.codes[0]) if self.codes else 0) if places is None else len(places)
+        if not self.codes:
+            return iter(())
+        n = len(self.codes[0]) if places is None else len(places)
         step = max(_FEWEST, _ROWS // max(1, *widths))
         parts = (slice(start, min(start + step, n)) for start in range(0, n, step))
         return parts if places is None else (places[part] for part in parts)

@@ -25,14 +25,13 @@ from leftout.explain.alignment import (
     typical_values,
 )
 from leftout.explain.attribution import (
-    TARGET_ENCODINGS,
     FeatureScores,
     WhatIf,
     by_source,
     feature_scores,
-    other_encodings,
     search_without,
     split_losses,
+    without_target,
 )
 from leftout.explain.rules import (
     Frequency,
@@ -128,7 +127,7 @@ class Explanation(Serializable):
     no_outcome : Outcome or None
         How often either side has no value of the target; None where every row has one.
     other_outcomes : list of Outcome
-        Where the target was part of the encoding: under encodings that know less of it.
+        Where the target was part of the encoding: under one that knows nothing of it.
     typical : list of Typical
         In the order of ``alignment``.
     what_if : list of WhatIf
@@ -228,15 +227,11 @@ class Explanation(Serializable):
         return lines + [f"Outcome: {self.told_no_outcome}"] * bool(self.told_no_outcome)
 
     def _about_encodings(self) -> list[str]:
-        lines = []
-        for encoding in TARGET_ENCODINGS:
-            found = [outcome for outcome in self.other_outcomes if outcome.encoding == encoding]
-            if found:
-                lines.append(
-                    f"Outcome, {encoding} encoding: {found[0]}; that search shares "
-                    f"{100 * (found[0].overlap or 0.0):.0f} % of the rows that either leaves out."
-                )
-        return lines
+        return [
+            f"Outcome, {other.encoding} encoding: {other}; that search shares "
+            f"{100 * (other.overlap or 0.0):.0f} % of the rows that either leaves out."
+            for other in self.other_outcomes[:1]
+        ]
 
     def _about_what_if(self) -> str:
         each = [
@@ -322,8 +317,8 @@ def group(
         They are compared with the group, and used in no rule and no sentence. Where ``X`` has
         names, columns that no feature is named after count as such, too.
     target_encoded : names of columns that are in ``X`` as the target's mean by category
-        The target reached the search through them. The search is run again without that, and the
-        outcome's gap given there too.
+        The target reached the search through them. The search is run again with indicators of
+        their categories instead, and the outcome's gap given there too.
     sources : list of str or None
         The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
         ``sources_``); None: as far as their names tell.
@@ -371,7 +366,7 @@ def group(
     encoded = encoded_places(X, raw, target_encoded, positive) if alone else {}
     features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
-    steps = Steps(4 + len(TARGET_ENCODINGS) * bool(encoded) + n_leading * (1 + shuffles), progress)
+    steps = Steps(4 + bool(encoded) + n_leading * (1 + shuffles), progress)
 
     steps.tell("features")
     # where eigenvalues tie, the components are those of the finding
@@ -414,7 +409,8 @@ def group(
     steps.tell("outcome", 1)
     others = []
     if encoded and raw.target is not None:
-        others = other_encodings(partition, matrix, encoded, raw.target, positive, steps)
+        others = without_target(partition, matrix, encoded, raw.target, positive)
+        steps.tell("searching again without the target in the encoding", 1)
     leading = list(by_source(parts, raw.sources))[:n_leading]
     return Explanation(
         sentence=sentence,
@@ -451,7 +447,7 @@ def _notes(raw: Raw, encoded: dict[int, Column], n_telling: int) -> list[str]:
         notes.append(
             f"Note: the search did not see {as_name(raw.target.name)}, but {listed(names)} "
             f"{'was' if len(encoded) == 1 else 'were'} encoded by its mean, so it reached the "
-            "search that way, which is why other encodings were tried too."
+            "search that way, which is why another encoding was tried too."
         )
     return notes
 
