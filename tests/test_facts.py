@@ -471,13 +471,7 @@ def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
         assert '"sex' not in json.dumps(told[part]) and '"pay' not in json.dumps(told[part]), part
     # without categories that hold its mean, the search is the same whatever the target
     numbers = table.drop(columns=["town", "nr"])
-    quick = {
-        "target": "paid",
-        "sensitive": ["sex"],
-        "n_surrogates": 0,
-        "n_restarts": 0,
-        "group_size": 60,
-    }
+    quick = {"target": "paid", "sensitive": ["sex"], "group_size": 60, "quick": True}
     other = numbers.assign(paid=numbers["paid"].sample(frac=1, random_state=0).to_numpy())
     first, second = (audit(each, **quick) for each in (numbers, other))
     assert np.array_equal(first.intake.X, second.intake.X)
@@ -519,8 +513,6 @@ def test_what_was_asked_for_is_what_was_done(table):
     )
     assert all(0.0 <= line["seconds"] < 600.0 for line in data["comparison"])
     assert (raw["paid"] == "no").sum() == round((table["paid"] == "no").sum() * 240 / 300)
-    other = audit(table, **asked | {"sample": 240}, **quick | {"random_state": 8})
-    assert other.csv() != found.csv() and audit(table, **asked, **quick).csv() == found.csv()
 
 
 def test_the_searched_are_told_from_what_was_kept_out(table):
