@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,43 +19,27 @@ _NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFram
 _GAPS = (type(None), type(pd.NaT), type(pd.NA))
 
 
-class DistinctCells(NamedTuple):
-    """The different cells of a column, and each row's place among them, -1 where it has none."""
+def distinct_texts(cells: nw.Series[Any]) -> tuple[list[str], NDArray[np.integer], bool]:
+    """What the cells read, each row's place among these texts (-1: none), and if they are ordered.
 
-    values: list[Any]
-    places: NDArray[np.integer]
-    ordered: bool = False  # whether somebody has put the values in order
-
-    @classmethod
-    def of(cls, cells: nw.Series[Any]) -> DistinctCells:
-        """A column's texts, categories or yes and no; of cells of several kinds, each for itself.
-
-        Equal ones may read differently there, such as 1 and True.
-        """
-        native = cells.to_native()
+    Some of the texts may occur in no row, and categories that read the same are there twice.
+    """
+    native = cells.to_native()
+    if cells.dtype in (nw.Categorical, nw.Enum):
         if nw.dependencies.is_pyarrow_chunked_array(native):
-            if cells.dtype not in (nw.String, nw.Categorical, nw.Boolean):
-                return cls.each(cells.to_list())
             native = native.to_pandas()
-        if not isinstance(native, pd.Series):  # polars, and others
-            objects: Any = cells.to_list()
-            if cells.dtype == nw.Enum:
-                order = cells.cat.get_categories().to_list()
-                objects = pd.Categorical(objects, order, ordered=True)
-            native = pd.Series(objects, dtype=None if cells.dtype == nw.Enum else object)
-        if isinstance(native.dtype, pd.CategoricalDtype):
-            held = native.cat
-            return cls(held.categories.tolist(), held.codes.to_numpy(), bool(held.ordered))
-        objects = objects_of(nw.from_native(native, series_only=True))
-        if objects is not None and not _of_one_kind(objects):
-            return cls.each(cells.to_list())
+        if isinstance(native, pd.Series):
+            held, ordered = native.array, bool(native.cat.ordered)
+        else:  # polars
+            order = cells.cat.get_categories().to_list()
+            held, ordered = pd.Categorical(cells.to_list(), order), cells.dtype == nw.Enum
+        return list(map(str, held.categories)), held.codes, ordered
+    if isinstance(native, pd.Series) and native.dtype != object:
         places, values = pd.factorize(native)
-        return cls(values.tolist(), places)
-
-    @classmethod
-    def each(cls, objects: list[Any]) -> DistinctCells:
-        """Every cell for itself."""
-        return cls(objects, np.arange(len(objects)))
+    else:
+        texts = [None if is_missing(cell) else str(cell) for cell in cells.to_list()]
+        places, values = pd.factorize(np.array(texts, dtype=object))
+    return list(map(str, values)), places, False
 
 
 def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
@@ -93,14 +77,6 @@ def objects_of(cells: nw.Series[Any]) -> list[Any] | None:
     dtype = getattr(cells.to_native(), "dtype", None)
     is_object = isinstance(dtype, np.dtype) and dtype.kind == "O"
     return cells.to_list() if is_object or cells.dtype in (nw.Object, nw.Unknown) else None
-
-
-def _of_one_kind(objects: list[Any]) -> bool:
-    """Whether objects that are equal are sure to read the same: all text, or all yes or no."""
-    kinds = set(map(type, objects)).difference(_GAPS)
-    if float in kinds and not any(type(cell) is float and cell == cell for cell in objects):
-        kinds.discard(float)  # only as NaN, which stands for nothing
-    return kinds <= {str} or kinds == {bool}
 
 
 def _naive(cell: dt.date) -> dt.date:

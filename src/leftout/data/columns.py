@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from leftout.checks import is_missing
 from leftout.data.cells import (
-    DistinctCells,
     Tabulated,
+    distinct_texts,
     objects_of,
     plain,
     value_counts,
@@ -300,15 +300,14 @@ def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
             cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         cells = cells.cast(nw.Datetime("us"))
         when = cells.to_numpy().astype("datetime64[us]")
-        if as_category:
-            return replace(of_distinct(name, DistinctCells.each(when.tolist())), declared=True)
         values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
-        return Column(name, values, dates=True)
+        column = Column(name, values, dates=True)
+        return replace(column.as_categories(), declared=True) if as_category else column
     if dtype in (nw.Categorical, nw.Enum):
-        return replace(of_distinct(name, DistinctCells.of(cells)), declared=True)
+        return replace(_of_texts(name, cells), declared=True)
     numeric = None if _is_words(cells) else numbers(cells)
     if numeric is None or _identifiers(cells, numeric):
-        return replace(of_distinct(name, DistinctCells.of(cells)), declared=as_category)
+        return replace(_of_texts(name, cells), declared=as_category)
     return of_numbers(name, numeric, as_category)
 
 
@@ -340,24 +339,19 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     return Column(name, codes, labels, levels=distinct)
 
 
-def of_distinct(name: str, cells: DistinctCells) -> Column:
+def _of_texts(name: str, cells: nw.Series[Any]) -> Column:
     """A column of categories, in natural order unless somebody has put them in another."""
-    held = np.zeros(len(cells.values), dtype=bool)
-    held[cells.places[cells.places >= 0]] = True
-    texts = [
-        str(value) if there and not is_missing(value) else None
-        for value, there in zip(cells.values, held.tolist(), strict=True)
-    ]
-    present = dict.fromkeys(text for text in texts if text is not None)
-    labels = list(present) if cells.ordered else sorted(present, key=natural)
-    place: dict[str | None, int] = {label: code for code, label in enumerate(labels)}
-    place[None] = -1
-    codes = np.array([*(place[text] for text in texts), -1], dtype=np.int32)
+    texts, places, ordered = distinct_texts(cells)
+    occurs = np.bincount(places + 1, minlength=len(texts) + 1)[1:] > 0
+    present = dict.fromkeys(text for text, there in zip(texts, occurs, strict=True) if there)
+    labels = list(present) if ordered else sorted(present, key=natural)
+    code = {label: place for place, label in enumerate(labels)}
+    codes = np.array([*(code.get(text, -1) for text in texts), -1], dtype=np.int32)
     levels = None
     if labels and present.keys() <= {"False", "True"}:
         levels = np.array([float(label == "True") for label in labels])
-    ordered = cells.ordered and len(labels) > 2
-    return Column(name, codes[cells.places], tuple(labels), levels=levels, ordered=ordered)
+    ordered = ordered and len(labels) > 2
+    return Column(name, codes[places], tuple(labels), levels=levels, ordered=ordered)
 
 
 def natural(text: str) -> tuple[bool, float, str]:
