@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from leftout.fair.objective import leading
 from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.top_k import Single
 from leftout.solvers.local_ascent import (
     MOST_PASSES,
     SMALL_GAIN,
@@ -30,7 +31,6 @@ from leftout.solvers.local_ascent import (
 )
 
 Rows = NDArray[np.intp]
-Small = NDArray[np.float32]
 
 _LOSS = Loss(EXCESS, False)
 # Climbs run on this many rows, or on so many that a group has this many for each component.
@@ -94,7 +94,7 @@ class GroupSearch:
         whole = self._workspace(kept, None) if self.sample == len(self.X) else None
         lines = -(-climbs // _LINE)
 
-        def run(line: int, rng: np.random.Generator) -> list[tuple[float, Small]]:
+        def run(line: int, rng: np.random.Generator) -> list[tuple[float, Single]]:
             slope = whole or self._workspace(kept, rng)
             size = max(1, round(self.size * self.sample / len(self.X)))
             return _line(slope, size, starts[line::lines], climbs // lines, rng)
@@ -125,14 +125,14 @@ class GroupSearch:
             second=none, all_kept=0.0,
         )  # fmt: skip
 
-    def _rows(self, W: Array | Small, kept: Array) -> Rows:
+    def _rows(self, W: Array | Single, kept: Array) -> Rows:
         """The best rows for a group's components, in their precision."""
         Z = (self.single if W.dtype == np.float32 else self.X) @ W.T
         scores = np.einsum("ij,ij->i", Z, Z) - kept
         place = len(scores) - self.size
         return np.sort(np.argpartition(scores, place)[place:]) if place else np.arange(self.size)
 
-    def _apart(self, ends: list[tuple[float, Small]], kept: Array, most: int) -> list[WorstGroup]:
+    def _apart(self, ends: list[tuple[float, Single]], kept: Array, most: int) -> list[WorstGroup]:
         found: list[WorstGroup] = []
         taken = np.zeros((most, len(self.X)), dtype=bool)
         for _, W in ends[: 2 * most]:
@@ -160,17 +160,17 @@ def _line(
     starts: Sequence[Array],
     climbs: int,
     rng: np.random.Generator,
-) -> list[tuple[float, Small]]:
+) -> list[tuple[float, Single]]:
     """Where climbs end: from the starts, from random rows, near one of the best ends."""
     d = len(slope.V)
     chance = np.cumsum(np.maximum(slope.reach, 0.0, dtype=np.float64))
 
-    def climbed(W: Small, floor: float) -> tuple[float, Small]:
+    def climbed(W: Single, floor: float) -> tuple[float, Single]:
         own = np.stack([slope.V, W])
         value, own = climb(_LOSS, slope, own, size, SMALL_GAIN, MOST_PASSES, floor)
         return value, own[1]
 
-    def directions(count: int, mixed: bool) -> Small:
+    def directions(count: int, mixed: bool) -> Single:
         """Random rows, the likelier the longer their reach, or sums and differences of two."""
         rows = slope.X[draw(chance, rng, count)]
         if mixed:
@@ -192,5 +192,5 @@ def _line(
     return ends
 
 
-def _value(end: tuple[float, Small]) -> float:
+def _value(end: tuple[float, Single]) -> float:
     return -end[0]

@@ -2,11 +2,12 @@
 
 A climb alternates two half steps: the best rows for the components at hand, then better components
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
-iteration instead of being computed afresh, and rows are passed over whose reach shows that they
-cannot be among the best.
+iteration instead of being computed afresh, rows are passed over whose reach shows that they cannot
+be among the best, and on all but small tables it is in single precision, in units of the table's
+spread.
 
-The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`, in single precision):
-where the rest is endless, its loss is zero, and the disparity is the group's loss.
+The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`): where the rest is
+endless, its loss is zero, and the disparity is the group's loss.
 """
 
 from typing import Any, NamedTuple
@@ -18,10 +19,12 @@ from leftout.compiling import kernel
 from leftout.linalg.losses import EXCESS, Array, Loss
 from leftout.linalg.problem import Problem
 
-EitherPrecision = NDArray[Any]  # of single or double precision
+EitherPrecision = NDArray[Any]
 
 # Climbs run on at most this many rows; the whole table has the last word.
 ROWS = 8192
+# Up to so many values, climbs are quick in double precision, too.
+_SMALL = 1 << 16
 # A climb ends when a pass gains less than this share of the disparity, or after this many passes.
 SMALL_GAIN, MOST_PASSES = 1e-3, 50
 # Gains shrink from pass to pass. A climb that would not reach the best so far with this many more
@@ -35,7 +38,7 @@ _WORK, _FEWEST, _MOST = 4e9, 16, 200
 
 
 class AscentWorkspace(NamedTuple):
-    """A problem laid out for climbing, in single or double precision: candidates by reach."""
+    """A problem laid out for climbing: candidate rows by falling reach, in units of ``unit``."""
 
     X: EitherPrecision  # (c, n), origin removed
     Y: EitherPrecision  # (c, d), in the shared components
@@ -46,17 +49,31 @@ class AscentWorkspace(NamedTuple):
     total: EitherPrecision  # (n,)
     second: EitherPrecision  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
+    unit: float = 1.0  # of lengths
 
 
 def lay_out(problem: Problem) -> AscentWorkspace:
     """Sort a problem's rows by reach."""
-    order = problem.by_reach
-    X = problem.rows(order)
-    kept = problem.norms_and_kept[1][order]
-    count, total, second = problem.pooled[:3]
-    all_kept = np.nan if problem.pooled.kept is None else float(problem.pooled.kept[0])
-    V, reach = problem.V, problem.reach[order]
-    return AscentWorkspace(X, X @ V.T, kept, reach, V, count[0], total[0], second[0], all_kept)
+    order, (count, total, second, _, kept) = problem.by_reach, problem.pooled
+    unit = float(np.sqrt(np.trace(second[0]) / count[0] / second.shape[1])) or 1.0
+    dtype = np.float64 if problem.X.size <= _SMALL else np.float32
+
+    def laid_out(values: Array) -> EitherPrecision:
+        return np.ascontiguousarray(values, dtype=dtype)
+
+    X, V = laid_out(problem.rows(order) / unit), laid_out(problem.V)
+    return AscentWorkspace(
+        X=X,
+        Y=X @ V.T,
+        kept=laid_out(problem.norms_and_kept[1][order] / unit**2),
+        reach=laid_out(problem.reach[order] / unit**2),
+        V=V,
+        n_rows=float(count[0]),
+        total=laid_out(total[0] / unit),
+        second=laid_out(second[0] / unit**2),
+        all_kept=np.nan if kept is None else float(kept[0]) / unit**2,
+        unit=unit,
+    )
 
 
 def part_of(
@@ -235,7 +252,7 @@ def _regroup(
             changed[moved] = i
             moved += 1
     rows = np.empty((moved, n), dtype=slope.X.dtype)
-    signed = np.empty_like(rows)
+    signed = np.empty((moved, n), dtype=slope.X.dtype)
     for i in range(moved):
         sign = 1.0 if member[changed[i]] else -1.0
         for j in range(n):
@@ -320,9 +337,10 @@ def line(
 
     And whether starts agree: two that were not derived from others end about as high.
     """
-    chance = np.cumsum(np.maximum(slope.reach, 0.0))
-    value, best = -np.inf, np.empty(0)
+    chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
+    value, best = -np.inf, slope.V
     if start is not None:
+        start = start.astype(slope.X.dtype)
         value, best = climb(problem.loss, slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
@@ -336,7 +354,8 @@ def line(
             value, best = end
     agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
     # Cheap passes to the very end leave little to the exact ones that follow.
-    return *climb(problem.loss, slope, best, size, 1e-9, MOST_PASSES, -np.inf), agree
+    value, best = climb(problem.loss, slope, best, size, 1e-9, MOST_PASSES, -np.inf)
+    return value * slope.unit**2, best.astype(np.float64), agree
 
 
 def _fresh(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:
@@ -350,13 +369,13 @@ def _kicked(slope: AscentWorkspace, own: Array, chance: Array, rng: np.random.Ge
     """Components with a random direction of the group's replaced by a random row."""
     W = own[1]
     # Reflect so that the first component is a uniformly random direction of the same subspace.
-    normal = rng.standard_normal(len(W))
+    normal = rng.standard_normal(len(W)).astype(W.dtype)
     normal /= np.linalg.norm(normal)
     normal[0] -= 1.0
     length = np.linalg.norm(normal)
     if length > 0.0:
         normal /= length
-    W = W - 2.0 * np.outer(normal, normal @ W)
+    W = W - np.outer(2 * normal, normal @ W)
     W[0] = slope.X[draw(chance, rng, 1)[0]]
     orthonormalise(W)
     return np.stack([own[0], W])
