@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +19,9 @@ from leftout import MaxDisparityPartition, datasets
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.losses import LOSSES, Loss, row_losses, row_reach, shared_pca, summarise
 from leftout.linalg.passes import Along, InMemory, Sums, fold, moments_and_rows
+from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import Cut, RowForm, ThresholdGuess, highest, reach_form, score_form
 from leftout.solvers import Alternating, SolverContext, alternating, sampling, streaming
-from leftout.solvers.sampling import Whole
 from leftout.solvers.streaming import profile_passes, search_passes
 
 
@@ -208,18 +209,11 @@ def posed(X, d, *, size=None, min_size=10, loss="excess", centering="global"):
     rule = Loss.named(loss, centering)
     table = summarise(X, centering)
     V = shared_pca(rule, table.moments, d).components
-    return Whole(
-        table=InMemory(X),
-        loss=rule,
-        V=V,
-        pooled=table.moments,
-        min_size=min_size,
-        group_size=size,
-    )
+    return Problem(X=X, loss=rule, V=V, pooled=table.moments, min_size=min_size, group_size=size)
 
 
-def search(whole, seed=0):
-    return search_passes(whole, SolverContext(rng=np.random.default_rng(seed)))
+def search(problem, table=None):
+    return search_passes(problem, SolverContext(rng=np.random.default_rng(0)), table=table)
 
 
 @pytest.fixture
@@ -248,7 +242,10 @@ def test_what_passes_find_is_a_partition_of_all_rows(small_samples, size, loss, 
     assert_allclose(
         found.sides.second[1], shifted[found.labels == 1].T @ shifted[found.labels == 1]
     )
-    scores = np.sort(whole.form(found.own, size).scores(X))[::-1]
+    form = RowForm(
+        score_form(whole.loss, whole.V, found.own, size / (2000 - size)), whole.pooled.origin
+    )
+    scores = np.sort(form.scores(X))[::-1]
     assert scores[size - 1] >= found.offset >= scores[size]
     short = search_passes(whole, SolverContext(rng=np.random.default_rng(0)), last_pass=False)
     assert_array_equal(short.labels, found.labels)
@@ -270,8 +267,8 @@ def test_the_same_rows_wherever_they_are(small_samples, monkeypatch, size):
     found = search(whole)
     for ends in ([700], list(range(9, 2000, 9))):
         table = Parts(X, ends)
-        elsewhere = Whole(**{**vars(whole), "table": table, "pooled": moments_of(table)})
-        again = search(elsewhere)
+        elsewhere = replace(whole, X=X[:0], pooled=moments_of(table))
+        again = search(elsewhere, table)
         assert_array_equal(again.labels, found.labels)
         assert_allclose(again.offset, found.offset, rtol=1e-9)
         assert table.passes <= 25

@@ -21,7 +21,7 @@ from leftout.linalg.rank_one import (
     track,
     transfer,
 )
-from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
+from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting, local_ascent
 from leftout.solvers.greedy import _most_after, seed_size
 from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
 
@@ -278,7 +278,8 @@ def test_alternating_beats_the_papers_search(students):
 def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
     """With parts forced on a small table, sizes and values still refer to all of it."""
     import leftout.linalg.problem
-    import leftout.solvers.local_ascent as ascending
+
+    ascending = local_ascent
 
     whole = [run(Alternating(), problem(mixed, 3, 10, size=k)) for k in (10, 60)]
     monkeypatch.setattr(ascending, "ROWS", 120)
@@ -325,7 +326,9 @@ def test_scores_are_the_gain_for_fixed_components(mixed):
     np.testing.assert_allclose(gain, (scores[100] - scores[0]) / 50, rtol=1e-9)
 
 
-def test_climbing_rises_and_its_estimate_is_the_disparity(mixed):
+@pytest.mark.parametrize("values", [0, 1 << 16])
+def test_climbing_rises_and_its_estimate_is_the_disparity(values, mixed, monkeypatch):
+    monkeypatch.setattr(local_ascent, "_SMALL", values)  # in single precision, and in double
     task = problem(mixed, 3, 40)
     slope = lay_out(task)
     W = slope.X[:3].copy()
@@ -335,7 +338,8 @@ def test_climbing_rises_and_its_estimate_is_the_disparity(mixed):
     many, own = climb(task.loss, slope, start, 40, 1e-12, 200, -np.inf)
     assert many >= few
     labels = task.rank(own, 40).labels(40, 240)
-    np.testing.assert_allclose(naive.signed_disparity(mixed, labels, 3), many, rtol=1e-3)
+    value = naive.signed_disparity(mixed, labels, 3)
+    np.testing.assert_allclose(value, many * slope.unit**2, rtol=1e-3)
 
 
 def test_orthonormalise_drops_dependent_rows():
@@ -345,7 +349,7 @@ def test_orthonormalise_drops_dependent_rows():
 
 
 @pytest.mark.parametrize("k", [1, 3, 20, 39, 40])
-def testkth_largest(k):
+def test_kth_largest(k):
     for values in (np.random.default_rng(k).random(40), np.arange(40.0) // 7, np.zeros(40)):
         assert kth_largest(values, k) == np.sort(values)[-k]
 

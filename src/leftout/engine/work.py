@@ -44,7 +44,7 @@ from leftout.representation.base import Representation, check_components
 from leftout.running import Report, Stages, warn
 from leftout.settings import EVIDENCE, Settings
 from leftout.solvers import Alternating, SearchResult, SolverContext
-from leftout.solvers.sampling import Short, Whole, drawn
+from leftout.solvers.sampling import SingleRows, sample_places
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 
 # The fewest rows of the group that a sample must have for a description to rest on.
@@ -194,12 +194,12 @@ class ChunkedAudit:
                 offset=float(group.offset_),
                 own=own_components(self.rule, sides, group.n_components_),
             )  # fmt: skip
-        whole = Whole(
-            table=self.table, loss=self.rule, V=self.shared.components, pooled=self.pooled,
+        problem = Problem(
+            X=np.empty((0, n)), loss=self.rule, V=self.shared.components, pooled=self.pooled,
             min_size=smallest, group_size=size,
         )  # fmt: skip
         means = SolverContext(rng=generator(group_selection.FIXED), n_jobs=self.search.n_jobs)
-        return search_passes(whole, means, last_pass=False)
+        return search_passes(problem, means, table=self.table, last_pass=False)
 
     def _problem_of(self, X: pd.DataFrame, smallest: int) -> SearchProblem:
         """The problem of some rows, under the PCA of all."""
@@ -216,7 +216,7 @@ class ChunkedAudit:
         if result.offset is None:
             assert result.own is not None
             form = RowForm(score_form(self.rule, V, result.own, size / (m - size)), origin)
-            guess = Short.of(X.to_numpy() - origin, self.pooled).guess(form, len(X) / m)
+            guess = SingleRows.of(X.to_numpy() - origin, self.pooled).guess(form, len(X) / m)
             result = replace(result, offset=highest(along, form, size, guess).offset)
         found = clone(self.search).set_params(
             random_state=group_selection.FIXED, solver=Alternating(n_starts=None), group_size=size,
@@ -279,7 +279,7 @@ def moments_of(table: ChunkedRows, sample: Array) -> Moments:
     m, n = table.n_rows, table.n_features
     places = np.empty(0, dtype=np.intp)
     if m * n > STREAMED_ABOVE:
-        places = np.union1d(*drawn(generator(group_selection.FIXED), m, n))
+        places = np.union1d(*sample_places(generator(group_selection.FIXED), m, n))
     pooled, rows = moments_and_rows(table, sample[:FIRST], places)
     if len(places):
         table.hold(places, rows)

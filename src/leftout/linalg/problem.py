@@ -255,6 +255,14 @@ class Problem:
         best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
         return Ranking(best if index is None else index[best], scores[best])
 
+    def best_under(self, own: Array, size: int) -> float:
+        """Disparity of the best group of a size while components stay as they are."""
+        rest, group = self.row_losses(own)
+        n_rest = self.n_rows - size
+        scores = group + size / n_rest * rest
+        chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+        return float(chosen.mean() - self.total_loss(own[0]) / n_rest)
+
     def under_excess(self) -> Problem:
         """The problem under the loss that alternating is made for."""
         return replace(self, loss=Loss(EXCESS, own_mean=False))

@@ -17,7 +17,6 @@ from leftout.running import one_thread
 from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
 from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
-from leftout.solvers.sampling import Whole
 from leftout.solvers.streaming import STREAMED_ABOVE, profile_passes, search_passes
 from leftout.text import number
 
@@ -81,7 +80,7 @@ class Alternating:
         if self.n_starts is not None:
             check_count("n_starts", self.n_starts)
         if _passed_over(problem):
-            return search_passes(Whole.of(problem), means, self.n_starts)
+            return search_passes(problem, means, self.n_starts)
         narrow, size = problem.narrow(), problem.group_size
         best, agreed = search(narrow, size or problem.min_size, self.n_starts, means)
         means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
@@ -110,7 +109,7 @@ class Alternating:
         """
         if _passed_over(problem):
             starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
-            return profile_passes(Whole.of(problem), sizes, means, starts)
+            return profile_passes(problem, sizes, means, starts)
         found: list[Partition] = []
         narrow = problem.narrow()
         for size in sizes:
@@ -131,7 +130,8 @@ class Alternating:
                     continue
                 # Components found at one size say the more about another the nearer it is.
                 near = min(size, source.size) / max(size, source.size)
-                if _promise(problem, source.own, size, means.rng) >= near**_DOUBT * best.value:
+                part, part_size = part_of(problem, size, means.rng)
+                if part.best_under(source.own, part_size) >= near**_DOUBT * best.value:
                     found, _ = search(problem, size, self.n_starts, means, source.own, _SHARE)
                     means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                     best = max(best, found, key=_value)
@@ -274,15 +274,6 @@ def ascend(problem: Problem, own: Array, size: int, best: Partition | None = Non
 
 def _ascended_from(problem: Problem, found: Partition) -> Partition:
     return ascend(problem, found.own, found.size, found)
-
-
-def _promise(problem: Problem, own: Array, size: int, rng: np.random.Generator) -> float:
-    """Disparity of the best group of another size under these components."""
-    part, size = part_of(problem, size, rng)
-    rest, group = part.row_losses(own)
-    weight = size / (part.n_rows - size)
-    chosen = np.partition(group + weight * rest, len(rest) - size)[len(rest) - size :]
-    return float(chosen.mean() - part.total_loss(own[0]) / (part.n_rows - size))
 
 
 def _widened(problem: Problem, found: Partition) -> Partition:

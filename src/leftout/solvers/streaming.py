@@ -22,13 +22,13 @@ import numpy as np
 
 from leftout.linalg.losses import WIDE, Array, Loss, evaluate, own_components
 from leftout.linalg.moments import Moments, build, stack, without
-from leftout.linalg.passes import Places
+from leftout.linalg.passes import AllRows, InMemory, Places
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.top_k import RowForm, score_form
 from leftout.running import one_thread
 from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
 from leftout.solvers.local_ascent import lay_out, line, part_of
-from leftout.solvers.sampling import SMALLEST_POOL, Samples, Short, Whole
+from leftout.solvers.sampling import SMALLEST_POOL, Samples, SingleRows
 from leftout.text import number
 
 # Tables of more values than this are passed over.
@@ -90,7 +90,7 @@ class StreamedGroup(NamedTuple):
         return own_components(loss, further, self.own.shape[1], self.own if self.near else None)
 
 
-class Way(NamedTuple):
+class AscentPath(NamedTuple):
     """The best group on a way up, and the way."""
 
     best: StreamedGroup
@@ -98,14 +98,14 @@ class Way(NamedTuple):
     stopped: str
 
 
-def _rise(
+def _ascend(
     step: Callable[[Array], StreamedGroup],
     loss: Loss,
     own: Array,
     turns: int,
     gain: float = 0.0,
     best: StreamedGroup | None = None,
-) -> Way:
+) -> AscentPath:
     """Alternate while the true disparity rises: the best rows, their components, and so on."""
     trail: list[tuple[float, int]] = []
     last = np.inf
@@ -116,15 +116,15 @@ def _rise(
             more = np.inf if best is None else now.value - best.value
             own, best = now.beyond(loss, best, _FAR if more > last else _NEAR), now
             if more <= gain * abs(now.value):
-                return Way(best, tuple(trail), "gain")
+                return AscentPath(best, tuple(trail), "gain")
             last = more
         elif own is best.own:
             best = now if now.value >= (1.0 - _ROUNDING) * best.value else best
-            return Way(best._replace(cut=now.cut), tuple(trail), "local optimum")
+            return AscentPath(best._replace(cut=now.cut), tuple(trail), "local optimum")
         else:  # too far: from the best, without a run-up
             own = best.own
     assert best is not None
-    return Way(best, tuple(trail), "max_passes")
+    return AscentPath(best, tuple(trail), "max_passes")
 
 
 def _moved(a: StreamedGroup, b: StreamedGroup) -> int:
@@ -137,7 +137,7 @@ def _moved(a: StreamedGroup, b: StreamedGroup) -> int:
 def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
     """The step to the best rows of a part; nobody asks for digits there."""
     weight = size / (float(part.pooled.count[0]) - size)
-    short = Short.of(part.X, part.pooled)
+    short = SingleRows.of(part.X, part.pooled)
 
     def step(own: Array) -> StreamedGroup:
         scores = short.scores(score_form(part.loss, part.V, own, weight))
@@ -151,17 +151,20 @@ def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
 class _StreamingSearch:
     """One search of a large table."""
 
-    whole: Whole
     samples: Samples
     means: SolverContext
     climbs: int
     most_effort: int = _EFFORT
 
     @property
+    def problem(self) -> Problem:
+        return self.samples.problem
+
+    @property
     def effort(self) -> int:
-        n = self.whole.table.n_features
-        most = 1 if n > WIDE else self.most_effort  # components cost more there than rows
-        return int(np.clip(_VALUES // (n * self.whole.table.n_rows), 1, most))
+        table = self.samples.table
+        most = 1 if table.n_features > WIDE else self.most_effort  # there, rows cost less
+        return int(np.clip(_VALUES // (table.n_features * table.n_rows), 1, most))
 
     def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
@@ -180,110 +183,110 @@ class _StreamingSearch:
     ) -> StreamedGroup:
         """The best group of a part that lies up from the starts."""
         step = _in_part(part, size)
-        ways = [_rise(step, part.loss, own, self.effort * _FIRST) for own in starts]
-        best = max((way.best for way in ways), key=lambda group: group.value)
-        return _rise(step, part.loss, best.own, turns, _GAIN, best).best
+        paths = [_ascend(step, part.loss, own, self.effort * _FIRST) for own in starts]
+        best = max((path.best for path in paths), key=lambda group: group.value)
+        return _ascend(step, part.loss, best.own, turns, _GAIN, best).best
 
-    def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> Way:
+    def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> AscentPath:
         """The best group of a size, from all rows."""
-        own = None if own is None else self.whole.to_part(own)
+        own = None if own is None else self.samples.to_part(own)
         even, few = self.samples.even, self.samples.size(size)
         rows = self.samples.pool_rows(size)
         if not rows:
             starts = self.starts(even, few, lines, own)
             start = self.in_part(even, few, starts, _FIRST)
-            return self.rise(size, self.whole.from_part(start.own))
+            return self.ascend(size, self.samples.from_part(start.own))
         long = self.samples.longest(rows)
         starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
         many = min(max(few, _MEMBERS), len(even.X) // 4)
         starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
         starts += [] if own is None else [own]
-        starts = [self.whole.from_part(start) for start in starts]
+        starts = [self.samples.from_part(start) for start in starts]
         step = self.step(size)
         best = max((step(start) for start in starts), key=lambda group: group.value)
-        way = self.rise(size, best.own, best)
-        return way._replace(trail=((best.value, size), *way.trail))
+        path = self.ascend(size, best.own, best)
+        return path._replace(trail=((best.value, size), *path.trail))
 
-    def rise(self, size: int, own: Array, best: StreamedGroup | None = None) -> Way:
+    def ascend(self, size: int, own: Array, best: StreamedGroup | None = None) -> AscentPath:
         """Up by passes over all rows; more of them where a score takes few products."""
-        d, n = self.whole.V.shape
+        d, n = self.problem.V.shape
         passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
-        if self.whole.sparse is not None:
+        if self.samples.sparse:
             passes = _TURNS
         elif self.samples.pool_rows(size):
             passes = _IN_POOLS
-        return _rise(self.step(size), self.whole.loss, own, passes, _GAIN, best)
+        return _ascend(self.step(size), self.problem.loss, own, passes, _GAIN, best)
 
     def step(self, size: int) -> Callable[[Array], StreamedGroup]:
         """The step to the best rows of all, by a pass."""
-        whole, samples = self.whole, self.samples
+        problem, samples = self.problem, self.samples
         rows = samples.pool_rows(size)
 
         def by_moments(own: Array) -> StreamedGroup:
             found = samples.highest(own, size)
             places = np.flatnonzero(found.labels)
-            near = None if whole.sparse is None else own
-            group = StreamedGroup.of(whole.loss, whole.V, whole.pooled, found.group, places, near)
-            return group._replace(cut=found.cut)
+            near = own if samples.sparse else None
+            rule = (problem.loss, problem.V, problem.pooled)
+            return StreamedGroup.of(*rule, found.group, places, near)._replace(cut=found.cut)
 
         def by_pool(own: Array) -> StreamedGroup:
-            pool, inside = samples.pool(whole.form(own, size), rows)
+            pool, inside = samples.pool(samples.form(own, size), rows)
             samples.latest = pool
             found = _settled(pool, self.in_part(pool, size, [own], _TURNS))
             scores = np.sort(inside.scores)[::-1]
             cut = float(scores[size - 1]), float(scores[size])
             return found._replace(places=inside.places[found.places], cut=cut)
 
-        return by_pool if rows and whole.sparse is None else by_moments
+        return by_pool if rows and not samples.sparse else by_moments
 
-    def offset(self, way: Way, last_pass: bool) -> float | None:
-        """Half way between the lowest score in the group and the highest outside of it."""
-        cut, group = way.best.cut, way.best
-        if way.stopped == "local optimum" and self.whole.sparse is None:
+    def offset(self, path: AscentPath, last_pass: bool) -> float | None:
+        """Half path between the lowest score in the group and the highest outside of it."""
+        cut, group = path.best.cut, path.best
+        if path.stopped == "local optimum" and not self.samples.sparse:
             return (cut[0] + cut[1]) / 2.0
         if not last_pass:
             return None
         return self.samples.highest(group.own, group.size).offset  # that cut is by those before
 
-    def exact(self, way: Way) -> Way:
-        """The way's end with its best group's components to all digits."""
-        best, loss, V = way.best, self.whole.loss, self.whole.V
+    def exact(self, path: AscentPath) -> AscentPath:
+        """The path's end with its best group's components to all digits."""
+        best, loss, V = path.best, self.problem.loss, self.problem.V
         if not best.near:
-            return way
+            return path
         own = own_components(loss, best.sides, len(V))
         losses = evaluate(loss, best.sides, V, own)
-        return way._replace(best=best._replace(own=own, value=float(losses[1] - losses[0])))
+        return path._replace(best=best._replace(own=own, value=float(losses[1] - losses[0])))
 
-    def free(self) -> Way:
+    def free(self) -> AscentPath:
         """The best group of any size: up from the smallest by doubling, then around the best.
 
         Other sizes are looked at in the last pool, whose partitions are those of the table, and
         larger ones in the even sample; only what is better there is looked for in all rows.
         """
-        least = self.whole.min_size
-        way, sizes = self.at(least), other_sizes(least, self.whole.table.n_rows, _FINEST)
+        least = self.problem.min_size
+        path, sizes = self.at(least), other_sizes(least, self.samples.table.n_rows, _FINEST)
         untried = next(sizes)
         while untried:
             for size in untried:
-                way = self.better(way, size)
-            untried = sizes.send(way.best.size)
-        return way
+                path = self.better(path, size)
+            untried = sizes.send(path.best.size)
+        return path
 
-    def better(self, way: Way, size: int) -> Way:
-        """The way so far, or a better one to a group of another size."""
-        best, part, few = way.best, self.samples.latest, size
+    def better(self, path: AscentPath, size: int) -> AscentPath:
+        """The path so far, or a better one to a group of another size."""
+        best, part, few = path.best, self.samples.latest, size
         if self.samples.bound(size) <= best.value:
-            return way
+            return path
         if part is None or SMALLEST_POOL * size > len(part.X):
             part, few = self.samples.even, self.samples.size(size)
-        near, own = min(size, best.size) / max(size, best.size), self.whole.to_part(best.own)
-        if _promise(part, few, own) < near**_DOUBT * best.value:
-            return way
+        near, own = min(size, best.size) / max(size, best.size), self.samples.to_part(best.own)
+        if part.best_under(own, few) < near**_DOUBT * best.value:
+            return path
         there = self.in_part(part, few, [own], _FIRST)
         if there.value <= best.value:
-            return way
-        found = self.rise(size, self.whole.from_part(there.own))
-        return max(way, found, key=lambda way: way.best.value)
+            return path
+        found = self.ascend(size, self.samples.from_part(there.own))
+        return max(path, found, key=lambda path: path.best.value)
 
 
 def _settled(pool: Problem, found: StreamedGroup) -> StreamedGroup:
@@ -295,61 +298,60 @@ def _settled(pool: Problem, found: StreamedGroup) -> StreamedGroup:
     return exact if exact.value >= (1.0 - _ROUNDING) * found.value else found
 
 
-def _promise(part: Problem, size: int, own: Array) -> float:
-    """Disparity of the best group of a size in a part under components of another."""
-    rest = float(part.pooled.count[0]) - size
-    short = Short.of(part.X, part.pooled)
-    scores = short.scores(score_form(part.loss, part.V, own, size / rest))
-    chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
-    return float(chosen.mean()) - part.total_loss(own[0]) / rest
-
-
 def search_passes(
-    whole: Whole, means: SolverContext, n_starts: int | None = None, *, last_pass: bool = True
+    problem: Problem,
+    means: SolverContext,
+    n_starts: int | None = None,
+    *,
+    table: AllRows | None = None,
+    last_pass: bool = True,
 ) -> SearchResult:
-    """The left-out group of a large table; of ``whole.group_size`` rows, if that is given.
+    """The left-out group of a large table; of ``problem.group_size`` rows, if that is given.
 
-    ``n_starts``: climbs of all lines together. It stops at a ``"local optimum"``, when a pass
-    brings a ``"gain"`` that is too small to go on for, or after ``"max_passes"``. Unless it was a
-    local optimum, the offset takes one pass more: without ``last_pass`` it is left to the caller.
+    ``table``: its rows, where they are not the problem's. ``n_starts``: climbs of all lines
+    together. It stops at a ``"local optimum"``, when a pass brings a ``"gain"`` that is too small
+    to go on for, or after ``"max_passes"``. Unless it was a local optimum, the offset takes one
+    pass more: without ``last_pass`` it is left to the caller.
     """
     with one_thread():
-        search = _search(whole, means, n_starts)
-        size = whole.group_size
-        way = search.exact(search.free() if size is None else search.at(size))
-        means.tell(f"group of {way.best.size}: disparity {number(way.best.value, digits=6)}")
-        return replace(_result(whole, way), offset=search.offset(way, last_pass))
+        search, size = _search(problem, table, means, n_starts), problem.group_size
+        path = search.exact(search.free() if size is None else search.at(size))
+        means.tell(f"group of {path.best.size}: disparity {number(path.best.value, digits=6)}")
+        return replace(_result(path, problem.n_rows), offset=search.offset(path, last_pass))
 
 
 def profile_passes(
-    whole: Whole, sizes: Sequence[int], means: SolverContext, n_starts: int | None = None
+    problem: Problem, sizes: Sequence[int], means: SolverContext, n_starts: int | None = None
 ) -> list[SearchResult]:
     """The best groups of several sizes, in rising order, each from the components before."""
     with one_thread():
-        search, own, found = _search(whole, means, n_starts), None, []
+        search, own, found = _search(problem, None, means, n_starts), None, []
         for size in sizes:
-            way = search.exact(search.at(size, own, _LINES if own is None else 1))
-            own = way.best.own
-            found.append(_result(whole, way))
+            path = search.exact(search.at(size, own, _LINES if own is None else 1))
+            own = path.best.own
+            found.append(_result(path, problem.n_rows))
             # what is found at one size leaves little to look for at the next
             search = replace(search, most_effort=1)
         return found
 
 
-def _search(whole: Whole, means: SolverContext, n_starts: int | None) -> _StreamingSearch:
-    search = _StreamingSearch(whole, Samples(whole, means.rng), means, _CLIMBS)
+def _search(
+    problem: Problem, table: AllRows | None, means: SolverContext, n_starts: int | None
+) -> _StreamingSearch:
+    rows = InMemory(problem.X) if table is None else table
+    search = _StreamingSearch(Samples(problem, rows, means.rng), means, _CLIMBS)
     if n_starts is None:
         return search
     return replace(search, climbs=max(1, n_starts // (_LINES * search.effort)))
 
 
-def _result(whole: Whole, way: Way) -> SearchResult:
-    labels: Labels = np.zeros(whole.table.n_rows, dtype=np.int8)
-    labels[way.best.places] = 1
+def _result(path: AscentPath, n_rows: int) -> SearchResult:
+    labels: Labels = np.zeros(n_rows, dtype=np.int8)
+    labels[path.best.places] = 1
     return SearchResult(
         labels=labels,
-        own=way.best.own,
-        history=as_history(*zip(*way.trail, strict=True)),
-        stopped=way.stopped,
-        sides=way.best.sides,
+        own=path.best.own,
+        history=as_history(*zip(*path.trail, strict=True)),
+        stopped=path.stopped,
+        sides=path.best.sides,
     )
