@@ -25,10 +25,10 @@ from leftout.auditing.presets import settled
 from leftout.auditing.stages import AuditPipeline, stages
 from leftout.data.reading import Source
 from leftout.engine.run import run
-from leftout.evidence import holdout
-from leftout.evidence.holdout import gap_of
+from leftout.evidence import cross_fit
+from leftout.evidence.cross_fit import gap_of
 from leftout.evidence.null_test import NullTest
-from leftout.evidence.refit import NullTask
+from leftout.evidence.refit import SearchTask
 from leftout.groups.sizes import worst_tenth
 from leftout.running import Stages, Steps
 from leftout.settings import Settings
@@ -57,7 +57,7 @@ def weighed(make, seed, **options):
         found.verdict,
         found.beyond_chance is True,
         found.p_value,
-        found.profile.chance["copula"].surrogates,
+        found.chance["copula"].surrogates,
         any("heavy tails" in note for note in found.notes),
         [] if found.parts is None else found.parts.values.carriers,
     )
@@ -173,15 +173,15 @@ def covered(make, seed):
     """
     X = make(seed, rows=ROWS + FRESH)
     table, fresh = X[:ROWS], X[ROWS:]
-    rules, fit = [], holdout.fit_group_rule
+    rules, fit = [], cross_fit.fit_group_rule
 
     def keep(task, rows, sizes, *how):
         rules.append((sizes[0], fit(task, rows, sizes, *how)))
         return rules[-1][1]
 
     search = MaxDisparityPartition(D, random_state=seed)
-    with mock.patch.object(holdout, "fit_group_rule", keep):
-        found = holdout.held_out(search, table, group_size=0.1, splits=8)
+    with mock.patch.object(cross_fit, "fit_group_rule", keep):
+        found = trust(search, table, n_surrogates=0, n_restarts=0, parts=0).held_out
     truth = np.mean(
         [
             gap_of(rule, rule.row_losses(fresh))[0]
@@ -225,8 +225,8 @@ def intervals(count=200):
 
 def looked(make, seed):
     """P-values by looks and by 99 tables, of the same tables; and how many the looks took."""
-    task = NullTask.of(MaxDisparityPartition(D, random_state=seed), make(seed))
-    beside = NullTest.of(task, [worst_tenth(None, len(task.X), D)])
+    task = SearchTask.of(MaxDisparityPartition(D, random_state=seed), make(seed))
+    beside = NullTest(task, [worst_tenth(None, len(task.X), D)])
     steps = Steps(1, None)
     table = beside.search_table(np.random.default_rng([seed, 0]), steps)
 
@@ -274,7 +274,7 @@ def students_time(scratch_seconds):
         start = time.perf_counter()
         found = trust(MaxDisparityPartition(d, random_state=0), X)
         seconds = time.perf_counter() - start
-    tables = {kind: chance.surrogates for kind, chance in found.profile.chance.items()}
+    tables = {kind: chance.surrogates for kind, chance in found.chance.items()}
     yield (
         f"trust on {len(X):,} students, one process, against one from-scratch greedy run",
         "at most 0.5 x",

@@ -15,21 +15,27 @@ from joblib import Parallel, delayed
 
 import paper_data
 from benchmarks.kinds import ROWS, D, dummies, gaussian, mixed, planted
-from leftout import MaxDisparityPartition, chance, datasets, trust
-from leftout.evidence.chance import profile_steps, size_profile
-from leftout.evidence.refit import NullTask
+from leftout import MaxDisparityPartition, datasets, trust
+from leftout.evidence.n_groups import count_groups
+from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import Copula, correlations
-from leftout.running import Steps
+from leftout.groups.sizes import check_sizes, fewest
+from leftout.running import Steps, one_thread
 
 SIZES, SURROGATES = 6, 39
 
 
 def overall_p(make, seed):
     search = MaxDisparityPartition(D, random_state=seed)
-    found = chance.profile(
-        search, make(seed), sizes=SIZES, n_surrogates=SURROGATES, kinds=["copula"]
-    )
-    return found.main.p_value
+    return first_p(SearchTask.of(search, make(seed)))
+
+
+def first_p(task):
+    """Over all sizes, of the first group."""
+    grid = check_sizes(SIZES, fewest(ROWS, D), ROWS)
+    steps = Steps(SURROGATES, None)
+    with one_thread():
+        return count_groups(task, "copula", grid, SURROGATES, 1, steps).looked[0].p_value
 
 
 def many(function, *tasks):
@@ -82,11 +88,10 @@ def repeated_p(make, how, seed, copies=True):
     rng = np.random.default_rng(seed)
     counts = often(how, ROWS, rng)
     X = np.repeat(make(seed)[: len(counts)], counts, axis=0)[rng.permutation(counts.sum())]
-    task = NullTask.of(MaxDisparityPartition(D, random_state=seed), X)
+    task = SearchTask.of(MaxDisparityPartition(D, random_state=seed), X)
     if not copies:
         task = replace(task, repeats=replace(task.repeats, beyond_chance=False))
-    steps = Steps(profile_steps(19, ["copula"]), None)
-    return size_profile(task, task.grid(SIZES), 19, ["copula"], steps).main.p_value
+    return first_p(task)
 
 
 def repeated_rows():
@@ -102,8 +107,8 @@ def repeated_rows():
                 rates.append(np.mean(np.array(many(repeated_p, *tasks)) <= 0.05))
             good = rates[0] >= 0.95 if make is planted else rates[0] <= limit
             yield (
-                f"p at most 5 % on {count} {name} tables, {ROWS} rows, {how}, {SIZES} sizes, 19 "
-                "copula surrogates",
+                f"p at most 5 % on {count} {name} tables, {ROWS} rows, {how}, {SIZES} sizes, "
+                f"{SURROGATES} copula surrogates",
                 "at least 95 %" if make is planted else f"at most {100 * limit:.1f} %",
                 f"{100 * rates[0]:.1f} % (surrogates without repeated rows: {100 * rates[1]:.1f} "
                 "%)",

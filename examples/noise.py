@@ -3,14 +3,14 @@ What does an audit say of pure noise?
 =====================================
 
 Somebody is always represented worst, so a loss alone proves nothing. Two tables, of which only one
-has a group: how do both compare with tables that share their values and correlations, and nothing
-else?
+has a group: how do both compare with surrogate tables, which share their values and
+correlations, and nothing else?
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from leftout import MaxDisparityPartition, chance, datasets, plots
+from leftout import MaxDisparityPartition, datasets, plots, trust
 
 noise = np.random.default_rng(0).standard_normal((800, 12)) * np.geomspace(1.0, 0.2, 12)
 tables = {
@@ -20,7 +20,7 @@ tables = {
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, (name, X) in zip(axes, tables.items(), strict=True):
-    found = chance.profile(MaxDisparityPartition(3, random_state=0), X, n_surrogates=19)
-    plots.profile(found, ax).set_title(name)
-    print(f"{name}: p = {found.main.p_value:.2f}")
+    found = trust(MaxDisparityPartition(3, random_state=0), X, n_restarts=0, parts=0)
+    plots.null_test(found, ax).set_title(name)
+    print(f"{name}: p = {found.p_value:.2f}, {found.verdict_name}")
 plt.show()

@@ -31,13 +31,13 @@ from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.prediction import OtherGap
 from leftout.downstream.result import Cost, Difference, Figure, Harm, OtherCost
-from leftout.evidence.chance import Profile
+from leftout.evidence.cross_fit import HeldOut
+from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.evidence_text import Trust
-from leftout.evidence.holdout import HeldOut
-from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.null_test import Chance
-from leftout.evidence.stability import DistinctGroup, Membership, Stability
+from leftout.evidence.null_test import NullDistribution
+from leftout.evidence.restarts import DistinctGroup, Stability
+from leftout.evidence.subsample import Membership
+from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import FeatureScores, WhatIf
 from leftout.explain.explanation import Explanation
@@ -95,34 +95,20 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
     return found
 
 
-def chance(kind="copula", tables=39, means=(0.31, 0.25, 0.19), p_value=0.025, **changed):
-    around = np.linspace(-0.1, 0.1, tables)[:, None] if tables > 1 else np.zeros((1, 1))
+def chance(kind="copula", tables=39, mean=0.25, p_value=0.025, **changed):
     settled = {
         "kind": kind,
-        "sizes": np.array([310, 617, 1_240]),
-        "curves": np.array(means) + around,
-        "p_values": np.array([0.031, 0.026, 0.42]),
+        "disparities": mean + (np.linspace(-0.1, 0.1, tables) if tables > 1 else np.zeros(1)),
         "p_value": p_value,
         "miss": 0.014,
         "residual": 1.016,
         "ranks_miss": 0.021,
     }
-    return Chance(**settled | changed)
+    return NullDistribution(**settled | changed)
 
 
-def profile(**changed):
-    gaussian = chance("gaussian", 29, (0.33, 0.24, 0.18), 0.034)
-    gaussian = replace(gaussian, p_values=np.array([0.00002, 0.045, 0.54]))
-    settled = {
-        "sizes": np.array([310, 617, 1_240]),
-        "disparities": np.array([0.78, 0.592, 0.51]),
-        "bounds": np.array([0.98, 0.74, 0.655]),
-        "chance": {"copula": chance(), "gaussian": gaussian},
-        "evidence_size": 617,
-        "n_rows": 5_000,
-        "n_components": 3,
-    }
-    return Profile(**settled | changed)
+def both_kinds():
+    return {"copula": chance(), "gaussian": chance("gaussian", 29, 0.24, 0.034)}
 
 
 def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
@@ -186,7 +172,9 @@ def trust(**changed):
         "partition": partition(4_383, 617, (0.053, 0.647), 0.743),
         "group_size": 617,
         "chosen": "evidence",
-        "profile": profile(),
+        "searched": 0.592,
+        "rows": 5_000,
+        "chance": both_kinds(),
         "parts": parts(),
         "held_out": held_out(),
         "membership": membership(),
@@ -196,7 +184,7 @@ def trust(**changed):
         "p_winsorized": 0.047,
         "notes": ["Comparison tables: a correlation is off by 0.14 on average."],
         "of_rows": REST + GROUP,
-        "over_sizes": (3, 5_000),
+        "over_sizes": 3,
     }
     return Trust(**settled | changed)
 

@@ -150,11 +150,21 @@ def trusts(found):
     return first, second
 
 
+def extracted(size, disparity, chance, p_value, tables):
+    return ExtractedGroup(
+        size=size, disparity=disparity, chance=chance, p_value=p_value, tables=tables, n_sizes=8
+    )
+
+
 def counted():
     looked = [
-        ExtractedGroup(size=1_267, disparity=0.597, chance=0.317, p_value=0.017, tables=39),
-        ExtractedGroup(size=809, disparity=0.399, chance=0.219, p_value=0.029, tables=39),
-        ExtractedGroup(size=303, disparity=0.203, chance=0.193, p_value=0.43, tables=9),
+        ExtractedGroup(
+            size=1_267, disparity=0.597, chance=0.317, p_value=0.017, tables=39, n_sizes=8
+        ),
+        ExtractedGroup(
+            size=809, disparity=0.399, chance=0.219, p_value=0.029, tables=39, n_sizes=8
+        ),
+        extracted(303, 0.203, 0.193, 0.43, 9),
     ]
     return HowMany(looked=looked, kind="copula")
 

@@ -9,6 +9,7 @@ import pytest
 
 import leftout
 from leftout import MaxDisparityPartition, datasets, trust
+from leftout.evidence.assess import assess
 from leftout.explain import disparity_by_feature
 from leftout.files import write_whole
 from leftout.groups.sizes import worst_tenth
@@ -40,41 +41,36 @@ def noise():
     return trust(search(), X, **QUICK)
 
 
-def test_a_planted_group_is_a_group_of_its_own(real, planted):
+def test_a_planted_group_is_a_distinct_group(real, planted):
     assert isinstance(real, leftout.Trust) and real.verdict == "A" and real.beyond_chance is True
     assert real.chosen == "tenth" and real.group_size == 30 == real.partition.sizes_[1]
-    main = real.profile.chance["copula"]
+    main = real.chance["copula"]
     assert real.p_value == main.p_value == 0.05 and real.p_gaussian is None
     # where tables with the same values decide, nine others are enough for their part
-    assert real.profile.chance["gaussian"].surrogates == 9
+    assert real.chance["gaussian"].surrogates == 9
     assert real.held_out.agree and real.cross_fitted == real.held_out.gap
     assert real.cross_fitted.low > 0 and real.stability.mean > 0.9
     group = real.partition.labels_ == 1
     assert np.sum(group & (planted[1] == 1)) > 27
     assert np.array_equal(real.membership.group, group) and real.membership.n_members > 20
-    assert (
-        real.profile.evidence_size is real.profile.evidence is real.profile.evidence_range is None
-    )
-    assert 30 in real.profile.sizes and set(main.sizes) <= set(real.profile.sizes)
-    assert np.all(real.profile.disparities <= real.profile.bounds)
 
 
 def test_parts_of_the_loss(real, planted):
-    parts, chance = real.parts, real.profile.chance
-    cloud, values = (chance[kind].mean_at(30) for kind in ("gaussian", "copula"))
-    want = [cloud, values - cloud, real.disparity - values]
+    parts, chance = real.parts, real.chance
+    gaussian, copula = chance["gaussian"].mean, chance["copula"].mean
+    want = [gaussian, copula - gaussian, real.searched - copula]
     assert parts.losses.tolist() == pytest.approx(want)
     assert parts.own.loss > parts.covariance.loss > parts.values.loss
     split = disparity_by_feature(planted[0], real.partition.labels_, 2)
     np.testing.assert_allclose(parts.by_feature.sum(axis=0), split, rtol=1e-9)
     assert parts.names == [f"x{j}" for j in range(8)]
-    assert (parts.p_gaussian, parts.p_values) == (None, 0.05) and real.by_chance == values
+    assert (parts.p_gaussian, parts.p_values) == (None, 0.05) and real.by_chance == copula
 
 
-def test_noise_is_the_edge_of_a_cloud(noise):
+def test_noise_is_nothing_beyond_its_covariance(noise):
     assert noise.verdict == "D" and noise.beyond_chance is False
     assert noise.p_value > 0.05 and noise.p_gaussian > 0.05 and not noise.held_out.agree
-    assert noise.p_gaussian == noise.profile.chance["gaussian"].p_value
+    assert noise.p_gaussian == noise.chance["gaussian"].p_value
     assert noise.partition.sizes_[1] == noise.group_size == 20  # still the best partition
 
 
@@ -93,7 +89,6 @@ def test_a_size_that_is_asked_for(planted):
     estimator = search(group_size=7)
     found = trust(estimator, planted[0], group_size=70, **QUICK)
     assert found.group_size == 70 == found.partition.sizes_[1] and found.chosen == "given"
-    assert 70 in found.profile.sizes and found.profile.main.sizes.tolist() == [35, 70, 150]
     assert "70 of 300 rows, the size asked for" in found.summary() and estimator.group_size == 7
     assert trust(search(group_size=50), planted[0], n_surrogates=0, **ALONE).group_size == 50
     assert trust(search(), planted[0], group_size=0.2, n_surrogates=0, **ALONE).group_size == 60
@@ -101,7 +96,8 @@ def test_a_size_that_is_asked_for(planted):
 
 def test_a_group_that_was_found_already(planted):
     found = search(group_size=30).fit(planted[0])
-    assert trust(search(), planted[0], n_surrogates=0, found=found, **ALONE).partition is found
+    (only,) = assess(search(), planted[0], n_surrogates=0, found=found, **ALONE)
+    assert only.partition is found
 
 
 @pytest.mark.parametrize(
@@ -120,44 +116,35 @@ def test_a_default_minimum_is_not_that_of_a_given_size(planted):
     """Twenty rows are fewer than five for each column, a minimum that nobody asked for."""
     X = planted[0][:90]
     assert trust(search(), X, n_surrogates=2, **ALONE).group_size == 20
-    with pytest.warns(UserWarning, match="using 22"):
-        trust(search(), X, group_size="evidence", sizes=2, n_surrogates=2, **ALONE)
 
 
 def test_the_smallest_group_may_be_half(planted):
-    """The sizes of the picture are then those of comparison tables."""
     found = trust(search(min_group_size=150), planted[0], n_surrogates=3, **ALONE)
-    assert found.group_size == 150 and found.to_dict()["evidence_range"] is None
+    assert found.group_size == 150
     assert "150 of 300 rows, more than a tenth, since a group needs as many." in found.summary()
 
 
 def test_the_size_with_the_most_evidence():
     X, labels = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    found = trust(search(), X, group_size="evidence", sizes=5, **QUICK)
-    assert found.chosen == "evidence" and found.group_size == found.profile.evidence_size
-    main = found.profile.main
-    assert found.p_value == main.p_value == 0.05 and main.kind == "copula"
-    assert found.over_sizes == (5, 300)
-    assert main.sizes.tolist() == found.profile.sizes.tolist() == [40, 56, 77, 108, 150]
-    first, last = found.profile.evidence_range
-    assert first <= found.group_size <= last
+    found = trust(MaxDisparityPartition(2, random_state=0), X, group_size="evidence", **QUICK)
+    assert found.chosen == "evidence" and 35 <= found.group_size <= 65
+    assert found.p_value == 0.05 and found.over_sizes == 15
     group = found.partition.labels_ == 1
     assert labels[group].mean() > 0.95
-    assert "(p = 0.05 over 5 sizes)" in found.told_chance
-    assert "in 9 bell-shaped tables" in found.told_against("gaussian")
+    assert "(p = 0.05 over 15 sizes)" in found.told_chance
+    assert "in 9 Gaussian surrogates" in found.told_against("gaussian")
     size = "rows, the smallest size with about as much evidence as any"
     assert f"{found.group_size} of 300 {size}" in found.summary()
 
 
 def test_without_evidence_there_is_no_evidence_size():
     X = np.random.default_rng(3).standard_normal((200, 6))
-    found = trust(search(), X, group_size="evidence", sizes=4, **ALONE)  # 99 tables
+    found = trust(search(), X, group_size="evidence", **ALONE)
     assert found.chosen == "tenth" and found.group_size == 20 and found.verdict == "D"
-    assert found.profile.evidence_size is None and found.profile.evidence_range is None
-    assert found.p_value == found.profile.main.p_values[list(found.profile.main.sizes).index(20)]
+    assert found.p_value == found.chance["copula"].p_value and found.over_sizes is None
     assert found.notes[0] == (
-        "Size: tables with the same values lose as much at every size, so none has the most "
-        "evidence; a tenth of the rows is taken."
+        "Size: copula surrogates lose as much at every size, so none has the most evidence; a "
+        "tenth of the rows is taken."
     )
     assert found.notes[0] in found.summary()
 
@@ -172,13 +159,8 @@ def test_as_plain_data(real, tmp_path):
     assert data["cross_fitted"] == real.cross_fitted._asdict()
     assert data["membership"]["n_members"] == real.membership.n_members
     assert "shares" not in data["membership"]
-    assert len(data["by_size"]) == len(real.profile.sizes)
-    here = [one for one in data["by_size"] if one["size"] == 30]
-    assert set(here[0]) == {"size", "disparity", "bound", "chance"}
-    at = here[0]["chance"]["copula"]
-    assert at["mean"] == real.by_chance and at["p_value"] == 0.05
-    beside = [one for one in data["by_size"] if one["size"] == 75]
-    assert beside[0]["chance"]["copula"]["p_value"] is None
+    assert data["chance"]["copula"]["mean"] == real.by_chance == data["by_chance"]
+    assert data["chance"]["copula"]["surrogates"] == 19
     assert data["stability"]["runs"] == 3 and len(data["stability"]["jaccard_matrix"]) == 3
     assert data["held_out"]["splits"] == 3 and len(data["held_out"]["gaps"]) == 3
     assert [p.name for p in tmp_path.iterdir()] == ["trust.json"]
@@ -191,14 +173,14 @@ def test_what_is_left_out_is_said(planted):
     assert found.cross_fitted is found.by_chance is found.verdict_name is None
     _, verdict, tables, rows = found.summary().splitlines()
     assert verdict == (
-        "Verdict: Not tested. What explains the loss was not tested: that takes 19 comparison "
-        "tables of each kind, and halves of the rows."
+        "Verdict: Not tested. What explains the loss was not tested: that takes 19 "
+        "surrogates of each kind, and halves of the rows."
     )
     assert tables == (
-        "Comparison tables: The table was not compared with tables with the same values and "
-        "correlations."
+        "Surrogates: The table was not compared with copula surrogates (same values and "
+        "correlations)."
     )
-    assert rows == "Other rows: Whether it comes back on other rows was not tested."
+    assert rows == "Other rows: Whether it replicates on other rows was not tested."
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -213,7 +195,7 @@ def test_few_tables_cannot_tell(planted):
     assert found.p_value == found.p_gaussian == 1 / 6
     assert found.beyond_chance is None and found.verdict is None
     assert found.parts.total == pytest.approx(found.searched)  # these need no test
-    says = "To judge takes 19 comparison tables, and there were 5: p is never below 0.17."
+    says = "To judge takes 19 surrogates, and there were 5: p is never below 0.17."
     assert found.told_chance == says and says in found.summary()
 
 
@@ -248,8 +230,8 @@ def same(a, b):
     assert a.to_dict() == b.to_dict() and a.summary() == b.summary()
     assert np.array_equal(a.partition.labels_, b.partition.labels_)
     assert np.array_equal(a.membership.shares, b.membership.shares)
-    for kind, chance in a.profile.chance.items():
-        assert np.array_equal(chance.curves, b.profile.chance[kind].curves, equal_nan=True)
+    for kind, chance in a.chance.items():
+        assert np.array_equal(chance.disparities, b.chance[kind].disparities)
 
 
 def test_jobs_change_nothing_and_seeds_decide(planted):
@@ -268,20 +250,20 @@ def test_seeds_of_a_part_do_not_depend_on_the_others(planted, real):
         MaxDisparityPartition(2, random_state=0), planted[0], **QUICK | {"splits": 0, "parts": 0}
     )
     assert np.array_equal(without.stability.labels, real.stability.labels)
-    mine, theirs = (one.profile.chance["copula"].curves for one in (without, real))
-    assert np.array_equal(mine, theirs, equal_nan=True)
+    mine, theirs = (one.chance["copula"].disparities for one in (without, real))
+    assert np.array_equal(mine, theirs)
 
 
-def test_heavy_tails_are_drawn_in():
+def test_heavy_tails_are_winsorised():
     """Heavy-tailed factors: rank correlations are larger in the table than beside it."""
     rng = np.random.default_rng(3)
     A = rng.standard_normal((6, 6)) * np.geomspace(1.0, 0.3, 6)
     X = rng.standard_t(2.5, (400, 6)) @ A
     X[:40] = rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6)) * 3.0
     found = trust(search(), X, n_surrogates=19, **ALONE)
-    assert found.profile.main.ranks_miss > 0.03 and found.p_value <= 0.05
+    assert found.chance["copula"].ranks_miss > 0.03 and found.p_value <= 0.05
     assert found.p_winsorized is not None and "columns have heavy tails" in found.notes[0]
-    assert f"{found.profile.main.ranks_miss:.2f} larger in the table" in found.summary()
+    assert f"{found.chance['copula'].ranks_miss:.2f} larger in the table" in found.summary()
 
 
 def test_tables_that_are_no_fair_comparison_are_doubted():
@@ -290,7 +272,7 @@ def test_tables_that_are_no_fair_comparison_are_doubted():
     Z = np.round(np.exp(rng.standard_normal((300, 4))), 1)
     X = np.hstack([Z, Z + 0.02 * rng.exponential(size=(300, 4))])
     found = trust(search().set_params(n_components=4), X, n_surrogates=4, kinds="copula", **ALONE)
-    assert abs(found.profile.main.residual - 1) > 0.1 and "with care" in found.summary()
+    assert abs(found.chance["copula"].residual - 1) > 0.1 and "with care" in found.summary()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -300,7 +282,7 @@ def test_wide_noise_is_explained(seed):
         8, min_group_size=8, solver=Alternating(n_starts=8), random_state=seed
     )
     found = trust(estimator, X, n_surrogates=19, kinds="copula", **ALONE)
-    assert found.p_value > 0.05 and found.profile.main.residual == pytest.approx(1.0, abs=0.1)
+    assert found.p_value > 0.05 and found.chance["copula"].residual == pytest.approx(1.0, abs=0.1)
 
 
 AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
@@ -310,7 +292,6 @@ AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
     ("estimator", "options", "text"),
     [
         (AT_LEAST_50, {"group_size": 20}, "at least 50"),
-        (AT_LEAST_50, {"group_size": "evidence", "sizes": [20, 60]}, "at least 50"),
         (MaxDisparityPartition(2, solver="greedy"), {}, "chooses the size itself"),
         (MaxDisparityPartition(0.0), {}, "n_components=0.0 is neither"),
         (MaxDisparityPartition(2), {"group_size": 300}, "asks for 300 of 300 rows"),
@@ -320,12 +301,7 @@ AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
         (
             MaxDisparityPartition(2),
             {"group_size": "evidence", "n_surrogates": 0},
-            "none were asked for. Give n_surrogates=99, or a group_size",
-        ),
-        (
-            MaxDisparityPartition(2),
-            {"group_size": "evidence", "kinds": "gaussian"},
-            "compares sizes with tables of the same values",
+            "n_surrogates=0 is not a count",
         ),
         ("search", {}, "where a MaxDisparityPartition is needed"),
     ],
@@ -348,11 +324,11 @@ def test_steps_never_go_back_or_beyond(planted, capsys):
     trust(search(), planted[0], progress=lambda *step: told.append(step), **options)
     done = [each for _, each, _ in told]
     assert done == sorted(done) and {total for *_, total in told} == {1 + 19 + 19 + 2 + 2 + 3}
-    # the bell-shaped tables were nine
+    # the Gaussian surrogates were nine
     assert done[-1] == 1 + 19 + 9 + 2 + 2 + 3
     whats = list(dict.fromkeys(what for what, *_ in told))
-    assert whats[:3] == ["the table", "tables with the same values", "bell-shaped tables"]
-    assert whats[3:5] == ["halves", "who belongs"]
+    assert whats[:3] == ["the table", "copula surrogates", "gaussian surrogates"]
+    assert whats[3:] == ["halves", "subsamples", "restarts"]
     trust(search(), planted[0], progress=True, n_surrogates=3, **ALONE | {"splits": 2})
     assert capsys.readouterr().err.splitlines()[-1] == "leftout: halves, 9 of 9 steps"
 

@@ -26,6 +26,7 @@ from leftout.auditing.schema import schema
 from leftout.cli import main
 from leftout.data.preparation import proportional
 from leftout.engine.run import run
+from leftout.evidence.n_groups import ExtractedGroup
 from leftout.files import plain
 from leftout.settings import Settings
 from leftout.solvers import SearchResult
@@ -459,28 +460,21 @@ def test_findings_say_what_was_looked_at(found, table):
 
 def test_a_size_that_evidence_chose_is_paid_for(monkeypatch, table):
     """The p-value is that of all sizes among which it was chosen, and says so."""
-    chose = SimpleNamespace(
-        evidence_size=60, sizes=np.arange(15), n_rows=len(table), main=SimpleNamespace(p_value=0.04)
-    )
-    monkeypatch.setattr(group_selection, "evidence_size", lambda *args: (chose, "Size: chosen."))
+    chose = ExtractedGroup(size=60, disparity=0.5, chance=0.2, p_value=0.04, tables=39, n_sizes=15)
+    monkeypatch.setattr(group_selection, "evidence_size", lambda *args, **asked: chose)
     evidence = audit(
         table, n_components=3, group_size="evidence", n_surrogates=19, n_restarts=0
     ).trust
     assert (evidence.group_size, evidence.chosen) == (60, "evidence")
-    assert evidence.p_value == 0.04 and evidence.over_sizes == (15, len(table))
+    assert evidence.p_value == 0.04 and evidence.over_sizes == 15
     assert "(p = 0.04 over 15 sizes)" in evidence.told_chance
-    assert evidence.profile.chance["copula"].p_value != 0.04
+    assert evidence.chance["copula"].p_value != 0.04
 
 
 def test_comparisons_are_with_what_was_searched_alike(found):
-    """The group may come from a longer search than comparison tables are given."""
+    """The group may come from a longer search than surrogates are given."""
     evidence = found.trust
-    at = evidence.profile.sizes == evidence.group_size
-    assert (
-        evidence.searched
-        == evidence.profile.disparities[at][0]
-        == found.to_dict()["groups"][0]["trust"]["searched"]
-    )
+    assert evidence.searched == found.to_dict()["groups"][0]["trust"]["searched"]
     assert evidence.parts.total == pytest.approx(evidence.searched)
     longer = replace(evidence, partition=SimpleNamespace(disparity_=2 * evidence.searched))
     said = f"One search of the table finds a loss {number(evidence.searched)} above the rest's; in "
@@ -683,7 +677,7 @@ def test_the_papers_preset(monkeypatch):
     assert data["table"]["rows"] == 2000 and data["settings"]["centering"] == "paper"
     assert 2.0 < found.partition.disparity_ < 6.0  # the published range
     assert found.partition.disparity_ == pytest.approx(found.stability.disparities.max())
-    assert found.trust is None and found.stability.adjacent is not None
+    assert found.trust is None and found.stability.epoch_labels is not None
     answers = {finding.code: finding.status for finding in found.findings}
     for code in ("C001", "C002", "V001", "H001", "H002", "B001", "S001", "E002", "N001", "P001"):
         assert answers[code] == "not run", code

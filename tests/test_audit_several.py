@@ -127,10 +127,12 @@ def test_how_large_groups_are(name):
 
 def counted(*sizes):
     looked = [
-        ExtractedGroup(size=size, disparity=0.5, chance=0.3, p_value=0.025, tables=39)
+        ExtractedGroup(size=size, disparity=0.5, chance=0.3, p_value=0.025, tables=39, n_sizes=8)
         for size in sizes
     ]
-    looked.append(ExtractedGroup(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9))
+    looked.append(
+        ExtractedGroup(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9, n_sizes=8)
+    )
     return HowMany(looked=looked, kind="copula")
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import naive
-from leftout import MaxDisparityPartition, chance, datasets, holdout, trust
+from leftout import MaxDisparityPartition, datasets, trust
 from leftout.data.columns import column_of
+from leftout.evidence import cross_fit
 from leftout.evidence.duplicate_rows import (
     Repeats,
     _without_dummies,
@@ -19,12 +20,13 @@ from leftout.evidence.duplicate_rows import (
     odds_ratios,
     split,
 )
-from leftout.evidence.refit import NullTask
+from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
 from leftout.explain import what_if
 from leftout.explain.attribution import _cross_fitted
 from leftout.linalg import distinct
 from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
+from leftout.running import Steps
 from leftout.solvers import Alternating
 
 FEW = st.sampled_from([0.0, -0.0, 1.0, 0.5, -2.0, 1e300, 5e-324])
@@ -202,7 +204,7 @@ def test_correlations_of_copies_are_told_by_distinct_rows():
     """What is said to be missed is what is kept, however often rows occur."""
     Y = frequent_at_the_edge()
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    found = chance.profile(search, Y, sizes=[60], n_surrogates=3)
+    found = trust(search, Y, group_size=60, n_surrogates=3, n_restarts=0, splits=0, parts=0)
     assert max(found.chance[kind].miss for kind in SURROGATES) < 0.01
     assert np.abs(correlations(Y) - correlations(Y[find_repeats(Y).copies.first])).max() > 0.05
 
@@ -241,11 +243,17 @@ def copied():
     return np.repeat(X, counts, axis=0), np.repeat(labels, counts)
 
 
+def in_halves(search, X, size, splits):
+    task = SearchTask.of(search, X)
+    reference = np.zeros(len(X), dtype=np.int8)
+    return cross_fit.cross_fit(task, [size], splits, Steps(splits, None), reference)[0]
+
+
 @pytest.fixture
 def halves(monkeypatch):
     """The halves of every split, and how many rows each search looks for among how many."""
     kept, sizes = [], []
-    drawn, fit = NullTask.halves, holdout.fit_group_rule
+    drawn, fit = SearchTask.halves, cross_fit.fit_group_rule
 
     def keep(*args):
         kept.append(drawn(*args))
@@ -255,15 +263,15 @@ def halves(monkeypatch):
         sizes.append((len(X), *each))
         return fit(task, X, each, *how)
 
-    monkeypatch.setattr(NullTask, "halves", keep)
-    monkeypatch.setattr(holdout, "fit_group_rule", note)
+    monkeypatch.setattr(SearchTask, "halves", keep)
+    monkeypatch.setattr(cross_fit, "fit_group_rule", note)
     return kept, sizes
 
 
 def test_no_copy_is_searched_and_judged_in_one_split(halves, copied):
     X, (kept, sizes) = copied[0], halves
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    found = holdout.held_out(search, X, group_size=60, splits=4)
+    found = in_halves(search, X, 60, 4)
     assert found.splits == len(kept) == 4 and len(sizes) == 16
     place = distinct_rows(X).place
     for searched, judged in kept:
@@ -276,15 +284,15 @@ def test_no_copy_is_searched_and_judged_in_one_split(halves, copied):
 
 def test_copies_say_it_once(copied, monkeypatch):
     """What equal rows add to a gap is one row's: it is added up before it is squared."""
-    X, splits, judge = copied[0], [], holdout._judged_apart
+    X, splits, judge = copied[0], [], cross_fit._judge_apart
 
     def keep(*args):
         splits.append(judge(*args))
         return splits[-1]
 
-    monkeypatch.setattr(holdout, "_judged_apart", keep)
+    monkeypatch.setattr(cross_fit, "_judge_apart", keep)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    found = holdout.held_out(search, X, group_size=60, splits=3)
+    found = in_halves(search, X, 60, 3)
     first, _, place = naive.distinct_rows(X)
     squares = []
     for row in range(len(first)):
@@ -301,9 +309,9 @@ def test_a_row_that_is_most_of_the_table(copied):
     search = MaxDisparityPartition(
         2, min_group_size=10, solver=Alternating(n_starts=4), random_state=0
     )
-    assert NullTask.of(search, X).repeats.beyond_chance
+    assert SearchTask.of(search, X).repeats.beyond_chance
     with pytest.raises(ValueError, match="Half of the rows, 180, have too few dimensions"):
-        holdout.held_out(search, X, group_size=100, splits=3)
+        in_halves(search, X, 100, 3)
     found = trust(search, X, n_surrogates=2, n_restarts=0, splits=2, parts=6)
     assert found.held_out is None
     assert found.notes[0].startswith("Halves of the rows: could not be searched. Half of the rows")
@@ -315,17 +323,16 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
     """Repeated rows change chance tables, not the table's own profile."""
     X = np.repeat(np.unique(copied[0], axis=0), 2, axis=0)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    options = {"sizes": [60, 90], "n_surrogates": 12}
-    found = chance.profile(search, X, **options)
+    options = {"group_size": 60, "n_surrogates": 12, "n_restarts": 0, "splits": 0, "parts": 0}
+    found = trust(search, X, **options)
     monkeypatch.setattr(
         "leftout.evidence.refit.find_repeats",
         lambda X: Repeats(distinct=distinct_rows(X), beyond_chance=False),
     )
-    without = chance.profile(search, X, **options)
-    assert np.array_equal(found.disparities, without.disparities)
+    without = trust(search, X, **options)
+    assert found.searched == without.searched
     for kind in SURROGATES:
-        more, fewer = (one.chance[kind].curves.mean(axis=0) for one in (found, without))
-        assert (more > fewer).all()
+        assert found.chance[kind].mean > without.chance[kind].mean
 
 
 def test_trust_says_that_rows_repeat(copied):

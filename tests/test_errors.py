@@ -93,8 +93,7 @@ def test_findings_name_what_to_repeat_with():
     nothing = known.explanation(outcome=[], other_outcomes=[])
 
     def details():
-        none = known.profile(chance={})
-        few = known.trust(profile=none, p_value=None, p_winsorized=None, parts=None)
+        few = known.trust(chance={}, p_value=None, p_winsorized=None, parts=None)
         intake = known.intake(sensitive=[])
         found = known.audit(trust=few, stability=None, explanation=nothing, intake=intake)
         return {each.code: each.detail for each in found.findings}

@@ -118,9 +118,7 @@ def test_plain_data_and_json(told, tmp_path):
 
 def test_trust_brings_its_runs(planted, raw):
     search = MaxDisparityPartition(2, random_state=0)
-    verdict = trust(
-        search, planted[0], group_size=60, sizes=3, n_surrogates=0, n_restarts=4, splits=0
-    )
+    verdict = trust(search, planted[0], group_size=60, n_surrogates=0, n_restarts=4, splits=0)
     told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
     assert told.feature_scores.runs == told.rule_frequency.runs == 4
     alone = explain.feature_scores(planted[0], verdict.stability.labels, 2)

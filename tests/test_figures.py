@@ -16,8 +16,7 @@ from golden import same
 from leftout import MaxDisparityPartition, plots, report
 
 TITLES = {
-    "profile": "Best disparity found, beside surrogate tables",
-    "profile, alone": "Best disparity found",
+    "null test": "The same search in surrogates",
     "epochs": "Disparity by epoch",
     "mitigation": "Losses before and after, by number of components",
     "mitigation, top": "Losses before and after, by number of components",
@@ -51,10 +50,8 @@ def plane():
 def figures():
     told, runs = known.explanation(), known.stability()
     swept = replace(runs, epochs=[np.array([0.1, 0.2 + i / 100]) for i in range(6)])
-    alone = known.profile(chance={}, evidence_size=None)
     found, X = plane()
-    yield "profile", plots.profile, (known.profile(),), {}
-    yield "profile, alone", plots.profile, (alone,), {}
+    yield "null test", plots.null_test, (known.trust(),), {}
     yield "epochs", plots.epochs, (swept,), {}
     yield "mitigation", plots.mitigation, (known.mitigation(),), {}
     yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}

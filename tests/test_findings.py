@@ -22,7 +22,7 @@ from leftout.auditing.readings import Blanks, OneReading
 from leftout.cli import terminal
 from leftout.data.conditions import Condition
 from leftout.evidence.duplicate_rows import find_repeats
-from leftout.evidence.evidence_text import doubts
+from leftout.evidence.verdict import doubts
 from leftout.files import plain
 from leftout.linalg.significance import Interval
 
@@ -41,10 +41,9 @@ def compared(p, tables=39, drawn_in=None, p_gaussian=None, clouds=39, overlap=0.
     """Against so many tables of each kind; and what halves of the rows share."""
     kinds = {"copula": (tables, p), "gaussian": (clouds, p_gaussian or 0.5)}
     chance = {kind: known.chance(kind, n, p_value=of) for kind, (n, of) in kinds.items() if n}
-    profile = known.profile(chance=chance)
     halves = known.held_out(overlaps=((overlap, 0.37), (overlap, 0.41)))
     more = {"p_winsorized": drawn_in, "p_gaussian": p_gaussian, "held_out": halves} | changed
-    return trusted(profile=profile, p_value=p, **more)
+    return trusted(chance=chance, p_value=p, **more)
 
 
 def untrusted(**changed):
@@ -134,7 +133,6 @@ def moved(*numbers, **changed):
     return {"afterwards": known.afterwards(*numbers, **changed)}
 
 
-NONE = {"chance": {}, "evidence_size": None}
 UNTOLD = {"p_value": None, "p_winsorized": None, "parts": None}
 UNJUDGED = [
     "Another note.", "Halves of the rows: could not be searched. Half of the rows are too few.",
@@ -227,7 +225,7 @@ CASES = [
     ("C001", NOT_RUN, "18 tables that lose less", compared(0.0526, 18)),
     ("C001", NOT_RUN, "few tables, some of which lose more", compared(0.2499, 18)),
     ("C001", NO, "few tables, many of which lose more", compared(0.25, 18, p_gaussian=0.3)),
-    ("C001", NOT_RUN, "no tables", trusted(profile=known.profile(**NONE), **UNTOLD)),
+    ("C001", NOT_RUN, "no tables", trusted(chance={}, **UNTOLD)),
     ("C001", NOT_RUN, "not weighed", untrusted()),
     ("C002", YES, "p is the level", compared(0.3, p_gaussian=0.05)),
     ("C002", NO, "p is above the level", compared(0.3, p_gaussian=0.0501)),
@@ -236,7 +234,7 @@ CASES = [
      compared(0.3, p_gaussian=0.2499, clouds=18)),
     ("C002", NOT_RUN, "not needed", compared(0.05)),
     ("C002", NOT_RUN, "no tables of that kind", compared(0.3, clouds=0)),
-    ("C002", NOT_RUN, "no tables", trusted(profile=known.profile(**NONE), **UNTOLD)),
+    ("C002", NOT_RUN, "no tables", trusted(chance={}, **UNTOLD)),
     ("C002", NOT_RUN, "not weighed", untrusted()),
     ("V001", YES, "A: halves share a half", compared(0.05, overlap=0.5)),
     ("V001", NO, "B: halves share less", compared(0.05, overlap=0.4999)),
@@ -826,28 +824,22 @@ def test_a_gap_is_clear_where_its_interval_leaves_zero(low, high, sign):
      (0.0, 0.8999, ["variance"]), (0.0, 0.9001, []), (0.2, 0.5, ["correlation", "variance"])],
 )  # fmt: skip
 def test_comparison_tables_are_doubted_where_they_are_far_off(miss, residual, said):
-    profile = known.profile(chance={"copula": known.chance(miss=miss, residual=residual)})
-    notes = doubts(profile)
+    notes = doubts({"copula": known.chance(miss=miss, residual=residual)}, 3)
     assert len(notes) == len(said) and all(w in n for w, n in zip(said, notes, strict=True))
     if len(notes) == 2:
         assert notes == [
-            "Comparison tables: a correlation is off by 0.20 on average, so read the p-value "
-            "with care.",
-            "Comparison tables: 3 components leave 0.50 times the variance that they leave of "
-            "the table, so read the p-value with care.",
+            "Surrogates: a correlation is off by 0.20 on average, so read the p-value with care.",
+            "Surrogates: 3 components leave 0.50 times the variance that they leave of the table, "
+            "so read the p-value with care.",
         ]
     tails = {"miss": miss, "residual": residual, "ranks_miss": 0.04}
-    heavy = doubts(known.profile(chance={"copula": known.chance(**tails)}))
+    heavy = doubts({"copula": known.chance(**tails)}, 3)
     assert heavy[1:] == notes and "rank correlations are 0.04 larger" in heavy[0].lower()
 
 
 def test_evidence_as_data_is_that_of_its_parts():
     data = known.trust().to_dict()
-    assert (data["group_size"], data["chosen"]) == (617, "evidence")
-    assert (data["disparity"], data["rows"]) == (0.647 - 0.053, 5_000)
+    assert (data["group_size"], data["chosen"], data["rows"]) == (617, "evidence", 5_000)
+    assert (data["disparity"], data["searched"], data["by_chance"]) == (0.647 - 0.053, 0.592, 0.25)
     assert (data["p_value"], data["beyond_chance"]) == (0.025, True)
     assert data["notes"] == known.trust().notes
-    assert (data["evidence_size"], data["evidence_range"]) == (
-        617,
-        [*known.profile().evidence_range],
-    )

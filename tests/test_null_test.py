@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import naive
 import tolerances
-from leftout import MaxDisparityPartition, datasets
+from leftout import MaxDisparityPartition, datasets, trust
 from leftout.evidence.null_test import (
     NullTest,
     mean_rank_correlation,
-    sizes_beside,
     split_by_feature,
     winsorize,
 )
-from leftout.evidence.refit import NullTask
+from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import SURROGATES, correlations
 from leftout.explain import disparity_by_feature
 from leftout.groups.problem_setup import build_problem
 from leftout.running import Steps
-from leftout.solvers import Alternating
+from leftout.solvers import Alternating, Sorting
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +34,13 @@ def planted():
 @pytest.fixture(scope="module")
 def beside(planted):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    return NullTest.of(NullTask.of(search, planted[0]), [20])
+    return NullTest(SearchTask.of(search, planted[0]), [20])
 
 
 def compared(beside, kind="copula", asked=99, fixed=False, seed=1):
     table = beside.search_table(np.random.default_rng(0), Steps(1, None))
     rng, needs = np.random.default_rng(seed), [asked] if fixed else None
-    (found,) = beside.compared(kind, table, asked, rng, Steps(1, None), needs)
+    (found,) = beside.compare(kind, table, asked, rng, Steps(1, None), needs)
     return table, found
 
 
@@ -65,20 +67,6 @@ def test_what_is_not_in_columns_is_not_split(shape, loss, centering):
     assert split_by_feature(build_problem(X, 2, loss, centering, 8, None), labels, 2) is None
 
 
-@pytest.mark.parametrize(
-    ("size", "rows", "d", "want"),
-    [
-        (20, 200, 2, [10, 20, 50]),
-        (20, 200, 9, [18, 20, 50]),  # fewer would not do for nine components
-        (20, 200, 12, [20, 50]),
-        (80, 200, 2, [40, 80, 100]),  # not beyond half
-        (120, 200, 2, [60, 120]),
-    ],
-)
-def test_sizes_beside(size, rows, d, want):
-    assert sizes_beside(size, rows, d).tolist() == want
-
-
 def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     X, group = planted
     found = beside.search_table(np.random.default_rng(0), Steps(1, None))
@@ -92,8 +80,6 @@ def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert found.residual == pytest.approx(spread[2:].sum() / spread.sum())
     np.testing.assert_allclose(close.correlations, np.corrcoef(X.T), atol=1e-12)
-    assert beside.sizes == [20] and beside.others == (10, 50)
-    assert close.at_sizes[0] > disparity > close.at_sizes[1]
 
 
 def test_rank_correlation_is_spearmans(mixed):
@@ -108,13 +94,9 @@ def test_compared_with_tables_of_a_kind(beside, planted, kind):
     table, found = compared(beside, kind, asked=12, fixed=True)
     laws, rngs = beside.task.law(kind), np.random.default_rng(1).spawn(12)
     drawn = [laws.draw(rng) for rng in rngs]
-    assert found.kind == kind and found.sizes.tolist() == [10, 20, 50] and found.surrogates == 12
-    assert np.isfinite(found.curves[:, 1]).all()
-    # the first four are searched at other sizes, too
-    assert np.isfinite(found.curves[:4]).all() and np.isnan(found.curves[4:, [0, 2]]).all()
-    above = sum(value >= table.disparities[0] for value in found.curves[:, 1])
-    assert found.p_value == found.p_values[1] == (1 + above) / 13
-    assert np.isnan(found.p_values[[0, 2]]).all()
+    assert found.kind == kind and found.surrogates == 12
+    above = sum(value >= table.disparities[0] for value in found.disparities)
+    assert found.p_value == (1 + above) / 13
     R = np.mean([correlations(X) for X in drawn[:9]], axis=0)
     assert found.miss == pytest.approx(np.abs(R - correlations(planted[0])).max())
     ranks = np.mean([mean_rank_correlation(X) for X in drawn[:9]])
@@ -122,7 +104,7 @@ def test_compared_with_tables_of_a_kind(beside, planted, kind):
     shares = [np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2 for X in drawn]
     left = np.mean([s[2:].sum() / s.sum() for s in shares])
     assert found.residual == pytest.approx(left / table.residual)
-    assert found.by_feature.sum() == pytest.approx(found.mean_at(20))
+    assert found.by_feature.sum() == pytest.approx(found.mean)
 
 
 def test_no_more_tables_than_needed(beside):
@@ -130,7 +112,7 @@ def test_no_more_tables_than_needed(beside):
     assert clear.surrogates == 19 and clear.p_value == 0.05
     _, fixed = compared(beside, asked=25, fixed=True)
     assert fixed.surrogates == 25
-    assert np.array_equal(fixed.curves[:19, 1], clear.curves[:, 1])  # the same tables
+    assert np.array_equal(fixed.disparities[:19], clear.disparities)  # the same tables
     _, few = compared(beside, asked=5)
     assert few.surrogates == 5 and few.p_value == 1 / 6
 
@@ -138,11 +120,11 @@ def test_no_more_tables_than_needed(beside):
 def test_noise_needs_few_tables():
     X = np.random.default_rng(0).standard_normal((150, 6))
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    _, found = compared(NullTest.of(NullTask.of(search, X), [20]))
+    _, found = compared(NullTest(SearchTask.of(search, X), [20]))
     assert 9 <= found.surrogates < 99 and found.p_value > 0.05
 
 
-def test_tails_are_drawn_in(mixed):
+def test_tails_are_winsorised(mixed):
     drawn = winsorize(mixed)
     for j, column in enumerate(mixed.T):
         if len(set(column.tolist())) > 20:
@@ -153,3 +135,48 @@ def test_tails_are_drawn_in(mixed):
         assert drawn[:, j].tolist() == want
     changed = np.any(drawn != mixed, axis=0)
     assert not changed[3] and changed[0] and changed[1]  # 3 is a yes or no
+
+
+@dataclass
+class Recorder:
+    """A solver that notes what it is asked."""
+
+    asked: ClassVar[list] = []
+
+    def profile(self, problem, sizes, means):
+        self.asked.append((problem.X.shape, problem.d, tuple(sizes)))
+        return Alternating(n_starts=2).profile(problem, sizes, means)
+
+    def maximise(self, problem, means):
+        return Alternating(n_starts=2).maximise(problem, means)
+
+
+def test_table_and_surrogates_get_the_same_search(planted):
+    search = MaxDisparityPartition(0.7, solver=Recorder(), random_state=0)
+    trust(search, planted[0], group_size=20, n_surrogates=4, n_restarts=0, splits=0, parts=0)
+    # the table, and two kinds of surrogates
+    assert len(Recorder.asked) == 1 + 4 + 4 and len(set(Recorder.asked)) == 1
+
+
+def test_solvers_without_a_search_over_sizes(planted):
+    search = MaxDisparityPartition(2, solver=Sorting(split="matched"), random_state=0)
+    found = trust(search, planted[0], group_size=20, n_surrogates=3, n_restarts=0, splits=0)
+    assert found.searched == pytest.approx(found.disparity, rel=1e-12)
+
+
+def test_a_size_that_has_no_components_of_its_own(planted):
+    rule = {"loss": "projection_gap", "centering": "paper"}
+    search = MaxDisparityPartition(3, **rule, solver=Alternating(n_starts=2))
+    with pytest.raises(ValueError, match="which needs at least 4 rows"):
+        trust(search, planted[0], group_size=3, n_surrogates=2)
+
+
+def test_kinds_by_name_and_once(planted):
+    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
+    alone = {"n_surrogates": 2, "n_restarts": 0, "splits": 0, "parts": 0}
+    one = trust(search, planted[0], kinds="copula", **alone)
+    twice = trust(search, planted[0], kinds=["copula", "copula"], **alone)
+    assert list(one.chance) == list(twice.chance) == ["copula"]
+    assert np.array_equal(one.chance["copula"].disparities, twice.chance["copula"].disparities)
+    with pytest.raises(ValueError, match="Did you mean 'copula'"):
+        trust(search, planted[0], kinds=["coupla"])

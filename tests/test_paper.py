@@ -22,7 +22,7 @@ import paper_data
 from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
-from leftout.evidence.stability import Stability
+from leftout.evidence.restarts import Stability
 from leftout.explain import FeatureScores, Frequency, disparity_by_feature
 from leftout.files import write_into
 from leftout.linalg.significance import Interval

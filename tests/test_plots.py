@@ -10,8 +10,9 @@ import pytest
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
-from leftout import MaxDisparityPartition, chance, datasets, explain, plots, stability  # noqa: E402
-from leftout.evidence.loss_parts import LossParts  # noqa: E402
+import known  # noqa: E402
+from leftout import MaxDisparityPartition, datasets, explain, plots, restarts  # noqa: E402
+from leftout.evidence.decomposition import LossParts  # noqa: E402
 from leftout.solvers import Alternating  # noqa: E402
 
 
@@ -23,7 +24,7 @@ def X():
 @pytest.fixture(scope="module")
 def runs(X):
     search = MaxDisparityPartition(2, min_group_size=30, solver="greedy", random_state=0)
-    return stability.agreement(search, X, n_restarts=4)
+    return restarts.agreement(search, X, n_restarts=4)
 
 
 @pytest.fixture
@@ -31,17 +32,13 @@ def ax():
     return Figure().subplots()
 
 
-def test_profile_shows_table_chance_and_size(X, ax):
-    search = MaxDisparityPartition(2, solver=Alternating(n_starts=5), random_state=0)
-    found = chance.profile(search, X, sizes=4, n_surrogates=5)
-    assert plots.profile(found, ax) is ax
+def test_surrogates_and_the_table(ax):
+    found = known.trust()
+    assert plots.null_test(found, ax) is ax
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[:2] == ["copula surrogates", "Gaussian surrogates"]
-    assert labels[2:] == ["table", f"most evidence: {found.evidence_size:,} rows"]
-    line = next(line for line in ax.lines if line.get_label() == "table")
-    assert line.get_ydata().tolist() == found.disparities.tolist()
-    alone = plots.profile(chance.profile(search, X, sizes=4, n_surrogates=0), Figure().subplots())
-    assert [text.get_text() for text in alone.get_legend().get_texts()] == ["table"]
+    assert sorted(labels) == ["copula surrogates", "gaussian surrogates", "table"]
+    assert sum(bar.get_height() for bar in ax.patches) == 39 + 29
+    assert ax.lines[0].get_xdata() == [0.592, 0.592]
 
 
 def test_epochs_of_runs_and_of_one(X, runs, ax):
@@ -52,7 +49,7 @@ def test_epochs_of_runs_and_of_one(X, runs, ax):
     matplotlib.pyplot.close(own.figure)
     search = MaxDisparityPartition(2, group_size=40, solver=Alternating(n_starts=1))
     with pytest.raises(ValueError, match="kept no epochs"):
-        plots.epochs(stability.agreement(search, X, n_restarts=2), ax)
+        plots.epochs(restarts.agreement(search, X, n_restarts=2), ax)
 
 
 @pytest.fixture(scope="module")

@@ -463,8 +463,8 @@ def test_a_default_minimum_that_is_cut_says_so(mixed):
 
 
 def test_one_group_is_weighed_at_a_time(mixed):
-    with pytest.raises(leftout.InputError, match="one left-out group is weighed at a time"):
-        leftout.trust(MaxDisparityPartition(3, n_groups=2), mixed)
+    with pytest.raises(leftout.InputError, match="one left-out group is searched for here"):
+        leftout.restarts.agreement(MaxDisparityPartition(3, n_groups=2), mixed)
     found = MaxDisparityPartition(3, n_groups=2, group_size=20, solver=QUICK, random_state=0)
     with pytest.raises(leftout.InputError, match="Found 2 left-out groups, but one is told of"):
         leftout.explain.what_if(found.fit(mixed), mixed)
@@ -520,7 +520,7 @@ def test_at_most_so_many_are_counted_and_of_a_size_that_is_given(two_planted):
     assert len(count.looked) == 1 and count.n_groups == 1
     sized = clone(search).set_params(group_size=40)
     assert set(leftout.how_many(sized, X, n_surrogates=19).sizes) == {40}
-    with pytest.raises(leftout.InputError, match="n_surrogates=9 comparison tables cannot tell"):
+    with pytest.raises(leftout.InputError, match="n_surrogates=9 surrogates cannot tell"):
         leftout.how_many(search, X, n_surrogates=9)
 
 

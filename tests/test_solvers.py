@@ -11,6 +11,8 @@ from sklearn.base import clone
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
+from leftout.groups.problem_setup import build_problem
+from leftout.linalg.assignment import Partition
 from leftout.linalg.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
 from leftout.linalg.problem import Problem
 from leftout.linalg.rank_one import (
@@ -21,7 +23,7 @@ from leftout.linalg.rank_one import (
     track,
     transfer,
 )
-from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting, local_ascent
+from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting, alternating, local_ascent
 from leftout.solvers.greedy import _most_after, seed_size
 from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
 
@@ -396,3 +398,34 @@ def test_starts_that_disagree_are_followed_by_more(monkeypatch):
     assert more.starts_agree_ is False and few.starts_agree_ is None
     monkeypatch.setattr(ascending, "_same_best", lambda ends: True)
     assert more.disparity_ >= clone(more).fit(X).disparity_
+
+
+def test_a_size_takes_what_its_neighbour_offers():
+    X, labels = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    problem = build_problem(X, 2, "excess", "global", 20, None).problem
+    own = problem.losses(labels.astype(np.int8))[1]
+    rng = np.random.default_rng(0)
+    poor = np.zeros(300, dtype=np.int8)
+    poor[rng.choice(300, 50, replace=False)] = 1
+    found = Partition.of(problem, poor)
+    means = SolverContext(rng=rng)
+    better = alternating.offered(problem, found, own, means)
+    assert better.size == 50 and better.value > 2 * found.value
+    assert alternating.offered(problem, better, found.own, means).value >= better.value
+
+
+def test_shared_work_loses_nothing_on_tiny_tables():
+    hits = total = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((10, 4)) @ rng.standard_normal((4, 4))
+        problem = build_problem(X, 2, "excess", "global", 2, None).problem
+        sizes = [2, 3, 4, 5]
+        results = Alternating().profile(problem, sizes, SolverContext(rng=rng))
+        for size, result in zip(sizes, results, strict=True):
+            value = naive.signed_disparity(X, result.labels, 2)
+            best = naive.best_of_all_partitions(X, 2, 2, size)
+            assert result.labels.sum() == size and value <= best * (1 + 1e-9)
+            hits += value >= best * (1 - 1e-9)
+            total += 1
+    assert hits >= 0.9 * total

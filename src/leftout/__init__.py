@@ -22,7 +22,7 @@ _HOME = {
     "NamedGroups": "groups.subgroups",
     "InputError": "errors",
     "TableEncoder": "data.encoder",
-    "Trust": "evidence.evidence_text",
+    "Trust": "evidence.verdict",
     "afterwards": "fair.assessment",
     "audit": "engine.run",
     "compare_prediction": "downstream.prediction",
@@ -35,18 +35,15 @@ _HOME = {
     "named_groups": "groups.subgroups",
     "register_format": "data.files.formats",
     "trust": "evidence.assess",
-    "trust_each": "evidence.assess",
 }
 # Modules that people use by a shorter path than where they live.
 _MODULES = {
-    "chance": "evidence.chance",
     "datasets": "datasets",
     "explain": "explain",
-    "holdout": "evidence.holdout",
     "losses": "linalg.losses",
     "plots": "plots",
+    "restarts": "evidence.restarts",
     "solvers": "solvers",
-    "stability": "evidence.stability",
 }
 
 __all__ = sorted(["__version__", *_HOME, *_MODULES])
@@ -65,14 +62,11 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.downstream.result import Harm as Harm
     from leftout.engine.run import audit as audit
     from leftout.errors import InputError as InputError
-    from leftout.evidence import chance as chance
-    from leftout.evidence import holdout as holdout
-    from leftout.evidence import stability as stability
+    from leftout.evidence import restarts as restarts
     from leftout.evidence.assess import trust as trust
-    from leftout.evidence.assess import trust_each as trust_each
-    from leftout.evidence.evidence_text import Trust as Trust
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many
+    from leftout.evidence.verdict import Trust as Trust
     from leftout.fair.assessment import Afterwards as Afterwards
     from leftout.fair.assessment import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA

@@ -14,7 +14,7 @@ import numpy as np
 from leftout.auditing.group_result import FOUND, NOT_FOUND, Answer, Finding, GroupResult
 from leftout.data.conditions import Mask
 from leftout.downstream.result import Harm
-from leftout.evidence.evidence_text import Trust
+from leftout.evidence.verdict import Trust
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.left_out import LeftOut

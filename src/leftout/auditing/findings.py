@@ -22,10 +22,10 @@ from leftout.data.preparation import PreparedTable
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import parameter_label
-from leftout.evidence.evidence_text import FEWEST_TABLES, Trust
 from leftout.evidence.n_groups import HowMany
 from leftout.evidence.refit import SAME_GROUP
-from leftout.evidence.stability import FEWEST_RUNS, Stability
+from leftout.evidence.restarts import FEWEST_RUNS, Stability
+from leftout.evidence.verdict import FEWEST_TABLES, Trust
 from leftout.explain import Explanation, Outcome
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.assessment import Afterwards
@@ -131,17 +131,15 @@ def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
     if trust is None:
         return [finding(code, None, skipped) for code in ("C001", "C002", "V001")]
     beyond, letter = trust.beyond_chance, trust.verdict
-    cloud, says = trust.told_against("gaussian"), trust.verdict_says
+    gaussian, says = trust.told_against("gaussian"), trust.verdict_says
     below = None
     if trust.p_gaussian is not None and letter in ("C", "D"):
         below = letter == "C"
     elif beyond:
-        cloud = f"Not needed, as C001 is found. {cloud}"
-    if trust.parts is not None:
-        says = f"{says} {trust.parts.told}"
+        gaussian = f"Not needed, as C001 is found. {gaussian}"
     answers = {
         "C001": (beyond, trust.told_chance),
-        "C002": (below, cloud),
+        "C002": (below, gaussian),
         "V001": (None if letter is None else letter == "A", says),
     }
     more = f" {_more_tables()}" if beyond is None else ""

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import generator
-from leftout.evidence.assess import evidence_size
-from leftout.evidence.n_groups import HowMany, how_many
-from leftout.evidence.stability import Stability
+from leftout.evidence.assess import NO_EVIDENCE
+from leftout.evidence.n_groups import HowMany, evidence_size, how_many
+from leftout.evidence.restarts import Stability
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
+from leftout.linalg.significance import describe_p
 from leftout.running import Report, collected_warnings, warn
 from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
 from leftout.solvers import Alternating, Greedy, SearchResult, Sorting
@@ -49,15 +50,15 @@ _NO_GROUPS = (
 class GroupPlan:
     """How many groups to look for, of how many rows (None: as the search likes), and why.
 
-    Where evidence chose among sizes: its p-value, how many sizes that covers, and on how many rows;
-    where it counted several groups, how.
+    Where evidence chose among sizes: its p-value, and how many sizes that covers; where it counted
+    several groups, how.
     """
 
     sizes: list[int] | None
     chosen: str  # "tenth", "evidence", "given", "free"
     n_groups: int = 1
     p_value: float | None = None
-    over_sizes: tuple[int, int] | None = None
+    over_sizes: int | None = None
     counted: HowMany | None = None
 
     @property
@@ -123,21 +124,26 @@ def plan_groups(
     part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
     n_groups = settings.n_groups
     if n_groups == AUTO:
-        counted = _count_groups(on_fewer(search, part, m), part, settings, report, m)
-        if counted is not None:
-            return counted
+        plan = _count_groups(on_fewer(search, part, m), part, settings, report, m)
+        if plan is not None:
+            return plan
         n_groups = 1
     k = int(n_groups)
     if asked is None:
         return GroupPlan(None, "free", k)
     tenth = worst_tenth(smallest, m, d)
     if asked == EVIDENCE:
-        found, why = evidence_size(on_fewer(search, part, m), part, settings.n_surrogates, report)
-        warn(why)
-        if found is not None and found.evidence_size is not None and found.main is not None:
-            size = round(found.evidence_size / len(part) * m)
-            over = (len(found.sizes), found.n_rows)
-            return GroupPlan([size], EVIDENCE, p_value=found.main.p_value, over_sizes=over)
+        found = evidence_size(
+            on_fewer(search, part, m), part, n_surrogates=settings.n_surrogates, progress=report
+        )
+        if found.counts:
+            size, p, over = round(found.size / len(part) * m), found.p_value, found.n_sizes
+            warn(
+                f"Size: over {over} sizes, copula surrogates rarely lose as much "
+                f"({describe_p(p)}); the smallest with about as much evidence as any is taken."
+            )
+            return GroupPlan([size], EVIDENCE, p_value=p, over_sizes=over)
+        warn(NO_EVIDENCE)
     if asked in (EVIDENCE, TENTH):
         # of several groups, half of the rows are left to the rest
         size = tenth if k == 1 else min(tenth, max(1, m // (2 * k)))

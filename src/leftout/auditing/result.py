@@ -25,9 +25,9 @@ from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.evidence_text import Trust
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.stability import Stability
+from leftout.evidence.restarts import Stability
+from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.explain.replication import Replication
 from leftout.fair.assessment import Afterwards

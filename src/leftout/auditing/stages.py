@@ -47,11 +47,10 @@ from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.reading import Source
 from leftout.downstream.outcomes import GROUP
 from leftout.errors import InputError
-from leftout.evidence.assess import N_SPLITS, trust, trust_each
+from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
-from leftout.evidence.evidence_text import Trust
-from leftout.evidence.refit import NullTask
-from leftout.evidence.stability import Stability, agreement, other_starts
+from leftout.evidence.refit import SearchTask
+from leftout.evidence.restarts import Stability, agreement, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.replication import sentence_replicates
@@ -279,9 +278,9 @@ class AuditPipeline:
         if self._skipped or not by_size or self._runs < 2:
             return now
         found, runs = now.looked_at, self._runs
-        task = NullTask.of(clone(self.search).set_params(random_state=FIXED), self.part, sized=True)
-        rngs = task.rngs[2].spawn(3)[2].spawn(runs)
-        stability = other_starts(task, [found.left_out_.size], rngs, Steps(runs, None))[0]
+        task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
+        rngs, size = task.rngs[2].spawn(3)[2].spawn(runs), found.left_out_.size
+        (stability,) = restarts(task, [size], rngs, Steps(runs, None), found.labels_)
         better = group_selection.best_seen(found, self.posed, self.X, stability)
         if better is not found:
             now = self.started(better, plan, now.notes)
@@ -352,7 +351,15 @@ class AuditPipeline:
         report = self.stages.begin(TRUST)
         if self._skipped:
             return now
-        weighed = self._weighed(now, report)
+        found = now.looked_at
+        n_jobs, seed = self.search.n_jobs, self.search.random_state
+        weighed = assess(
+            clone(found).set_params(random_state=seed, n_jobs=n_jobs), self.part,
+            n_surrogates=self.settings.n_surrogates, n_restarts=self._runs,
+            splits=self.splits, progress=report, found=found,
+            everyone=None if self._whole else self.X,
+            stability=now.stability if now.alone else None,
+        )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already
             over = {"p_value": plan.p_value, "over_sizes": plan.over_sizes}
@@ -364,26 +371,6 @@ class AuditPipeline:
             for each in weighed
         ]  # fmt: skip
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
-
-    def _weighed(self, now: Audit, report: Report) -> list[Trust]:
-        found = now.looked_at
-        how: dict[str, Any] = {
-            "n_surrogates": self.settings.n_surrogates, "n_restarts": self._runs,
-            "splits": self.splits, "progress": report,
-        }  # fmt: skip
-        if not now.alone:
-            search = clone(found).set_params(
-                random_state=self.search.random_state, min_group_size=None,
-                n_jobs=self.search.n_jobs,
-            )  # fmt: skip
-            everyone = None if self._whole else self.X
-            return trust_each(search, self.part, found=found, everyone=everyone, **how)
-        if self._whole:
-            how |= {"group_size": found.left_out_.size, "stability": now.stability}
-            return [trust(self.search, self.part, found=found, **how)]
-        search = clone(self.search).set_params(min_group_size=None)
-        how |= {"group_size": found.left_out_.share, "everyone": (self.X, found)}
-        return [trust(search, self.part, **how)]
 
     def _replicated(self, now: Audit) -> Audit:
         """With whether a sentence from half of the rows describes left-out ones in the other."""
@@ -401,8 +388,10 @@ class AuditPipeline:
         if self._skipped or not now.alone:
             return now
         found, told, stability = now.looked_at, now.explanation, now.stability
-        if not self._whole and now.trust is not None:
-            found = now.trust.partition  # the group that the same search finds in the part
+        if not self._whole:  # the group that the same search finds in the part
+            size = found.left_out_.share
+            found = clone(self.search).set_params(min_group_size=None, group_size=size)
+            found.fit(self.part)
         X, sources = self.part.to_numpy(), self.intake.sources
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features

@@ -18,7 +18,7 @@ from leftout.auditing.result import Audit
 from leftout.downstream.outcomes import ALL, SHARED
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
-from leftout.evidence.loss_parts import PART_NAMES, LossParts
+from leftout.evidence.decomposition import PART_NAMES, LossParts
 from leftout.explain import Explanation
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation

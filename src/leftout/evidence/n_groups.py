@@ -1,19 +1,19 @@
-"""How many left-out groups are there? As many as are more than comparison tables show.
+"""How many left-out groups are there? As many as are more than surrogates show.
 
-Groups are peeled off the table one by one, and off its comparison tables alike: as many, of the
-same sizes, each searched among the rows that are left. The next group counts if the table's best
-disparities, over a grid of sizes, stand out from those of the comparison tables as the first one's
-must (:mod:`leftout.evidence.chance`). The first group that does not stand out ends the count. So
-whatever the number of groups, a false one is counted only where the first look at nothing but
-chance goes wrong: in 5 % of tables. (A comparison table has what the groups add to values and
-correlations, spread over all of its rows, and no group: later groups are held to what such a table
-still shows after as many were peeled off, which is more than the rest of the table would. That errs
-on the side of fewer groups.)
+Groups are peeled off the table one by one, and off its surrogates alike: as many, of the same
+sizes, each searched among the rows that are left. The next group counts if the table's best
+disparities, over a grid of sizes, stand out from those of the surrogates: each curve is
+standardised size by size and reduced to its maximum, and the table's is ranked among those of the
+surrogates. The first group that does not stand out ends the count. So whatever the number of
+groups, a false one is counted only where the first test of nothing but chance goes wrong: in 5 % of
+tables. (A surrogate has what the groups add to values and correlations, spread over all of its
+rows, and no group: later groups are held to what such a table still shows after as many were peeled
+off, which is more than the rest of the table would. That errs on the side of fewer groups.)
 
 The size with most evidence may be that of two groups: such a mix drops the weakest direction of one
 for the strongest of the other, and loses more in total than either. So what is peeled off is grown
 from the groups that stand out, with their directions held. With components fixed, ``D(k)`` the
-disparity of the ``k`` rows that gain most and ``N(k)`` that of comparison tables, the group is as
+disparity of the ``k`` rows that gain most and ``N(k)`` that of surrogates, the group is as
 large as ``k D(k)`` exceeds the most that any group of up to ``k`` rows loses at chance, ``j N(j)``,
 by as much as anywhere, up to one standard error. Components are learned from these rows, and so on
 until the rows stay.
@@ -40,8 +40,8 @@ from sklearn.base import clone
 from leftout.checks import check_choice, check_count
 from leftout.errors import InputError
 from leftout.evidence.null_test import SURROGATE_KINDS
-from leftout.evidence.refit import NullTask, Sizes, disparities_at, fewer, search_sizes
-from leftout.evidence.sequential_stopping import drawn_until, most_tables, should_stop
+from leftout.evidence.refit import SearchTask, Sizes, disparities_at, fewer, search_sizes
+from leftout.evidence.sequential import draw_until, most_tables, should_stop
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, check_sizes, fewest
@@ -62,7 +62,7 @@ from leftout.solvers import Solver, SolverContext
 from leftout.text import counted
 
 MOST_COUNTED = 6
-_COUNTING_TABLES, _GRID_SIZES = 39, 8
+_COUNTING_TABLES, _GRID_SIZES, _EVIDENCE_SIZES = 39, 8, 15
 # Rounds in which a group grows, and mixes that are taken apart.
 _GROWTH_ROUNDS, _MIX_ROUNDS = 20, 4
 
@@ -78,11 +78,13 @@ class ExtractedGroup(Serializable):
     disparity : float
         Its loss minus that of the rows that are left without it.
     chance : float
-        The same in comparison tables, on average.
+        The same in surrogates, on average.
     p_value : float
         Over all sizes.
     tables : int
-        Comparison tables that were needed.
+        Surrogates that were needed.
+    n_sizes : int
+        Sizes that were compared.
     """
 
     size: int
@@ -90,6 +92,7 @@ class ExtractedGroup(Serializable):
     chance: float
     p_value: float
     tables: int
+    n_sizes: int
 
     @property
     def counts(self) -> bool:
@@ -106,7 +109,7 @@ class HowMany(Serializable):
         Each group that was looked for, in turn; the last does not count, unless no more were asked
         for or no rows were left.
     kind : str
-        Of comparison tables.
+        Of surrogates.
     """
 
     looked: list[ExtractedGroup]
@@ -130,10 +133,10 @@ class HowMany(Serializable):
         after = f" The next is not ({describe_p(last[0].p_value)})." if found and last else ""
         if not found:
             told = f" ({describe_p(last[0].p_value)})" if last else ""
-            return f"No left-out group is more than comparison tables show{told}."
+            return f"No left-out group is more than surrogates show{told}."
         verb = "is" if len(found) == 1 else "are"
         return (
-            f"{counted(len(found), 'left-out group')} {verb} more than comparison tables show: "
+            f"{counted(len(found), 'left-out group')} {verb} more than surrogates show: "
             f"{', '.join(parts)}.{after}"
         )
 
@@ -157,9 +160,9 @@ def how_many(
         What to search with. With a ``group_size``, only groups of that size are looked for.
     X : table of shape (m, n)
     n_surrogates : int, default=39
-        Comparison tables that decide if fewer do not settle it; at least 19.
+        Surrogates that decide if fewer do not settle it; at least 19.
     kind : {"copula", "gaussian"}
-        Tables with the same values and correlations, or bell-shaped ones.
+        With the same values and correlations, or with the same covariance alone.
     most : int, default=6
         Groups that are looked for.
     sizes : int, default=8
@@ -184,13 +187,13 @@ def how_many(
     check_choice("kind", kind, SURROGATE_KINDS)
     if not can_tell(n_surrogates):
         raise InputError(
-            f"n_surrogates={n_surrogates} comparison tables cannot tell anything at the level of "
+            f"n_surrogates={n_surrogates} surrogates cannot tell anything at the level of "
             f"{LEVEL:.0%}; give at least 19."
         )
     size = estimator.group_size
     alone = clone(estimator).set_params(n_groups=1, group_size=None, verbose=0)
     with collected_warnings():
-        task = NullTask.of(alone, X, sized=True).with_effort()
+        task = SearchTask.of(alone, X)
     m = len(task.X)
     if size is not None:
         grid = np.array([check_size("group_size", size, m)])
@@ -199,7 +202,21 @@ def how_many(
         given = None if smallest is None else check_size("min_group_size", smallest, m)
         grid = check_sizes(sizes, given or fewest(m, task.n_components), m)
     with one_thread():
-        return _counted(task, kind, grid, n_surrogates, most, Steps(n_surrogates, progress))
+        return count_groups(task, kind, grid, n_surrogates, most, Steps(n_surrogates, progress))
+
+
+def evidence_size(
+    estimator: MaxDisparityPartition,
+    X: Any,
+    *,
+    n_surrogates: int = 99,
+    progress: Report | bool | None = None,
+) -> ExtractedGroup:
+    """The first group that :func:`how_many` looks for, over 15 sizes, and whether it counts."""
+    found = how_many(
+        estimator, X, n_surrogates=n_surrogates, most=1, sizes=_EVIDENCE_SIZES, progress=progress
+    )
+    return found.looked[0]
 
 
 class _Peeled:
@@ -224,17 +241,17 @@ class _Peeled:
         self.left[np.flatnonzero(self.left)[group == 1]] = False
 
 
-def _counted(
-    task: NullTask, kind: str, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
+def count_groups(
+    task: SearchTask, kind: str, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
 ) -> HowMany:
-    """Look for one more group, in the table and in its comparison tables, while these count."""
+    """Look for one more group, in the table and in its surrogates, while these count."""
     solver, few, law = task.solver, fewer(task.solver), task.law(kind)
     of_table, of_others = task.rngs[0].spawn(2)
     table = _Peeled(task.posed.problem, of_table)
     looked: list[ExtractedGroup] = []
 
     def curve(rng: np.random.Generator, sizes: Sizes, before: list[int]) -> Array:
-        """A comparison table's, once the groups before are peeled off it."""
+        """A surrogate's, once the groups before are peeled off it."""
         other = _Peeled(task.pose(law.draw(rng)).problem, rng)
         for size in before:
             (group,) = other.groups(few, [size])
@@ -254,9 +271,9 @@ def _counted(
 
         # of their own for each group: how far others were drawn may depend on the number of jobs
         rngs, before = of_others.spawn(most_tables(asked)), [each.size for each in looked]
-        what = f"group {len(looked) + 1} in comparison tables"
+        what = f"group {len(looked) + 1} in surrogates"
         tasks = [(rng, sizes, before) for rng in rngs]
-        drawn = drawn_until(enough, curve, tasks, task.estimator.n_jobs, steps, what)
+        drawn = draw_until(enough, curve, tasks, task.estimator.n_jobs, steps, what)
         curves = np.vstack([own, *drawn])
         z, chance = standardised(curves), AtChance.of(sizes, curves[1:])
         group = groups[int(np.argmax(z[0]))]
@@ -273,6 +290,7 @@ def _counted(
                 chance=float(chance.disparities[chance.place(group.size)]),
                 p_value=float(p),
                 tables=len(drawn),
+                n_sizes=len(sizes),
             )
         )
     return HowMany(looked=looked, kind=kind)
@@ -280,12 +298,12 @@ def _counted(
 
 @dataclass(frozen=True)
 class AtChance:
-    """What groups of each size lose in comparison tables."""
+    """What groups of each size lose in surrogates."""
 
     sizes: NDArray[np.intp]  # every one from the smallest of the grid to the largest
     disparities: Array
     deviations: Array
-    highest: float  # deviations by which any comparison table exceeds the mean, at any size
+    highest: float  # deviations by which any surrogate exceeds the mean, at any size
 
     @classmethod
     def of(cls, grid: NDArray[np.intp], curves: Array) -> AtChance:
@@ -302,7 +320,7 @@ class AtChance:
         return size - int(self.sizes[0])
 
     def stands_out(self, size: int, disparity: float) -> bool:
-        """Whether a group of some size exceeds chance by more than any comparison table does."""
+        """Whether a group of some size exceeds chance by more than any surrogate does."""
         at = self.place(size)
         return bool(disparity - self.disparities[at] > self.highest * self.deviations[at])
 

@@ -3,15 +3,15 @@
 A maximum over all partitions is large on any table. So the search is repeated, with the same
 solver and effort, on surrogate tables (:mod:`leftout.evidence.surrogates`) that keep what single
 columns and correlations explain and have no other subgroup. As many are drawn as it takes to tell
-(:mod:`leftout.evidence.sequential_stopping`). The first nine also say which columns their
-disparities are made of and, of a single group, the first four what they show at other sizes.
+(:mod:`leftout.evidence.sequential`). The first nine also say which columns their disparities are
+made of, and how like the table they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,9 @@ from scipy import stats
 from sklearn.base import clone
 
 from leftout.checks import check_choice
-from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.refit import NullTask, disparities_at, fewer, search_groups
-from leftout.evidence.sequential_stopping import (
-    FIRST_TABLES,
-    drawn_until,
-    most_tables,
-    should_stop,
-)
+from leftout.evidence.decomposition import LossParts
+from leftout.evidence.refit import SearchTask, search_groups
+from leftout.evidence.sequential import FIRST_TABLES, draw_until, most_tables, should_stop
 from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
 from leftout.files import Serializable
 from leftout.groups.problem_setup import SearchProblem
@@ -35,37 +30,27 @@ from leftout.linalg.significance import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
 SURROGATE_KINDS = tuple(SURROGATES)
-# What a kind of table is called while people wait.
-PROGRESS_NAMES = {"copula": "tables with the same values", "gaussian": "bell-shaped tables"}
-# Sizes beside the group's, as multiples of it, and how many tables are searched at them.
-_SMALLER, _LARGER, _PICTURED = 0.5, 2.5, 4
-# Values further out than these shares of a column are winsorised for a second look, where a column
+# Values further out than these shares of a column are winsorised for a second test, where a column
 # has so many values.
 _TAIL, _TAIL_VALUES = 0.02, 20
-# Tables whose rank correlations differ from those of comparison tables by this much, on average,
-# have heavy tails: they are compared once more with these winsorised.
+# Tables whose rank correlations differ from those of surrogates by this much, on average, have
+# heavy tails: they are tested once more with these winsorised.
 _HEAVY = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chance(Serializable):
-    """What the same search finds on chance tables of one kind.
+class NullDistribution(Serializable):
+    """What the same search finds in surrogates of one kind.
 
     Attributes
     ----------
     kind : {"copula", "gaussian"}
-    sizes : array of shape (n_sizes,)
-        Sizes of groups that were looked for.
-    curves : array of shape (n_surrogates, n_sizes)
-        Best disparity on each surrogate, at each size; nan where it was not looked for.
-    mean, low, high : arrays of shape (n_sizes,)
-        Mean and 5 to 95 % band of the curves.
-    p_values : array of shape (n_sizes,)
-        How often comparison tables reach the table's disparity, size by size; nan at sizes that are
-        only there for the picture.
+    disparities : array of shape (n_surrogates,)
+        Best disparity in each surrogate, at the group's size.
     p_value : float
-        The same for the table's profile as a whole, which accounts for the many sizes looked at;
-        or at the one size that counts.
+        How often surrogates reach the table's disparity.
+    mean, low, high : float
+        Mean and 5 to 95 % band of ``disparities``.
     miss : float
         Largest difference between a correlation of the table and its mean over the first nine
         surrogates.
@@ -75,16 +60,14 @@ class Chance(Serializable):
     ranks_miss : float
         How much larger rank correlations (Spearman's) are in the table, on average.
     by_feature : array of shape (n,) or None
-        The mean disparity at the size that counts, split over features.
+        The mean disparity, split over features.
     """
 
-    also = ("surrogates",)
-    hidden = ("kind", "sizes", "curves", "p_values", "by_feature")  # size by size
+    also = ("mean", "low", "high", "surrogates")
+    hidden = ("kind", "disparities", "by_feature")
 
     kind: str
-    sizes: NDArray[np.intp]
-    curves: Array
-    p_values: Array
+    disparities: Array
     p_value: float
     miss: float
     residual: float
@@ -92,45 +75,33 @@ class Chance(Serializable):
     by_feature: Array | None = None
 
     @property
-    def mean(self) -> Array:
-        return np.nanmean(self.curves, axis=0)
+    def mean(self) -> float:
+        return float(self.disparities.mean())
 
     @property
-    def low(self) -> Array:
-        return np.nanquantile(self.curves, 0.05, axis=0)
+    def low(self) -> float:
+        return float(np.quantile(self.disparities, 0.05))
 
     @property
-    def high(self) -> Array:
-        return np.nanquantile(self.curves, 0.95, axis=0)
+    def high(self) -> float:
+        return float(np.quantile(self.disparities, 0.95))
 
     @property
     def surrogates(self) -> int:
-        return len(self.curves)
+        return len(self.disparities)
 
     @property
     def heavy(self) -> bool:
         """Whether the table has heavy tails: rank correlations unlike those of the surrogates."""
         return abs(self.ranks_miss) > _HEAVY
 
-    def mean_at(self, size: int) -> float:
-        """The mean at a size; between sizes that were looked for, in proportion."""
-        return float(np.interp(size, self.sizes, self.mean))
-
 
 def check_kinds(kinds: str | Sequence[str]) -> list[str]:
-    """The kinds of chance tables asked for, each once."""
+    """The kinds of surrogates asked for, each once."""
     asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
     for kind in asked:
         check_choice("kinds", kind, SURROGATE_KINDS)
     return asked
-
-
-class SearchOutcome(NamedTuple):
-    """What a search finds in a table, at the sizes that it is searched at."""
-
-    disparities: Array  # of each group to the rest
-    residual: float  # share of the variance that the shared components leave
-    diagnostics: NullDiagnostics | None
 
 
 class NullDiagnostics(NamedTuple):
@@ -139,110 +110,96 @@ class NullDiagnostics(NamedTuple):
     by_feature: Array | None  # disparities split over features, (groups, n)
     correlations: Array
     rank_correlation: float  # mean absolute, of two columns
-    at_sizes: Array  # disparities at the other sizes
+
+
+class SearchOutcome(NamedTuple):
+    """What a search finds in a table."""
+
+    disparities: Array  # of each group to the rest
+    residual: float  # share of the variance that the shared components leave
+    diagnostics: NullDiagnostics | None
 
 
 class NullComparison(NamedTuple):
-    """A group beside comparison tables of either kind."""
+    """A group beside surrogates of either kind."""
 
-    chance: dict[str, Chance]
-    p_value: float | None  # of tables with the same values
-    p_gaussian: float | None  # of bell-shaped ones; None where it was not needed
+    chance: dict[str, NullDistribution]
+    p_value: float | None  # of copula surrogates
+    p_gaussian: float | None  # of Gaussian ones; None where it was not needed
     p_winsorized: float | None  # ``p_value`` of winsorised columns, where needed
 
     def parts(
-        self, disparity: float, split: Array | None, size: int, names: Sequence[str]
+        self, disparity: float, split: Array | None, names: Sequence[str]
     ) -> LossParts | None:
-        """A disparity in three parts; None without tables of both kinds.
+        """A disparity in three parts; None without surrogates of both kinds.
 
         ``disparity`` is what a search alike finds in the table; ``split`` is that of the group that
-        is told of, in whose proportions it is split.
+        is reported, in whose proportions it is split.
         """
         if set(self.chance) != set(SURROGATE_KINDS):
             return None
-        cloud, values = (
-            (float(each.mean[np.searchsorted(each.sizes, size)]), each.by_feature)
-            for each in (self.chance["gaussian"], self.chance["copula"])
+        gaussian, copula = (self.chance[kind] for kind in ("gaussian", "copula"))
+        return LossParts.of(
+            (disparity, _mean_split([split], disparity)),
+            (gaussian.mean, gaussian.by_feature),
+            (copula.mean, copula.by_feature),
+            names,
+            self.p_gaussian,
+            self.p_value,
         )
-        split = _mean_split([split], disparity)
-        return LossParts.of(disparity, split, cloud, values, names, self.p_gaussian, self.p_value)
 
 
 @dataclass(frozen=True)
 class NullTest:
-    """A table and the sizes that it and its surrogates are searched at, with the same effort.
+    """A table and the groups that it and its surrogates are searched for, with the same effort."""
 
-    Of groups that are sought together or, ``apart``, of one group that is sought at each size.
-    """
-
-    task: NullTask
+    task: SearchTask
     sizes: list[int]
-    others: tuple[int, ...] = ()  # further sizes of a single group, for the picture
-    apart: bool = False
-
-    @classmethod
-    def of(cls, task: NullTask, sizes: Sequence[int]) -> NullTest:
-        """The test of groups of these sizes, with the effort of repeated searches."""
-        task = task.with_effort()
-        if len(sizes) > 1:
-            return cls(task, list(sizes))
-        beside = sizes_beside(sizes[0], len(task.X), task.n_components).tolist()
-        others = tuple(size for size in beside if size != sizes[0])
-        return cls(task.down_to(min(beside[0], len(task.X) - beside[-1])), list(sizes), others)
 
     def run(
         self, asked: int, kinds: Sequence[str], rngs: Sequence[np.random.Generator], steps: Steps
     ) -> tuple[SearchOutcome, list[NullComparison]]:
-        """First tables with the same values, then bell-shaped ones: nine where these do not decide.
+        """What is found in the table itself, and each group beside its surrogates.
 
-        What is found in the table itself, and each group beside them.
+        First copula surrogates, then Gaussian ones: nine where these do not decide.
         """
-        of_table, of_values, of_cloud, again = rngs
+        of_table, of_copula, of_gaussian, again = rngs
         table = self.search_table(of_table, steps)
-        by_kind: dict[str, list[Chance]] = {}
+        by_kind: dict[str, list[NullDistribution]] = {}
+        winsorized: list[float | None] = [None] * len(self.sizes)
         beyond = np.zeros(len(self.sizes), dtype=bool)
-        drawn_in: list[float | None] = [None] * len(beyond)
         if asked and "copula" in kinds:
-            main = by_kind["copula"] = self.compared("copula", table, asked, of_values, steps)
-            beyond = np.array([each.p_value <= LEVEL for each in main])
-            if beyond.any() and main[0].heavy:
-                found = self._winsorized(asked, beyond, again, steps)
-                drawn_in = [p if yes else None for p, yes in zip(found, beyond, strict=True)]
-                beyond &= np.array([(p or 0.0) <= LEVEL for p in drawn_in])
+            copula = by_kind["copula"] = self.compare("copula", table, asked, of_copula, steps)
+            beyond = np.array([each.p_value <= LEVEL for each in copula])
+            heavy = beyond & [each.heavy for each in copula]
+            if heavy.any():
+                p_values = self._winsorized(asked, heavy, again, steps)
+                winsorized = [
+                    p if tails else None for p, tails in zip(p_values, heavy, strict=True)
+                ]
+                beyond &= ~heavy | (np.array(p_values) <= LEVEL)
         if asked and "gaussian" in kinds:
             few = min(asked, FIRST_TABLES) * beyond
-            by_kind["gaussian"] = self.compared("gaussian", table, asked, of_cloud, steps, few)
-        told = []
+            by_kind["gaussian"] = self.compare("gaussian", table, asked, of_gaussian, steps, few)
+        compared = []
         for group, decided in enumerate(beyond):
             each = {kind: of_groups[group] for kind, of_groups in by_kind.items()}
-            values, cloud = each.get("copula"), each.get("gaussian")
-            p_values = None if values is None else values.p_value
-            p_gaussian = None if cloud is None or decided else cloud.p_value
-            told.append(NullComparison(each, p_values, p_gaussian, drawn_in[group]))
-        return table, told
+            p_copula, p_gaussian = (
+                each[kind].p_value if kind in each else None for kind in ("copula", "gaussian")
+            )
+            told = None if decided else p_gaussian
+            compared.append(NullComparison(each, p_copula, told, winsorized[group]))
+        return table, compared
 
     def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:
         """The table itself, searched as its surrogates are."""
         steps.tell("the table")
         with one_thread():
-            found = self._searched(self.task.X, self.task.posed, rng)
+            found = self._search(self.task.X, self.task.posed, rng, diagnose=True)
         steps.tell("the table", 1)
         return found
 
-    def search_surrogates(
-        self,
-        kind: str,
-        enough: Callable[[list[SearchOutcome]], bool],
-        most: int,
-        rng: np.random.Generator,
-        steps: Steps,
-    ) -> list[SearchOutcome]:
-        """Tables of a kind, drawn and searched until they are enough."""
-        law, n_jobs = self.task.law(kind), self.task.estimator.n_jobs
-        tasks = [(law, each, place) for place, each in enumerate(rng.spawn(most))]
-        return drawn_until(enough, self._drawn, tasks, n_jobs, steps, PROGRESS_NAMES[kind])
-
-    def compared(
+    def compare(
         self,
         kind: str,
         table: SearchOutcome,
@@ -250,100 +207,82 @@ class NullTest:
         rng: np.random.Generator,
         steps: Steps,
         fixed: Sequence[int] | NDArray[np.intp] | None = None,
-    ) -> list[Chance]:
-        """Search tables of a kind until the answer is settled for each group.
+    ) -> list[NullDistribution]:
+        """Search surrogates of a kind until the answer is settled for each group.
 
-        A group's figures are those of the tables up to the one that settled it. ``fixed``: of each
-        group, how many it takes whatever they show; 0: until it is settled.
+        A group's figures are those of the surrogates up to the one that settled it. ``fixed``: of
+        each group, how many it takes whatever they show; 0: until it is settled.
         """
         fixed = np.zeros(len(self.sizes), dtype=np.intp) if fixed is None else np.asarray(fixed)
-        needed, open_ = np.where(fixed, fixed, most_tables(asked)), fixed == 0
+        needed, unsettled = np.where(fixed, fixed, most_tables(asked)), fixed == 0
 
         def enough(found: list[SearchOutcome]) -> bool:
             values = np.array([each.disparities for each in found])
-            for group in np.flatnonzero(open_):
+            for group in np.flatnonzero(unsettled):
                 if should_stop(table.disparities[group], values[:, group], asked):
-                    needed[group], open_[group] = len(found), False
+                    needed[group], unsettled[group] = len(found), False
             return len(found) >= int(needed.max())
 
-        found = self.search_surrogates(kind, enough, int(needed.max()), rng, steps)
-        return [self._of_group(kind, table, found[:n], group) for group, n in enumerate(needed)]
+        law = self.task.law(kind)
+        tasks = [
+            (law, each, place < FIRST_TABLES)
+            for place, each in enumerate(rng.spawn(int(needed.max())))
+        ]
+        n_jobs = self.task.estimator.n_jobs
+        found = draw_until(enough, self._draw, tasks, n_jobs, steps, f"{kind} surrogates")
+        return [_distribution(kind, table, found[:n], group) for group, n in enumerate(needed)]
 
-    def _drawn(self, law: Surrogate, rng: np.random.Generator, place: int) -> SearchOutcome:
+    def _draw(self, law: Surrogate, rng: np.random.Generator, diagnose: bool) -> SearchOutcome:
         X = law.draw(rng)
-        return self._searched(X, self.task.pose(X), rng, place)
+        return self._search(X, self.task.pose(X), rng, diagnose)
 
-    def _searched(
-        self, X: Array, posed: SearchProblem, rng: np.random.Generator, place: int = 0
+    def _search(
+        self, X: Array, posed: SearchProblem, rng: np.random.Generator, diagnose: bool
     ) -> SearchOutcome:
-        """Of the first tables, by their ``place``, also what they are made of."""
-        problem, solver = posed.problem, self.task.solver
-        by_feature, at_sizes = None, np.empty(0)
-        if self.apart:
-            disparities = disparities_at(solver, problem, self.sizes, rng)
-        else:
-            found = search_groups(solver, problem, self.sizes, rng)
-            disparities = found.disparities
-        diagnostics = None
-        if place < FIRST_TABLES:
-            if not self.apart:
-                by_feature = split_by_feature(posed, found.labels, len(found.losses))
-            if self.others and place < _PICTURED:
-                at_sizes = disparities_at(fewer(solver), problem, self.others, rng)
+        problem, diagnostics = posed.problem, None
+        found = search_groups(self.task.solver, problem, self.sizes, rng)
+        if diagnose:
             rows = self.task.witnesses(X)
-            ranks = mean_rank_correlation(rows)
-            diagnostics = NullDiagnostics(by_feature, correlations(rows), ranks, at_sizes)
-        left = 1.0 - float(posed.explained[: problem.d].sum())
-        return SearchOutcome(disparities, left, diagnostics)
-
-    def _of_group(
-        self, kind: str, table: SearchOutcome, found: Sequence[SearchOutcome], group: int
-    ) -> Chance:
-        """What comparison tables show of a group."""
-        sizes = np.sort([*self.others, self.sizes[group]]).astype(np.intp)
-        here = sizes == self.sizes[group]
-        values = np.array([one.disparities[group] for one in found])
-        close = _diagnosed(found)
-        curves = np.full((len(found), len(sizes)), np.nan)
-        curves[:, here] = values[:, None]
-        pictured = [one.at_sizes for one in close[:_PICTURED]]
-        curves[: len(pictured), ~here] = pictured
-        p_values = np.full(len(sizes), np.nan)
-        p_values[here] = p = p_value(float(table.disparities[group]), values)
-        splits = [None if one.by_feature is None else one.by_feature[group] for one in close]
-        return as_chance(
-            table, found, kind=kind, sizes=sizes, curves=curves, p_values=p_values,
-            p_value=float(p), by_feature=_mean_split(splits, float(values.mean())),
-        )  # fmt: skip
+            diagnostics = NullDiagnostics(
+                split_by_feature(posed, found.labels, len(found.losses)),
+                correlations(rows),
+                mean_rank_correlation(rows),
+            )
+        residual = 1.0 - float(posed.explained[: problem.d].sum())
+        return SearchOutcome(found.disparities, residual, diagnostics)
 
     def _winsorized(
         self, asked: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
     ) -> list[float]:
         """P-values of the same rows with the tails of their columns winsorised."""
         again = clone(self.task.estimator).set_params(n_components=self.task.n_components)
-        other = NullTest.of(NullTask.of(again, winsorize(self.task.X), sized=True), self.sizes)
-        of_table, of_values = rng.spawn(2)
+        other = NullTest(SearchTask.of(again, winsorize(self.task.X)), self.sizes)
+        of_table, of_copula = rng.spawn(2)
         table = other.search_table(of_table, Steps(1, None))
         few = min(asked, FIRST_TABLES) * ~which
-        found = other.compared("copula", table, asked, of_values, steps, few)
-        return [each.p_value for each in found]
+        return [
+            each.p_value for each in other.compare("copula", table, asked, of_copula, steps, few)
+        ]
 
 
-def _diagnosed(found: Sequence[SearchOutcome]) -> list[NullDiagnostics]:
-    return [one.diagnostics for one in found if one.diagnostics is not None]
-
-
-def as_chance(table: SearchOutcome, found: Sequence[SearchOutcome], **figures: Any) -> Chance:
-    """What surrogates show, with how like the table they are."""
+def _distribution(
+    kind: str, table: SearchOutcome, found: Sequence[SearchOutcome], group: int
+) -> NullDistribution:
+    """What surrogates show of a group, and how like the table they are."""
     assert table.diagnostics is not None
-    close = _diagnosed(found)
+    values = np.array([one.disparities[group] for one in found])
+    close = [one.diagnostics for one in found if one.diagnostics is not None]
     R = np.mean(np.stack([one.correlations for one in close]), axis=0)
     ranks = float(np.mean([one.rank_correlation for one in close]))
-    return Chance(
+    splits = [None if one.by_feature is None else one.by_feature[group] for one in close]
+    return NullDistribution(
+        kind=kind,
+        disparities=values,
+        p_value=p_value(float(table.disparities[group]), values),
         miss=float(np.abs(R - table.diagnostics.correlations).max()),
         residual=float(np.mean([one.residual for one in found]) / table.residual),
         ranks_miss=table.diagnostics.rank_correlation - ranks,
-        **figures,
+        by_feature=_mean_split(splits, float(values.mean())),
     )
 
 
@@ -355,13 +294,6 @@ def _mean_split(splits: list[Array | None], mean: float) -> Array | None:
     average = np.mean(np.stack(known), axis=0)
     total = float(average.sum())
     return average * (mean / total) if total else average
-
-
-def sizes_beside(size: int, n_rows: int, d: int) -> NDArray[np.intp]:
-    """The group's size and two more, in rising order: for the picture."""
-    smaller = max(min(size, 2 * d), round(_SMALLER * size))
-    larger = min(max(size, n_rows // 2), round(_LARGER * size))
-    return np.unique([smaller, size, larger]).astype(np.intp)
 
 
 def split_by_feature(posed: SearchProblem, labels: NDArray[np.int8], n_sides: int) -> Array | None:
@@ -390,7 +322,7 @@ def mean_rank_correlation(X: Array) -> float:
 
 
 def winsorize(X: Array) -> Array:
-    """The table with the tails of its columns drawn in, of those with values enough to have some.
+    """The table with the tails of its columns winsorised, of those with values enough to have some.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Repeated searches: of comparison tables, of halves and parts of the rows, from other starts.
+"""Repeated searches: of surrogates, of halves and subsamples of the rows, from other starts.
 
 A single group is searched at its size. Several are peeled off, the larger first, refined together,
 and each searched anew among the rows that the others leave; so the ``j``-th group is held to what
@@ -25,7 +25,7 @@ from leftout.evidence.surrogates import Surrogate, law_of
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
-from leftout.groups.sizes import check_sizes, default_smallest, group_sizes
+from leftout.groups.sizes import default_smallest
 from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.distinct import IntArray, distinct_rows
 from leftout.linalg.losses import Array
@@ -39,40 +39,44 @@ Sizes = Sequence[int] | IntArray
 
 # Searches whose groups share this much of the rows that either leaves out found the same group.
 SAME_GROUP = 0.5
-# Climbs of each of the many searches, on the table, its parts and comparison tables alike. Of a
-# profile at a single size they are a seventh of the starts.
-_REPEATED_CLIMBS = 40
+# Climbs of each of the many searches, on the table, its parts and surrogates alike: with half as
+# many, one search of a table varies as much as half of its surrogates do. Of a search over sizes,
+# the first gets a seventh of the starts.
+_REPEATED_CLIMBS = 20
 _REPEATED_STARTS = 7 * _REPEATED_CLIMBS
 # Searches of larger tables climb on parts of so many rows, and which of them ends best shows only
-# on the whole. One alone varies as much as comparison tables do (adult: from 0.651 to 0.661, where
-# comparison tables have 0.643 and vary by 0.007), four hardly do (0.664 to 0.666).
+# on the whole. One alone varies as much as surrogates do (adult: from 0.651 to 0.661, where
+# surrogates have 0.643 and vary by 0.007), four hardly do (0.664 to 0.666).
 _CLIMBED_ROWS, _CLIMBED_PARTS = 8192, 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class NullTask:
+class SearchTask:
     """A table and how to search it: the whole, some of its rows, or a surrogate."""
 
     X: Array
     estimator: MaxDisparityPartition
     solver: Solver
     posed: SearchProblem  # the table's problem, settled once
-    rngs: list[np.random.Generator]  # of the profile, the held-out rows, the runs
+    rngs: list[np.random.Generator]  # of the count of groups, the halves, all else
     repeats: Repeats
 
     @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any, sized: bool = False) -> NullTask:
-        """``sized``: for groups of a given size, of which a default minimum says nothing."""
+    def of(cls, estimator: MaxDisparityPartition, X: Any) -> SearchTask:
+        """A table, searched with the effort of searches that are repeated many times."""
         solver, matrix = prepare(estimator, X)
         if not takes_sizes(solver):
             raise InputError(
-                f"Comparison tables are searched size by size, but {solver!r} chooses the size "
+                f"Surrogates are searched at the group's size, but {solver!r} chooses the size "
                 "itself. Use solver='alternating' or Sorting(split='matched'). (The agreement of "
-                "its runs alone: leftout.stability.agreement.)"
+                "its runs alone: leftout.restarts.agreement.)"
             )
         smallest = estimator.min_group_size
-        if sized and smallest is None:
+        if smallest is None:
             smallest = default_smallest(*matrix.shape)
+        if isinstance(solver, Alternating) and solver.n_starts is None:
+            parts = _CLIMBED_PARTS if len(matrix) > _CLIMBED_ROWS else 1
+            solver = replace(solver, n_starts=_REPEATED_STARTS * parts)
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
             posed = free._pose(matrix)
@@ -86,10 +90,6 @@ class NullTask:
     def n_components(self) -> int:
         return self.posed.problem.d
 
-    @property
-    def smallest(self) -> int:
-        return self.posed.problem.min_size
-
     def law(self, kind: str) -> Surrogate:
         """Of surrogates: with as many equal rows as the table, where its rows are copies."""
         return law_of(kind, self.X, self.repeats.copies)
@@ -99,37 +99,9 @@ class NullTask:
         return X[distinct_rows(X).first] if self.repeats.beyond_chance else X
 
     def pose(self, X: Array) -> SearchProblem:
-        """Another table's problem, with as many components."""
-        e = self.estimator
-        d, smallest = self.n_components, self.smallest
-        return build_problem(X, d, e.loss, e.centering, smallest, None, e.representation)
-
-    def at_size(self, size: int) -> SearchProblem:
-        """The table's problem for a group of a given size."""
-        smallest = min(self.smallest, size, len(self.X) - size)
-        return self.posed.resized(smallest, size)
-
-    def down_to(self, smallest: int) -> NullTask:
-        """The task where sides may be as small as this, or as before."""
-        allowed = max(1, min(self.smallest, smallest))
-        return replace(self, posed=self.posed.resized(allowed, None))
-
-    def with_effort(self) -> NullTask:
-        """The task with the effort of a search that is repeated many times."""
-        solver = self.solver
-        if isinstance(solver, Alternating) and solver.n_starts is None:
-            solver = replace(
-                solver,
-                n_starts=_REPEATED_STARTS * (_CLIMBED_PARTS if len(self.X) > _CLIMBED_ROWS else 1),
-            )
-        return replace(self, solver=solver)
-
-    def grid(self, sizes: int | Sequence[int]) -> NDArray[np.intp]:
-        """Sizes in rising order: those given, or so many from the smallest allowed to half."""
-        grid = check_sizes(sizes, self.smallest, len(self.X))
-        for size in (grid[0], grid[-1]):  # held to a minimum that was asked for
-            group_sizes(self.estimator.min_group_size, int(size), *self.X.shape)
-        return grid
+        """Another table's problem, with as many components, for groups of any size."""
+        e, d = self.estimator, self.n_components
+        return build_problem(X, d, e.loss, e.centering, d + 1, None, e.representation)
 
     def halves(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Two halves of the rows, drawn at random; copies of a row stay together."""
@@ -138,7 +110,7 @@ class NullTask:
         order, half = rng.permutation(len(self.X)), len(self.X) // 2
         return order[:half], order[half:]
 
-    def part(self, share: float, rng: np.random.Generator) -> IntArray:
+    def subsample(self, share: float, rng: np.random.Generator) -> IntArray:
         """A share of the rows, drawn at random; copies of a row stay together."""
         copies = self.repeats.copies
         if copies is None:
@@ -167,16 +139,16 @@ def repeated(
 
 
 def fewer(solver: Solver) -> Solver:
-    """A solver with a quarter of the effort of repeated searches: for pictures."""
-    if isinstance(solver, Alternating):
-        return replace(solver, n_starts=max(1, (solver.n_starts or _REPEATED_STARTS) // 4))
+    """A solver with a quarter of the effort."""
+    if isinstance(solver, Alternating) and solver.n_starts is not None:
+        return replace(solver, n_starts=max(1, solver.n_starts // 4))
     return solver
 
 
 def quick(solver: Solver) -> Solver:
     """A solver of a single size with the effort of repeated searches."""
-    if isinstance(solver, Alternating) and solver.n_starts is None:
-        return replace(solver, n_starts=_REPEATED_CLIMBS)
+    if isinstance(solver, Alternating):
+        return replace(solver, n_starts=min(solver.n_starts or _REPEATED_CLIMBS, _REPEATED_CLIMBS))
     return solver
 
 
@@ -205,11 +177,11 @@ def search_groups(
 ) -> Partition:
     """Groups of these sizes; those of equal size by falling loss."""
     means = SolverContext(rng=rng)
+    smallest = max(1, min([*sizes, len(problem.X) - sum(sizes)]))
+    problem = replace(problem, min_size=smallest, group_size=None)
     if len(sizes) == 1:
         (one,) = search_sizes(solver, problem, sizes, means)
         return Partition.of(problem, one.labels, 2, one.own)
-    smallest = max(1, min(*sizes, len(problem.X) - sum(sizes)))
-    problem = replace(problem, min_size=smallest, group_size=None)
     labels = peel(quick(solver), problem, len(sizes), sizes, means)
     found = refine(problem, Partition.of(problem, labels, len(sizes) + 1))
     found = anew(solver, problem, found, sizes, means)
@@ -221,11 +193,11 @@ def search_groups(
 
 
 def fit_group_rule(
-    task: NullTask,
+    task: SearchTask,
     X: Array,
     sizes: Sequence[int],
     rng: np.random.Generator,
-    reference: NDArray[np.integer] | None = None,
+    reference: NDArray[np.integer],
 ) -> GroupRule:
     """Search rows for groups of these sizes; refuses rows with too few dimensions.
 
@@ -236,8 +208,8 @@ def fit_group_rule(
     """
     posed = task.pose(X)
     found = search_groups(task.solver, posed.problem, sizes, rng)
-    if reference is not None and len(sizes) > 1:
-        order = np.argsort(matched(found.labels, reference, len(sizes)), kind="stable")
+    if len(sizes) > 1:
+        order = np.argsort(match_groups(found.labels, reference, len(sizes)), kind="stable")
         if (order != np.arange(len(order))).any():
             every = [len(found.labels) - sum(sizes), *sizes]
             labels = assign(row_values(posed.problem, found.own[order], every), every).labels
@@ -253,7 +225,7 @@ def in_proportion(sizes: Sequence[int], part: int, whole: int) -> list[int]:
     return each
 
 
-def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> Labels:
+def match_groups(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> Labels:
     """What each side is called: like the group of ``reference`` that it shares most rows with.
 
     One to one, so that the Jaccard similarities add up to as much as they can; the rest is the
@@ -262,7 +234,7 @@ def matched(labels: Labels, reference: NDArray[np.integer], n_groups: int) -> La
     Examples
     --------
     >>> labels = np.array([1, 1, 2, 2, 0], np.int8)
-    >>> matched(labels, np.array([2, 2, 1, 0, 0]), 2)[labels].tolist()
+    >>> match_groups(labels, np.array([2, 2, 1, 0, 0]), 2)[labels].tolist()
     [2, 2, 1, 1, 0]
     """
     groups = range(1, n_groups + 1)

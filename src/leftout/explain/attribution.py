@@ -12,7 +12,7 @@ from leftout.data.columns import Column, names_of
 from leftout.data.encoding import LEVELS, CategoricalEncoding, coded
 from leftout.data.matrix import check_matrix
 from leftout.evidence.duplicate_rows import find_repeats
-from leftout.evidence.stability import pairwise_jaccard
+from leftout.evidence.restarts import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import fitted_on, for_same_size
 from leftout.groups.known import measured

@@ -77,17 +77,22 @@ _SHARED = (
 )  # fmt: skip
 
 
-def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
-    """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
+def check_search(estimator: Any) -> None:
+    """Refuse what is no search."""
     if not isinstance(estimator, MaxDisparityPartition):
         raise InputError(
             f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "
             "search first, then the table."
         )
+
+
+def prepare(estimator: MaxDisparityPartition, X: Any) -> tuple[Solver, Array]:
+    """An estimator's solver and the table's matrix, both checked; nothing is fitted."""
+    check_search(estimator)
     if estimator.n_groups != 1:
         raise InputError(
             f"{parameter_label('n_groups', estimator.n_groups)} was asked for, but one left-out "
-            f"group is weighed at a time. Use {parameter_label('n_groups', 1)}; leftout.trust_each "
+            f"group is searched for here. Use {parameter_label('n_groups', 1)}; leftout.trust "
             "weighs several, and leftout.how_many counts them."
         )
     return estimator._check_names(), check_matrix(features_of(estimator.representation, X))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.errors import InputError
-from leftout.evidence.chance import Profile
-from leftout.evidence.stability import Stability
+from leftout.evidence.restarts import Stability
+from leftout.evidence.verdict import Trust
 from leftout.plots.axes import FAIR as FAIR
 from leftout.plots.axes import GREY as GREY
 from leftout.plots.axes import LEFT_OUT as LEFT_OUT
 from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
-from leftout.plots.axes import SERIES, axis, finish, joined_points, log_sizes, named
+from leftout.plots.axes import SERIES, axis, finish, joined_points, named
 from leftout.plots.axes import drawable as drawable
 from leftout.plots.losing import harm as harm
 from leftout.plots.losing import parts as parts
@@ -42,9 +42,9 @@ __all__ = [
     "known_groups",
     "mitigation",
     "named_groups",
+    "null_test",
     "parts",
     "people",
-    "profile",
     "rounds",
     "sides",
     "trade_off",
@@ -53,28 +53,16 @@ __all__ = [
 
 _CHANCE = {"copula": REST, "gaussian": GREY}
 _LEGEND_BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-_SURROGATE_LABELS = {"copula": "copula surrogates", "gaussian": "Gaussian surrogates"}
 
 
-def profile(found: Profile, ax: Axes | None = None) -> Axes:
-    """Best disparity by group size, above the bands that surrogate tables lead to.
-
-    Bands reach from the 5 to the 95 % quantile; the evidence size is marked, where there is one.
-    """
+def null_test(found: Trust, ax: Axes | None = None) -> Axes:
+    """Disparities that the same search finds in surrogates, and the table's."""
     ax = axis(ax)
     for kind, chance in found.chance.items():
-        color, sizes = _CHANCE[kind], chance.sizes
-        ax.fill_between(sizes, chance.low, chance.high, color=color, alpha=0.25, lw=0)
-        ax.plot(sizes, chance.mean, color=color, lw=1.5, ls="--", label=_SURROGATE_LABELS[kind])
-    ax.plot(found.sizes, found.disparities, color=LEFT_OUT, lw=2, marker="o", ms=4, label="table")
-    if found.evidence_size is not None:
-        label = f"most evidence: {found.evidence_size:,} rows"
-        ax.axvline(found.evidence_size, color=LEFT_OUT, lw=1, ls=":", label=label)
-    log_sizes(ax, found.sizes)
-    ax.set_ylim(bottom=0.0)
-    title = "Best disparity found" + ", beside surrogate tables" * bool(found.chance)
-    labels = ("rows in the left-out group", "disparity")
-    return finish(ax, title, *labels, ticks="y", loc="upper right")  # disparities fall with size
+        ax.hist(chance.disparities, color=_CHANCE[kind], alpha=0.6, label=f"{kind} surrogates")
+    ax.axvline(found.searched, color=LEFT_OUT, lw=2, label="table")
+    ax.set_xlim(left=0.0)
+    return finish(ax, "The same search in surrogates", "disparity", "surrogates", loc="best")
 
 
 def epochs(found: Any, ax: Axes | None = None) -> Axes:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # The left-out group or the table itself, the rest, comparison tables, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
-# Ticks of sizes are this share of their axis apart, or they would run into each other.
-_TICKS = 0.12
 SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 
 
@@ -68,18 +66,6 @@ def axis(ax: Axes | None) -> Axes:
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
-
-
-def log_sizes(ax: Axes, sizes: np.ndarray) -> None:
-    """A logarithmic axis with a few of the sizes themselves as ticks."""
-    ax.set_xscale("log")
-    apart = (sizes[-1] / sizes[0]) ** _TICKS
-    ticks: list[int] = []
-    for size in sizes[:: max(1, len(sizes) // 5)].tolist():
-        if not ticks or size >= ticks[-1] * apart:
-            ticks.append(size)
-    ax.set_xticks(ticks, [f"{size:,}" for size in ticks])
-    ax.minorticks_off()
 
 
 def finish(

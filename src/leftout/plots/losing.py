@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.downstream.outcomes import ALL, SHARED
-from leftout.evidence.loss_parts import PART_NAMES as PARTS
-from leftout.evidence.loss_parts import LossParts
+from leftout.evidence.decomposition import PART_NAMES as PARTS
+from leftout.evidence.decomposition import LossParts
 from leftout.groups.fitted import fitted_on
 from leftout.plots.axes import (
     GREY,

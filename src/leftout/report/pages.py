@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from leftout.evidence.evidence_text import VERDICTS
-from leftout.evidence.loss_parts import PART_NAMES
+from leftout.evidence.decomposition import PART_NAMES
+from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.linalg.significance import describe_p
 from leftout.report.sections import group_sections, ranked, sections

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leftout.evidence.loss_parts import PART_NAMES
+from leftout.evidence.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
 from leftout.text import as_name, counted, listed, number
 
@@ -160,8 +160,7 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
 # What a section shows where no evidence was gathered.
 _NO_EVIDENCE: dict[str, Any] = {
     "p_value": None, "verdict": None, "verdict_name": None, "parts": None, "held_out": None,
-    "rows": 0, "of_rows": None, "notes": [], "chance": {}, "by_size": [], "evidence_size": None,
-    "evidence_range": None, "cross_fitted": None,
+    "rows": 0, "of_rows": None, "notes": [], "chance": {}, "cross_fitted": None,
 }  # fmt: skip
 
 

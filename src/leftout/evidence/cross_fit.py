@@ -1,4 +1,4 @@
-"""Does the group come back on rows that the search has not seen?
+"""Does the group replicate on rows that the search has not seen?
 
 The rows are split in two halves, several times, and each half is searched apart.
 
@@ -22,29 +22,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.checks import check_count
 from leftout.errors import InputError
 from leftout.evidence.refit import (
     SAME_GROUP,
-    NullTask,
+    SearchTask,
     fit_group_rule,
     in_proportion,
     jaccard,
     repeated,
 )
 from leftout.files import Serializable
-from leftout.groups.partition import GroupRule, MaxDisparityPartition
-from leftout.groups.sizes import group_sizes
+from leftout.groups.partition import GroupRule
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
 from leftout.linalg.significance import CONFIDENCE, Interval
-from leftout.running import Report, Steps, clean_interrupts
+from leftout.running import Steps
 from leftout.text import counted, number
 
 # Errors of the two halves' gaps are correlated, by 0.1 to 0.2 on simulated tables: each has learned
@@ -126,59 +124,21 @@ class HeldOut(Serializable):
         )
 
 
-@clean_interrupts()
-def held_out(
-    estimator: MaxDisparityPartition,
-    X: Any,
-    *,
-    group_size: int | float,
-    splits: int = 10,
-    progress: Report | bool | None = None,
-) -> HeldOut:
-    """Find a group on half of the rows and look for it in the other half, repeatedly.
-
-    Parameters
-    ----------
-    estimator : MaxDisparityPartition
-    X : table of shape (m, n)
-    group_size : int or float
-        Size of the group in the whole table; half as many are looked for in half of the rows.
-    splits : int, default=10
-    progress : callable, bool or None
-
-    Examples
-    --------
-    >>> from leftout import MaxDisparityPartition, datasets, holdout
-    >>> X, _ = datasets.make_planted(400, 8, 2, 80, random_state=0)
-    >>> search = MaxDisparityPartition(2, random_state=0)
-    >>> found = holdout.held_out(search, X, group_size=80, splits=4)
-    >>> found.gap.low > 0, found.overlap > 0.9
-    (True, True)
-    """
-    check_count("splits", splits)
-    task = NullTask.of(estimator, X, sized=True)
-    _, sizes = group_sizes(estimator.min_group_size, group_size, *task.X.shape)
-    assert sizes is not None
-    return cross_fit(task, sizes, splits, Steps(splits, progress))[0]
-
-
 def cross_fit(
-    task: NullTask,
+    task: SearchTask,
     sizes: Sequence[int],
     splits: int,
     steps: Steps,
-    reference: NDArray[np.integer] | None = None,
+    reference: NDArray[np.integer],
 ) -> list[HeldOut]:
-    """:func:`held_out` of each of several groups, on a task that is set up already.
+    """Search halves of the rows apart, repeatedly, and judge each group on the other half.
 
     ``reference``: the groups of the task's rows, that those of the halves are called after.
     """
     half = len(task.X) // 2
-    part = in_proportion(sizes, half, len(task.X))
-    task = task.down_to(min(max(1, min(part) // 2), half - sum(part))).with_effort()
 
     def one_split(rng: np.random.Generator) -> list[_Split]:
-        return _judged_apart(task, sizes, reference, rng)
+        return _judge_apart(task, sizes, reference, rng)
 
     n_jobs = task.estimator.n_jobs
     judged = repeated(one_split, task.rngs[1].spawn(splits), n_jobs, steps, "halves")
@@ -188,6 +148,7 @@ def cross_fit(
             "components. Use fewer components, or more rows."
         )
     by_group = zip(*judged, strict=True)
+    part = in_proportion(sizes, half, len(task.X))
     return [_summed_up(task, size, each) for size, each in zip(part, by_group, strict=True)]
 
 
@@ -199,7 +160,7 @@ class _Split(NamedTuple):
     overlaps: tuple[float, float]
 
 
-def _summed_up(task: NullTask, size: int, judged: Sequence[_Split]) -> HeldOut:
+def _summed_up(task: SearchTask, size: int, judged: Sequence[_Split]) -> HeldOut:
     """What all splits say together; where rows are copies of each other, these say it once."""
     influence, copies = np.mean([each.influence for each in judged], axis=0), task.repeats.copies
     if copies is not None:
@@ -216,10 +177,10 @@ def _summed_up(task: NullTask, size: int, judged: Sequence[_Split]) -> HeldOut:
     )
 
 
-def _judged_apart(
-    task: NullTask,
+def _judge_apart(
+    task: SearchTask,
     sizes: Sequence[int],
-    reference: NDArray[np.integer] | None,
+    reference: NDArray[np.integer],
     rng: np.random.Generator,
 ) -> list[_Split]:
     """Both halves, searched apart, each judged on the other: what they say of each group."""
@@ -232,11 +193,10 @@ def _judged_apart(
     named: list[list[Labels]] = [[] for _ in sought]
     found = [_Split([], np.zeros(m), (0.0, 0.0)) for _ in sizes]
     for searched, judged in (halves, halves[::-1]):
-        known = None if reference is None else reference[searched]
         for each, labels in zip(sought, named, strict=True):
             # Rows that occur very often may make halves unequal: groups keep their shares.
             part = in_proportion(each, len(searched), m)
-            rule = fit_group_rule(task, X[searched], part, rng, known)
+            rule = fit_group_rule(task, X[searched], part, rng, reference[searched])
             losses = rule.row_losses(X)
             labels.append(rule.highest(losses, each))
             if each is sought[0]:

@@ -8,9 +8,10 @@ import pytest
 from sklearn.base import clone
 
 import leftout
-from leftout import InputError, MaxDisparityPartition, datasets, explain, group_losses, trust_each
+from leftout import InputError, MaxDisparityPartition, datasets, explain, group_losses, trust
+from leftout.evidence.assess import assess
 from leftout.evidence.null_test import NullTest
-from leftout.evidence.refit import NullTask, search_groups
+from leftout.evidence.refit import SearchTask, search_groups
 from leftout.groups.fitted import NEITHER, one_vs_rest
 
 SIZES = [40, 80]
@@ -34,7 +35,7 @@ def found(planted, search):
 @pytest.fixture(scope="module")
 def weighed(planted, search, found):
     asked = {"n_surrogates": 19, "n_restarts": 5, "splits": 3, "parts": 3}
-    return trust_each(search, planted[0], found=found, **asked)
+    return assess(search, planted[0], found=found, **asked)
 
 
 def test_a_view_is_the_group_beside_the_rest(planted, found):
@@ -65,7 +66,7 @@ def test_no_group_has_such_a_number(found, label):
         one_vs_rest(found, label)
 
 
-def test_each_planted_group_is_a_group_of_its_own(weighed, found):
+def test_each_planted_group_is_a_distinct_group(weighed, found):
     assert [each.verdict for each in weighed] == ["A", "A"]
     assert [each.group_size for each in weighed] == SIZES
     for label, each in enumerate(weighed, start=1):
@@ -88,7 +89,7 @@ def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
     whole = pd.DataFrame(planted[0]).add_prefix("x")
     found, part = clone(search).fit(whole), whole.iloc[::2].reset_index(drop=True)
     asked = {"n_surrogates": 0, "n_restarts": 0, "splits": 1, "parts": 2}
-    weighed = trust_each(search, part, found=found, everyone=whole, **asked)
+    weighed = assess(search, part, found=found, everyone=whole, **asked)
     for label, each in enumerate(weighed, start=1):
         assert each.group_size == SIZES[label - 1] // 2
         assert (each.membership.group == (found.labels_ == label)).all()
@@ -99,7 +100,7 @@ def test_evidence_from_a_part_is_told_of_all_rows(planted, search):
 def test_comparison_tables_are_searched_for_as_many_groups(planted):
     """A group is held to the one of its size, of equal sizes to the one of its rank."""
     X, _ = planted
-    task = NullTask.of(MaxDisparityPartition(2, random_state=0), X, sized=True).with_effort()
+    task = SearchTask.of(MaxDisparityPartition(2, random_state=0), X)
     law = task.law("gaussian")
     for sizes in ([60, 60], [40, 80]):
         rng = np.random.default_rng(5)
@@ -109,7 +110,7 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
         np.testing.assert_allclose(sides.losses, group_losses(Y, sides.labels, 2), atol=1e-9)
         if sizes[0] == sizes[1]:
             assert sides.losses[1] >= sides.losses[2]
-        drawn = NullTest.of(task, sizes)._drawn(law, np.random.default_rng(5), True)
+        drawn = NullTest(task, sizes)._draw(law, np.random.default_rng(5), True)
         np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
         np.testing.assert_allclose(drawn.diagnostics.by_feature.sum(axis=1), drawn.disparities)
 
@@ -166,6 +167,7 @@ def test_costs_stand_beside_the_rest(planted):
         leftout.harm(X, y, group, 2, rest=1)
 
 
-def test_several_groups_are_weighed_by_their_own_function(planted, search):
-    with pytest.raises(InputError, match=r"leftout\.trust_each weighs several"):
-        leftout.trust(search, planted[0])
+def test_trust_of_several_groups_is_a_list(planted, search):
+    alone = {"n_surrogates": 0, "n_restarts": 0, "splits": 0, "parts": 0}
+    weighed = trust(search, planted[0], **alone)
+    assert [each.group_size for each in weighed] == SIZES

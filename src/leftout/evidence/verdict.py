@@ -1,33 +1,31 @@
 """The evidence for a left-out group: each fact, the threshold it rests on, and its sentence, once.
 
-What comparison tables and halves of the rows say together is one of four verdicts. What is lost is
-a fact whatever the verdict: it says what explains the loss, not whether it is accident.
+What surrogates and halves of the rows say together is one of four verdicts. What is lost is a fact
+whatever the verdict: it says what explains the loss, not whether it is accident.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from leftout.evidence.chance import Profile, ProfileSize
+from leftout.evidence.cross_fit import HeldOut
+from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.holdout import HeldOut
-from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.null_test import Chance
+from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.refit import SAME_GROUP
-from leftout.evidence.sequential_stopping import drawing_interval
-from leftout.evidence.stability import Membership, Stability
+from leftout.evidence.restarts import Stability
+from leftout.evidence.sequential import p_value_interval
+from leftout.evidence.subsample import Membership
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.settings import TENTH
 from leftout.text import counted, number
 
-# What comparison tables of a kind are called.
+# What surrogates of a kind are called.
 SURROGATE_NAMES = {
-    "copula": "tables with the same values and correlations",
-    "gaussian": "bell-shaped tables with the same correlations",
+    "copula": "copula surrogates (same values and correlations)",
+    "gaussian": "Gaussian surrogates (same covariance)",
 }
 # A correlation, or the residual variance, that is further off makes a comparison doubtful.
 _FAR_OFF = 0.1
@@ -76,7 +74,7 @@ def verdict(
     Parameters
     ----------
     p_values, p_gaussian : float or None
-        P-values against tables with the same values, and against bell-shaped ones.
+        P-values against copula surrogates, and against Gaussian ones.
     overlap : float or None
         Jaccard similarity of the groups that halves of the rows name.
 
@@ -105,21 +103,25 @@ class Trust(Serializable):
     group_size : int
     chosen : {"tenth", "evidence", "given"}
         Whether the size is a tenth of the rows, the one with the most evidence, or as asked for.
-    profile : Profile
-        The best disparity at several sizes, beside comparison tables.
+    searched : float
+        The table's disparity, searched with the effort that surrogates are: what these, and the
+        parts, are held against. ``partition`` may come from a longer search.
+    rows : int
+        Rows that the evidence rests on.
+    chance : dict of NullDistribution
+        What the same search finds in surrogates, by their kind.
     parts : LossParts or None
         Why the group loses: what covariance alone explains, what rare values add, what is left.
         None without surrogates of both kinds.
     verdict : {"A", "B", "C", "D"} or None
         What explains the loss (:func:`verdict`); None where that was not tested.
     p_value : float or None
-        How often tables with the same values lose as much, by the same search: at the group's size
-        or, with ``over_sizes``, over all sizes among which the evidence chose it: the table's
-        largest among the largest of comparison tables. None without such tables.
+        How often copula surrogates lose as much, by the same search: at the group's size or, with
+        ``over_sizes``, over all sizes among which the evidence chose it. None without them.
     p_gaussian : float or None
-        The same of bell-shaped tables; None where it was not needed.
+        The same of Gaussian surrogates; None where it was not needed.
     p_winsorized : float or None
-        ``p_value`` with the tails of columns drawn in; None where they are not heavy.
+        ``p_value`` of winsorised columns; None where tails are not heavy.
     beyond_chance : bool or None
         Whether ``p_value``, and where there is one ``p_winsorized``, are at most 0.05. None with
         fewer than 19 tables, which cannot tell.
@@ -137,25 +139,22 @@ class Trust(Serializable):
         Rows of the table that these were drawn from; None: these are all.
     repeats : Repeats or None
         Equal rows: how many are distinct, and whether they are copies.
-    over_sizes : (int, int) or None
-        How many sizes ``p_value`` covers, and the rows that it comes from; None: it belongs to the
-        group's size alone.
-    searched : float
-        The table's disparity, searched with the effort that comparison tables are: what these, and
-        the parts, are held against. ``partition`` may come from a longer search.
+    over_sizes : int or None
+        How many sizes ``p_value`` covers; None: it belongs to the group's size alone.
     """
 
     also = (
-        "verdict", "verdict_name", "verdict_says", "searched", "beyond_chance", "cross_fitted",
-        "chance", "evidence_size", "evidence_range", "by_size", "disparity",
-        "by_chance", "rows",
+        "verdict", "verdict_name", "verdict_says", "beyond_chance", "cross_fitted", "by_chance",
+        "disparity",
     )  # fmt: skip
-    hidden = ("partition", "profile", "repeats")
+    hidden = ("partition", "repeats")
 
     partition: MaxDisparityPartition
     group_size: int
     chosen: str
-    profile: Profile
+    searched: float
+    rows: int
+    chance: dict[str, NullDistribution]
     parts: LossParts | None
     held_out: HeldOut | None
     membership: Membership | None
@@ -166,34 +165,11 @@ class Trust(Serializable):
     notes: list[str]
     of_rows: int | None = None
     repeats: Repeats | None = None
-    over_sizes: tuple[int, int] | None = None
+    over_sizes: int | None = None
 
     @property
     def cross_fitted(self) -> Interval | None:
         return None if self.held_out is None else self.held_out.gap
-
-    @property
-    def by_size(self) -> list[ProfileSize]:
-        """The best disparity at several sizes, beside comparison tables."""
-        return self.profile.to_list()
-
-    @property
-    def rows(self) -> int:
-        """Rows that the evidence rests on."""
-        return self.profile.n_rows
-
-    @property
-    def chance(self) -> dict[str, Chance]:
-        """Comparison tables, by their kind."""
-        return self.profile.chance
-
-    @property
-    def evidence_size(self) -> int | None:
-        return self.profile.evidence_size
-
-    @property
-    def evidence_range(self) -> tuple[int, int] | None:
-        return self.profile.evidence_range
 
     @property
     def disparity(self) -> float:
@@ -201,14 +177,10 @@ class Trust(Serializable):
         return float(self.partition.disparity_)
 
     @property
-    def searched(self) -> float:
-        return float(np.interp(self.group_size, self.profile.sizes, self.profile.disparities))
-
-    @property
     def by_chance(self) -> float | None:
-        """What the same search finds in tables with the same values, on average."""
+        """What the same search finds in copula surrogates, on average."""
         main = self.chance.get("copula")
-        return None if main is None else main.mean_at(self.group_size)
+        return None if main is None else main.mean
 
     @property
     def beyond_chance(self) -> bool | None:
@@ -240,10 +212,10 @@ class Trust(Serializable):
         found = self._verdict
         if found is None:
             return (
-                f"What explains the loss was not tested: that takes {FEWEST_TABLES} comparison "
-                "tables of each kind, and halves of the rows."
+                f"What explains the loss was not tested: that takes {FEWEST_TABLES} surrogates of "
+                "each kind, and halves of the rows."
             )
-        shares = "" if self.parts is None else self.parts.told_shares
+        shares = "" if self.parts is None else self.parts.told
         return f"{found.says} {shares}".strip()
 
     @property
@@ -258,21 +230,20 @@ class Trust(Serializable):
         return found.name if share > 0.5 else f"{found.name} ({100 * share:.0f} % of the loss)"
 
     def told_against(self, kind: str) -> str:
-        """How far comparison tables of a kind come: how many, what they lose, the p-value."""
+        """How far surrogates of a kind come: how many, what they lose, the p-value."""
         main = self.chance.get(kind)
         if main is None:
             return f"The table was not compared with {SURROGATE_NAMES[kind]}."
-        tables = f"{main.surrogates} {SURROGATE_NAMES[kind]}"
-        there = number(main.mean_at(self.group_size) or 0.0, self.searched)
         text = (
             f"One search of the table finds a loss {number(self.searched)} above the rest's; in "
-            f"{tables} the same search finds {there} on average"
+            f"{main.surrogates} {SURROGATE_NAMES[kind]} the same search finds "
+            f"{number(main.mean, self.searched)} on average"
         )
         p = self.p_value if kind == "copula" else self.p_gaussian
         if p is not None:
             text += f" ({describe_p(p)}{self._how_exact(kind, p, main.surrogates)})"
         longer = number(self.disparity)
-        if self.disparity > self.searched and longer != number(self.searched):
+        if self.of_rows in (None, self.rows) and longer != number(self.searched):
             text += f". The group's, from a longer search, is {longer}"
         return f"{text}."
 
@@ -280,48 +251,39 @@ class Trust(Serializable):
         """What else to know of a p-value: sizes, rows, and how exact it is."""
         more = ""
         if kind == "copula" and self.over_sizes is not None:
-            sizes, rows = self.over_sizes
-            on = f" on {rows:,} of the rows" if rows < self.profile.n_rows else ""
-            more += f" over {counted(sizes, 'size')}{on}"
+            more += f" over {counted(self.over_sizes, 'size')}"
         elif tables >= 99:
-            _, low, high = drawing_interval(round(p * (1 + tables)) - 1, tables)
-            more += f", with ever more tables {number(low, digits=2)} to {number(high, digits=2)}"
-        if self.chosen == "evidence" and (kind != "copula" or self.over_sizes is None):
-            more += ", at this size alone"
-        if self.of_rows is not None and self.of_rows > self.profile.n_rows:
-            more += f", on {self.profile.n_rows:,} of the rows"
+            _, low, high = p_value_interval(round(p * (1 + tables)) - 1, tables)
+            more += f", with ever more {number(low, digits=2)} to {number(high, digits=2)}"
+        if self.of_rows is not None and self.of_rows > self.rows:
+            more += f", on {self.rows:,} of the rows"
         return more
 
     @property
     def told_chance(self) -> str:
-        """Do tables with the same values lose as much? With what that rests on."""
+        """Do copula surrogates lose as much? With what that rests on."""
         main = self.chance.get("copula")
-        if main is None:
-            return self.told_against("copula")
-        if self.beyond_chance is None:
+        if main is not None and self.beyond_chance is None:
             return (
-                f"To judge takes {FEWEST_TABLES} comparison tables, and there were "
-                f"{main.surrogates}: p is never below "
-                f"{number(1 / (1 + main.surrogates), digits=2)}."
+                f"To judge takes {FEWEST_TABLES} surrogates, and there were {main.surrogates}: p "
+                f"is never below {number(1 / (1 + main.surrogates), digits=2)}."
             )
         text = self.told_against("copula")
         if self.p_winsorized is not None:
-            text += (
-                f" Columns have heavy tails; with these drawn in, {describe_p(self.p_winsorized)}."
-            )
+            text += f" Columns have heavy tails; winsorised, {describe_p(self.p_winsorized)}."
         return text
 
     @property
     def told_returns(self) -> str:
-        """Does it come back: on other rows, in halves, and who is sure to belong."""
+        """Does it replicate: on other rows, in halves, and who is sure to belong."""
         said = [] if self.held_out is None else [self.held_out.told]
         said += [] if self.membership is None else [self.membership.told]
-        return " ".join(said) or "Whether it comes back on other rows was not tested."
+        return " ".join(said) or "Whether it replicates on other rows was not tested."
 
     @property
     def told_size(self) -> str:
         """How large the group is, and why."""
-        rows = self.profile.n_rows
+        rows = self.rows
         how = {
             "tenth": "the worst-represented tenth",
             "evidence": "the smallest size with about as much evidence as any",
@@ -337,9 +299,8 @@ class Trust(Serializable):
         group = self.partition.left_out_
         lines = [
             f"Group: {self.told_size}. {group.told_fact} {group.told}",
-            *([] if self.parts is None else [f"Why: {self.parts.told}"]),
             f"Verdict: {_capital(self.verdict_name or 'not tested')}. {self.verdict_says}",
-            f"Comparison tables: {self.told_chance}",
+            f"Surrogates: {self.told_chance}",
             f"Other rows: {self.told_returns}",
         ]
         if self.stability is not None:
@@ -351,27 +312,27 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def doubts(profile: Profile) -> list[str]:
-    """Where tables with the same values are not like the table in what they should share."""
-    main = profile.chance.get("copula")
+def doubts(chance: dict[str, NullDistribution], n_components: int) -> list[str]:
+    """Where copula surrogates are not like the table in what they should share."""
+    main = chance.get("copula")
     if main is None:
         return []
     found = []
     if main.heavy:
         found.append(
-            "Comparison tables: columns have heavy tails. Rank correlations are "
+            "Surrogates: columns have heavy tails. Rank correlations are "
             f"{abs(main.ranks_miss):.2f} {'larger' if main.ranks_miss > 0.0 else 'smaller'} in the "
             "table on average, so what stands out may be how columns go together in the middle of "
             "their values."
         )
     if main.miss > _FAR_OFF:
         found.append(
-            f"Comparison tables: a correlation is off by {main.miss:.2f} on average, so read the "
-            "p-value with care."
+            f"Surrogates: a correlation is off by {main.miss:.2f} on average, so read the p-value "
+            "with care."
         )
     if abs(main.residual - 1.0) > _FAR_OFF:
         found.append(
-            f"Comparison tables: {profile.n_components} components leave {main.residual:.2f} times "
-            "the variance that they leave of the table, so read the p-value with care."
+            f"Surrogates: {n_components} components leave {main.residual:.2f} times the variance "
+            "that they leave of the table, so read the p-value with care."
         )
     return found

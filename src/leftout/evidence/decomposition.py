@@ -1,13 +1,12 @@
-"""Why the group loses: three parts of its loss, and the columns that carry each.
+"""Why the group loses: its loss in three parts, and the columns that carry each.
 
-With ``D`` the disparity that a search finds at the group's size, ``N_cloud`` what the same search,
-with the same effort, finds on average in
-bell-shaped tables (same mean and covariance) and ``N_values`` in tables with the same values as
-well,
+With ``D`` the disparity that a search finds at the group's size, ``N_gaussian`` what the same
+search, with the same effort, finds on average in Gaussian surrogates (same mean and covariance) and
+``N_copula`` in copula surrogates (same values in every column, same correlations),
 
-    D = N_cloud                 what covariance alone explains: its tail
-      + (N_values - N_cloud)    what rare and skewed values of single columns add
-      + (D - N_values)          what is left: structure of their own.
+    D = N_gaussian                  what covariance alone explains
+      + (N_copula - N_gaussian)     what rare and skewed values of single columns add
+      + (D - N_copula)              what is left: structure of their own.
 
 Each disparity splits exactly over features, so each part does.
 """
@@ -21,7 +20,7 @@ import numpy as np
 
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
-from leftout.text import as_name, listed, number
+from leftout.text import as_name, listed
 
 # What people call the parts, in this order.
 PART_NAMES = {
@@ -50,8 +49,8 @@ class LossPart(Serializable):
     loss : float
         May be below zero: tables can lose more than this one.
     p_value : float or None
-        How often comparison tables reach the whole loss: Gaussian ones for the covariance's part,
-        tables with the same values for the two others. None where that was not needed.
+        How often surrogates reach the whole loss: Gaussian ones for the covariance's part, copula
+        ones for the two others. None where that was not needed.
     columns : list of Carrier
         The columns that carry it, most first; all of them.
     share : float
@@ -95,22 +94,19 @@ class LossParts(Serializable):
     @classmethod
     def of(
         cls,
-        disparity: float,
-        split: Array | None,
-        at_cloud: tuple[float, Array | None],
-        at_values: tuple[float, Array | None],
+        table: tuple[float, Array | None],
+        gaussian: tuple[float, Array | None],
+        copula: tuple[float, Array | None],
         names: Sequence[str],
         p_gaussian: float | None,
         p_values: float | None,
     ) -> LossParts:
-        """From the disparity of the table and the mean ones of either kind, and their splits."""
-        (cloud, cloud_split), (values, values_split) = at_cloud, at_values
-        by_feature = None
-        if split is not None and cloud_split is not None and values_split is not None:
-            by_feature = np.stack([cloud_split, values_split - cloud_split, split - values_split])
+        """From the disparity of the table and the mean ones of surrogates, each with its split."""
+        each = (gaussian, copula, table)
+        known = [split for _, split in each if split is not None]
         return cls(
-            losses=np.array([cloud, values - cloud, disparity - values]),
-            by_feature=by_feature,
+            losses=np.diff([disparity for disparity, _ in each], prepend=0.0),
+            by_feature=np.diff(known, axis=0, prepend=0.0) if len(known) == 3 else None,
             names=names,
             p_gaussian=p_gaussian,
             p_values=p_values,
@@ -150,7 +146,7 @@ class LossParts(Serializable):
         if self.by_feature is not None:
             columns = leading = self._ranked(self.by_feature[place])
             if place == 1 and self.losses[2] <= _CARRIED_SHARE * self.total:
-                # Other rows of comparison tables may lose by other columns: where these rows have
+                # Other rows of surrogates may lose by other columns: where these rows have
                 # hardly structure of their own, all they lose beyond the covariance is counted.
                 leading = self._ranked(self.by_feature[1] + self.by_feature[2])
         loss, gained = float(self.losses[place]), sum(max(each.loss, 0.0) for each in leading)
@@ -176,23 +172,6 @@ class LossParts(Serializable):
 
     @property
     def told(self) -> str:
-        """One sentence: how much each part is, and which columns carry it."""
-        words = []
-        for key, part in self.each().items():
-            text = f"{number(part.loss, self.total)} {PART_NAMES[key]}"
-            if (
-                key != "covariance"
-                and part.loss > _CARRIED_SHARE * abs(self.total)
-                and part.carriers
-            ):
-                text += f" ({listed([as_name(name) for name in part.carriers])})"
-            words.append(text)
-        return (
-            f"Searched alike, they lose {number(self.total)} more than the rest: {listed(words)}."
-        )
-
-    @property
-    def told_shares(self) -> str:
         """One sentence: how large each part is, the largest first; nothing where nothing is lost.
 
         Where a part is below zero, the others may be more than the whole, and are called all of it.

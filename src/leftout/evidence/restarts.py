@@ -1,15 +1,10 @@
-"""Does the group come back when the search is run again: from other starts, on parts of the rows?
-
-A search on all rows names a group of a given size, as sure of the last row as of the first. So it
-is repeated on parts of the rows, and each part's answer is applied to all of them: the share of the
-answers that leave a row out is its membership.
-"""
+"""Restarts: does the same search find the same group from other starts?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,34 +13,20 @@ from scipy.spatial.distance import squareform
 
 from leftout.checks import check_whole, generator
 from leftout.errors import InputError, parameter_label
-from leftout.evidence.refit import (
-    SAME_GROUP,
-    NullTask,
-    fit_group_rule,
-    in_proportion,
-    matched,
-    quick,
-    repeated,
-    search_groups,
-)
+from leftout.evidence.refit import SAME_GROUP, SearchTask, match_groups, repeated, search_groups
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Labels
 from leftout.running import Report, Steps, clean_interrupts, one_thread
-from leftout.solvers import SearchResult, Solver, SolverContext
+from leftout.solvers import SearchResult, SolverContext
 from leftout.text import counted
 
 # Fewer runs cannot tell.
 FEWEST_RUNS = 5
 # Distinct groups count as nearly equal when their disparity is this close to the best.
 _NEARLY_EQUAL = 0.05
-# Parts of the rows that are searched to see who belongs, and the share of the rows in each.
-PARTS, _PART_SHARE = 16, 0.8
-# Rows of the group that are left out of so large a share of the parts are members; those below the
-# lower one are hardly in it.
-_SURE_MEMBER, _DOUBTFUL_MEMBER = 0.8, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +42,7 @@ class DistinctGroup(Serializable):
 
 
 class StabilityRecord(TypedDict):
-    """How well runs agree, as JSON has it; the last two only from solvers with epochs."""
+    """How well runs agree, as JSON has it."""
 
     runs: int
     jaccard_mean: Annotated[float, "Over pairs of runs."]
@@ -73,10 +54,6 @@ class StabilityRecord(TypedDict):
     disparities: list[float]
     distinct_groups: Annotated[list[DistinctGroup], "By falling disparity."]
     nearly_equal: Annotated[int, "How many of them are within 5 % of the best disparity."]
-    adjacent_epochs: NotRequired[
-        Annotated[list[float], "Mean Jaccard between labels of adjacent epochs, for each run."]
-    ]
-    first_to_last_epoch: NotRequired[list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +75,9 @@ class Stability(Serializable):
         The distinct groups found, by falling disparity.
     n_nearly_equal : int
         How many of them have a disparity within 5 % of the best.
-    epochs : list of arrays or None
-        Disparity after each epoch, for each run; only from solvers with epochs (greedy), as below.
-    epoch_labels : list of arrays or None
-        Labels before the first epoch and after each, for each run.
-    adjacent, first_to_last : arrays of shape (runs,) or None
-        Mean Jaccard between labels of adjacent epochs, and Jaccard between the first epoch's and
-        the last's.
+    epochs, epoch_labels : list of arrays or None
+        Disparity after each epoch, and labels before the first and after each, for each run; only
+        from solvers with epochs (greedy).
     """
 
     record = StabilityRecord
@@ -151,26 +124,6 @@ class Stability(Serializable):
         return float(self._pairs.max())
 
     @property
-    def adjacent(self) -> Array | None:
-        J = self._by_epoch
-        if J is None:
-            return None
-        return np.array([np.diag(j, 1).mean() if len(j) > 1 else 1.0 for j in J])
-
-    @property
-    def first_to_last(self) -> Array | None:
-        J = self._by_epoch
-        return None if J is None else np.array([j[0, -1] for j in J])
-
-    @property
-    def _by_epoch(self) -> list[Array] | None:
-        """Jaccard between epochs, for each run."""
-        if self.epoch_labels is None:
-            return None
-        # Before the first epoch rows are handed out one by one; epochs are counted from then.
-        return [pairwise_jaccard(labels[1:]) for labels in self.epoch_labels]
-
-    @property
     def consensus(self) -> Array:
         return self.labels.mean(axis=0)
 
@@ -202,12 +155,11 @@ class Stability(Serializable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the consensus is left to those who have the rows at hand."""
-        by_epoch = {"adjacent_epochs": self.adjacent, "first_to_last_epoch": self.first_to_last}
         return plain({
             "runs": len(self.labels), "jaccard_mean": self.mean, "jaccard_low": self.low,
             "jaccard_high": self.high, "jaccard_matrix": self.jaccard,
             "disparities": self.disparities, "distinct_groups": self.groups,
-            "nearly_equal": self.n_nearly_equal, **(by_epoch if self.epoch_labels else {}),
+            "nearly_equal": self.n_nearly_equal,
         })  # fmt: skip
 
 
@@ -250,61 +202,47 @@ def agreement(
     rngs = generator(estimator.random_state).spawn(n_restarts)
     with one_thread():
         problem = estimator._pose(matrix).problem
-    return _compared(solver, problem, rngs, estimator.n_jobs, Steps(n_restarts, progress))
-
-
-def other_starts(
-    task: NullTask,
-    sizes: Sequence[int],
-    rngs: list[np.random.Generator],
-    steps: Steps,
-    labels: NDArray[np.integer] | None = None,
-) -> list[Stability]:
-    """Searches of the table from other starts, a run for each generator; of each group.
-
-    Several groups are called like those of ``labels``.
-    """
-    n_jobs = task.estimator.n_jobs
-    if len(sizes) == 1:
-        problem = task.at_size(sizes[0]).problem
-        return [_compared(quick(task.solver), problem, rngs, n_jobs, steps)]
-    solver = task.with_effort().solver
-
-    def one_run(rng: np.random.Generator) -> tuple[Labels, Array]:
-        found = search_groups(solver, task.posed.problem, sizes, rng)
-        called = np.arange(len(sizes) + 1, dtype=np.int8)
-        if labels is not None:
-            called = matched(found.labels, labels, len(sizes))
-        return called[found.labels], found.disparities[np.argsort(called[1:])]
-
-    runs, values = zip(*repeated(one_run, rngs, n_jobs, steps, "runs"), strict=True)
-    return [
-        Stability.of([run == group for run in runs], each, either=False)
-        for group, each in enumerate(np.transpose(values), start=1)
-    ]
-
-
-def _compared(
-    solver: Solver,
-    problem: Problem,
-    rngs: list[np.random.Generator],
-    n_jobs: int | None,
-    steps: Steps,
-) -> Stability:
-    """:func:`agreement` on a posed problem, with the runs' randomness given."""
 
     def one_run(rng: np.random.Generator) -> tuple[SearchResult, float]:
         found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))
         rest, group = problem.losses_of(problem.split(found.labels), found.own)[0]
         return found, group - rest
 
-    found, disparities = zip(*repeated(one_run, rngs, n_jobs, steps, "runs"), strict=True)
+    steps = Steps(n_restarts, progress)
+    runs, disparities = zip(
+        *repeated(one_run, rngs, estimator.n_jobs, steps, "restarts"), strict=True
+    )
     epochs = epoch_labels = None
-    if found[0].sweeps is not None:
-        epochs = [run.history["disparity"] for run in found]
-        epoch_labels = [run.sweeps for run in found]
-    labels = [run.labels for run in found]
+    if runs[0].sweeps is not None:
+        epochs = [run.history["disparity"] for run in runs]
+        epoch_labels = [run.sweeps for run in runs]
+    labels = [run.labels for run in runs]
     return Stability.of(labels, disparities, epochs=epochs, epoch_labels=epoch_labels)
+
+
+def restarts(
+    task: SearchTask,
+    sizes: Sequence[int],
+    rngs: list[np.random.Generator],
+    steps: Steps,
+    labels: NDArray[np.integer],
+) -> list[Stability]:
+    """How searches from other starts, one for each generator, agree on each group.
+
+    Several groups are called like those of ``labels``.
+    """
+
+    def one_run(rng: np.random.Generator) -> tuple[Labels, Array]:
+        found = search_groups(task.solver, task.posed.problem, sizes, rng)
+        called = match_groups(found.labels, labels, len(sizes))
+        return called[found.labels], found.disparities[np.argsort(called[1:])]
+
+    n_jobs = task.estimator.n_jobs
+    runs, values = zip(*repeated(one_run, rngs, n_jobs, steps, "restarts"), strict=True)
+    return [
+        Stability.of([run == group for run in runs], each, either=False)
+        for group, each in enumerate(np.transpose(values), start=1)
+    ]
 
 
 def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:
@@ -351,117 +289,3 @@ def distinct(labels: NDArray[np.int8], disparities: Array) -> list[DistinctGroup
             )  # fmt: skip
         )
     return sorted(groups, key=lambda group: -group.disparity)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Membership(Serializable):
-    """How surely each row belongs to the group.
-
-    Attributes
-    ----------
-    shares : array of shape (m,)
-        Share of the parts of the table whose group has the row.
-    group : array of shape (m,)
-        The rows of the group itself.
-    parts : int
-        Searches on parts of the rows.
-    n_members : int
-        Rows of the group that at least 80 % of these leave out.
-    n_borderline : int
-        The group's other rows.
-    n_doubtful : int
-        Rows of the group that fewer than half of these leave out.
-    members : array of shape (m,)
-        Rows of the group with a share of 0.8 or more; the group's others are borderline.
-    """
-
-    also = ("n_members", "n_borderline", "n_doubtful", "told")
-    hidden = ("shares", "group")  # rows one by one are left to groups.csv
-
-    shares: Array
-    group: NDArray[np.bool_]
-    parts: int
-
-    @property
-    def members(self) -> NDArray[np.bool_]:
-        return self.group & (self.shares >= _SURE_MEMBER)
-
-    @property
-    def n_members(self) -> int:
-        return int(self.members.sum())
-
-    @property
-    def n_borderline(self) -> int:
-        return int(self.group.sum()) - self.n_members
-
-    @property
-    def n_doubtful(self) -> int:
-        return int(np.sum(self.group & (self.shares < _DOUBTFUL_MEMBER)))
-
-    def named(self) -> NDArray[Any]:
-        """Of each row: member, borderline, or rest."""
-        inside = np.where(self.members, "member", "borderline")
-        return np.where(self.group, inside, "rest")
-
-    @property
-    def told_short(self) -> str:
-        """How many rows searches on parts of the table find again."""
-        back = "comes" if self.n_members == 1 else "come"
-        return f"{counted(self.n_members, 'row')} nearly always {back} back."
-
-    @property
-    def told(self) -> str:
-        return (
-            f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
-            f"in at least {100 * _SURE_MEMBER:.0f} % of {self.parts} searches on "
-            f"{100 * _PART_SHARE:.0f} % of the rows; {self.n_borderline:,} "
-            f"{'is' if self.n_borderline == 1 else 'are'} borderline."
-        )
-
-
-def memberships(
-    task: NullTask,
-    labels: NDArray[np.integer],
-    rngs: list[np.random.Generator],
-    steps: Steps,
-    everyone: Array | None = None,
-    reference: NDArray[np.integer] | None = None,
-) -> list[Membership] | None:
-    """Search parts of the rows for groups in proportion; None if no part has dimensions enough.
-
-    Parameters
-    ----------
-    task : NullTask
-    labels : array of shape (m,)
-        The groups, from 1, whose members are told: of the task's rows or, where these were drawn
-        from more, of ``everyone``.
-    rngs : list of Generator
-        One for each part.
-    steps : Steps
-    everyone : array of shape (m, n), optional
-    reference : array of int, optional
-        The groups of the task's rows, that those of the parts are called after.
-    """
-    rows_told = task.X if everyone is None else everyone
-    sizes, m = np.bincount(labels)[1:].tolist(), round(_PART_SHARE * len(task.X))
-    part = in_proportion(sizes, m, len(rows_told))
-    task = task.down_to(min(*part, m - sum(part))).with_effort()
-
-    def one_vote(rng: np.random.Generator) -> Labels:
-        rows = task.part(_PART_SHARE, rng)
-        part = in_proportion(sizes, len(rows), len(rows_told))
-        known = None if reference is None else reference[rows]
-        rule = fit_group_rule(task, task.X[rows], part, rng, known)
-        return rule.highest(rule.row_losses(rows_told), sizes)
-
-    votes = repeated(one_vote, rngs, task.estimator.n_jobs, steps, "who belongs")
-    if not votes:
-        return None
-    return [
-        Membership(
-            shares=np.mean([vote == group for vote in votes], axis=0),
-            group=labels == group,
-            parts=len(votes),
-        )
-        for group in range(1, len(sizes) + 1)
-    ]

@@ -7,43 +7,36 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from leftout.evidence.chance import Profile
-from leftout.evidence.evidence_text import VERDICTS, Trust, doubts, verdict
-from leftout.evidence.holdout import HeldOut
-from leftout.evidence.loss_parts import LossParts
-from leftout.evidence.null_test import Chance
-from leftout.evidence.stability import Membership
+from leftout.evidence.cross_fit import HeldOut
+from leftout.evidence.decomposition import LossParts
+from leftout.evidence.null_test import NullDistribution
+from leftout.evidence.subsample import Membership
+from leftout.evidence.verdict import VERDICTS, Trust, doubts, verdict
 
 
 def chance_of(kind, surrogates, **options):
-    """Tables that lose 0.4 at 20 rows on average: half of them 0.3, and half 0.5."""
-    curves = np.tile([[0.8], [0.6]], (surrogates // 2 + 1, 2))[:surrogates]
-    curves[:, 0] = np.where(np.arange(surrogates) % 2, 0.3, 0.5)
-    settings = {"miss": 0.01, "residual": 1.0, "p_values": np.ones(2), "p_value": 1.0} | options
-    return Chance(kind=kind, sizes=np.array([20, 50]), curves=curves, **settings)
+    """Tables that lose 0.4 on average: half of them 0.3, and half 0.5."""
+    values = np.where(np.arange(surrogates) % 2, 0.3, 0.5)
+    settings = {"miss": 0.01, "residual": 1.0, "p_value": 1.0} | options
+    return NullDistribution(kind=kind, disparities=values, **settings)
 
 
 def known(tables=39, clouds=10, **options):
     """Evidence with numbers that are all different."""
-    profile = Profile(
-        sizes=np.array([20, 50]),
-        disparities=np.array([1.25, 0.9]),
-        bounds=np.array([2.0, 1.5]),
-        chance={"copula": chance_of("copula", tables), "gaussian": chance_of("gaussian", clouds)},
-        evidence_size=None,
-        n_rows=200,
-        n_components=2,
-    )
     group = np.arange(200) < 20
     told = {"told_fact": "They lose 25 points.", "told": "Its loss is 1.25."}
     settings = {
         "partition": SimpleNamespace(disparity_=1.25, left_out_=SimpleNamespace(**told)),
         "group_size": 20,
         "chosen": "tenth",
-        "profile": profile,
+        "searched": 1.25,
+        "rows": 200,
+        "chance": {
+            "copula": chance_of("copula", tables),
+            "gaussian": chance_of("gaussian", clouds),
+        },  # fmt: skip
         "parts": LossParts.of(
-            1.25,
-            np.array([1.0, 0.25]),
+            (1.25, np.array([1.0, 0.25])),
             (0.25, np.array([0.25, 0.0])),
             (0.75, np.array([0.5, 0.25])),
             ["age", "town"],
@@ -73,14 +66,12 @@ def test_the_summary_of_known_numbers():
     assert known().summary().splitlines() == [
         "Group: 20 of 200 rows, the worst-represented tenth. They lose 25 points. Its loss is "
         "1.25.",
-        "Why: Searched alike, they lose 1.25 more than the rest: 0.25 covariance alone, "
-        "0.5 rare or skewed values (age and town) and 0.5 structure of their own (age).",
         "Verdict: A distinct group (40 % of the loss). Copula surrogates (same values, same "
         "correlations) rarely lose as much, and halves of the table agree on most of the rows. Of "
         "the loss, 40 % is rare or skewed values of age and town; 40 % is structure of its own; "
         "covariance alone explains 20 %.",
-        "Comparison tables: One search of the table finds a loss 1.25 above the rest's; in 39 "
-        "tables with the same values and correlations the same search finds 0.403 on average "
+        "Surrogates: One search of the table finds a loss 1.25 above the rest's; in 39 copula "
+        "surrogates (same values and correlations) the same search finds 0.403 on average "
         "(p = 0.025).",
         "Other rows: On rows not searched, such groups lose 0.91 (0.81 to 1.01) more than the "
         "rest. Groups of halves of the table, searched apart, share 55 % of the rows that either "
@@ -116,22 +107,17 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
 @pytest.mark.parametrize(
     ("options", "kind", "ends"),
     [
-        ({}, "copula", "in 39 tables with the same values and correlations the same search finds "
-         "0.403 on average (p = 0.025)."),
+        ({}, "copula", "in 39 copula surrogates (same values and correlations) the same search "
+         "finds 0.403 on average (p = 0.025)."),
         ({"tables": 100, "p_value": 3 / 101}, "copula", "finds 0.4 on average (p = 0.03, with ever "
-         "more tables 0.0036 to 0.062)."),
-        # a size that evidence chose: p over all sizes, or it is said that it is not
-        ({"tables": 100, "p_value": 3 / 101, "chosen": "evidence"}, "copula", "finds 0.4 on "
-         "average (p = 0.03, with ever more tables 0.0036 to 0.062, at this size alone)."),
-        ({"chosen": "evidence", "over_sizes": (15, 200)}, "copula", "(p = 0.025 over 15 sizes)."),
-        ({"chosen": "evidence", "over_sizes": (15, 150)}, "copula",
-         "(p = 0.025 over 15 sizes on 150 of the rows)."),
+         "more 0.0036 to 0.062)."),
+        ({"chosen": "evidence", "over_sizes": 15}, "copula", "(p = 0.025 over 15 sizes)."),
         ({"partition": SimpleNamespace(disparity_=1.3)}, "copula",
          "(p = 0.025). The group's, from a longer search, is 1.3."),
         ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
         ({"of_rows": 200}, "copula", "(p = 0.025)."),
-        ({"p_gaussian": 0.6}, "gaussian", "in 10 bell-shaped tables with the same correlations the "
-         "same search finds 0.4 on average (p = 0.6)."),
+        ({"p_gaussian": 0.6}, "gaussian", "in 10 Gaussian surrogates (same covariance) the same "
+         "search finds 0.4 on average (p = 0.6)."),
         ({}, "gaussian", "the same search finds 0.4 on average."),
     ],
 )  # fmt: skip
@@ -143,7 +129,7 @@ def test_what_is_said_of_comparison_tables(options, kind, ends):
 
 def test_what_is_said_of_tails_that_were_drawn_in():
     assert known(p_winsorized=0.12).told_chance.endswith(
-        "(p = 0.025). Columns have heavy tails; with these drawn in, p = 0.12."
+        "(p = 0.025). Columns have heavy tails; winsorised, p = 0.12."
     )
 
 
@@ -160,10 +146,9 @@ def test_what_is_said_of_tails_that_were_drawn_in():
     ],
 )
 def test_doubts_on_both_sides_of_their_thresholds(options, heavy, says):
-    profile = known().profile
-    profile.chance["copula"] = chance_of("copula", 39, **options)
-    assert profile.chance["copula"].heavy is heavy
-    found = doubts(profile)
+    chance = chance_of("copula", 39, **options)
+    assert chance.heavy is heavy
+    found = doubts({"copula": chance}, 2)
     assert len(found) == len(says)
     assert all(words in text for words, text in zip(says, found, strict=True))
 
