@@ -232,7 +232,7 @@ def looked(make, seed):
 
     def p_value(fixed=None):
         rng = np.random.default_rng([seed, 1])
-        return beside.compared("copula", table, 99, rng, steps, fixed)[0]
+        return beside.compare("copula", table, 99, rng, steps, fixed)[0]
 
     looks, fixed = p_value(), p_value([99])
     return looks.p_value, fixed.p_value, looks.surrogates

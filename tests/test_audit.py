@@ -445,7 +445,7 @@ def test_findings_say_what_was_looked_at(found, table):
     less = audit(numbers, n_components=2, group_size=60, n_surrogates=5, n_restarts=2)
     answers = {finding.code: finding for finding in less.findings}
     for code, words in {
-        "C001": "takes 19 comparison tables, and there were 5",
+        "C001": "takes 19 surrogates, and there were 5",
         "C002": "in 5 bell-shaped tables",
         "V001": "What explains the loss was not tested",
         "S001": "Needs 5 runs, got 2",

@@ -138,7 +138,7 @@ def counted(*sizes):
 
 COUNTS = {
     "none": ((), [50], "tenth", "No number of groups goes beyond comparison tables; what follows"),
-    "one": ((70,), [70], "evidence", "1 left-out group is more than comparison tables show"),
+    "one": ((70,), [70], "evidence", "1 left-out group is more than surrogates show"),
     "two": ((70, 110), [70, 110], "evidence", "2 left-out groups are more than"),
 }
 

@@ -420,7 +420,7 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
         at_size[kind] = values.mean()
     close(trust["by_chance"], at_size["copula"])
     # three parts, that add up, by what comparison tables lose on average
-    parts, whole = data["groups"][0]["trust"]["parts"], data["partition"]["disparity"]
+    parts, whole = data["groups"][0]["trust"]["parts"], trust["searched"]
     expected = (
         at_size["gaussian"], at_size["copula"] - at_size["gaussian"], whole - at_size["copula"],
     )  # fmt: skip

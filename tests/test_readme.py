@@ -178,8 +178,8 @@ def test_extending_takes_few_lines():
 def test_trust_example(lines_of):
     lines = lines_of("docs/guide/trust.md")
     assert lines[0] == "A a distinct group"
-    assert lines[1].startswith("Searched alike, they lose ")
-    assert "structure of their own" in lines[1]
+    assert lines[1].startswith("Most of the loss, ")
+    assert "structure of its own" in lines[1]
     assert lines[2].startswith("Interval(value=") and int(lines[3]) > 30
     assert lines[4].startswith("Group: 40 of 400 rows, the worst-represented tenth.")
 

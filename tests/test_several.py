@@ -489,7 +489,7 @@ def test_groups_are_counted_and_then_searched(two_planted):
         assert each.p_value <= 0.05 and each.disparity > each.chance and each.tables >= 19
     first, second, last = count.looked
     said = count.summary()
-    assert said.startswith("2 left-out groups are more than comparison tables show: ")
+    assert said.startswith("2 left-out groups are more than surrogates show: ")
     assert f"{first.size} rows" in said and f"{second.size} rows" in said
     assert said.endswith(f"The next is not (p = {last.p_value:.2g}).")
     alone = leftout.how_many(search, X)  # the same by the other door, and whatever the jobs
@@ -503,7 +503,7 @@ def test_no_group_more_than_comparison_tables_show():
     X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 1, 1]
     found = MaxDisparityPartition(2, n_groups="auto", solver=QUICK, random_state=0).fit(X)
     assert found.n_groups_ == 0 and found.how_many_.n_groups == 0
-    assert "No left-out group is more than comparison" in found.how_many_.summary()
+    assert "No left-out group is more than surrogates" in found.how_many_.summary()
     assert not found.labels_.any() and not found.predict(X).any()
     assert found.sizes_.tolist() == [200] and found.disparity_ == 0.0
     assert found.disparities_.shape == (0,) and found.bound_.shape == (0,)
