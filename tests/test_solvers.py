@@ -23,7 +23,15 @@ from leftout.linalg.rank_one import (
     track,
     transfer,
 )
-from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting, alternating, local_ascent
+from leftout.solvers import (
+    Alternating,
+    Annealing,
+    Greedy,
+    SolverContext,
+    Sorting,
+    alternating,
+    local_ascent,
+)
 from leftout.solvers.greedy import _most_after, seed_size
 from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
 
