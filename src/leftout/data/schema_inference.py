@@ -130,53 +130,27 @@ def infer_schema(
     ``summarize`` runs a pass over all rows, where ``raw`` is a sample of them; columns that repeat
     another count ``once``.
     """
-    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
-    columns, judged = declared.columns_and_types(raw, roles.aside)
-    # Names may have been cut, or labelled: what people call a column is its name in the table.
-    now = {old.name: column.name for old, column in zip(raw, columns, strict=True)}
-    roles = roles.renamed(now)
-    called = {column: name for name, column in now.items()}
-    kinds = {kind.column: kind for kind in judged}
-    for place, column in enumerate(columns):
-        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
-            why = f"{counted(column.n_values, 'value')} of a sensitive column"
-            kinds[column.name] = ColumnType(column.name, "category", why, "category", True, "")
-            columns[place] = as_read(column, kinds[column.name])
+    roles, columns, kinds = _judged(raw, declared, reading)
+    called = {column.name: old.name for old, column in zip(raw, columns, strict=True)}
     outcome = _outcome(columns, roles)
+    inside = outcome if reading.encoding == "target" else None
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
     positive = labels.get(str(reading.positive), reading.positive)
-    inside = outcome if reading.encoding == "target" else None
-    readers = {
-        column.name: ColumnReader.of(
-            called[column.name], _without_texts(column, kinds[column.name]), declared
-        )
-        for column in columns
-    }
-    none = ColumnDeclarations.of([])
+    fixed = [_without_texts(column, kinds[column.name]) for column in columns]
+    readers = {c.name: ColumnReader.of(called[c.name], c, declared) for c in fixed}
     if outcome is not None and outcome.name not in readers:
-        readers[outcome.name] = ColumnReader.of(TARGET, outcome, none)
-    predicted = _predicted(columns, roles)
+        readers[outcome.name] = ColumnReader.of(TARGET, outcome, ColumnDeclarations.of([]))
+    predicted = _prediction(columns, roles, labels)
     if predicted is not None:
-        read = readers.get(predicted.name, ColumnReader.of(PREDICTION, predicted, none))
-        found = _labelled(predicted, labels)
-        used = labels if found is not predicted else {}
-        predicted = found
-        readers[PREDICTION] = ColumnReader.of(read.raw, found, read.declared, used)
+        readers[PREDICTION] = _prediction_reader(predicted, readers, labels)
     summaries: dict[str, ColumnSummary] = {}
     if summarize is not None:
-        names = [column.name for column in raw]
-        every = readers_of(
-            names,
-            [_without_texts(column, kinds[column.name]) for column in columns],
-            [kinds[column.name] for column in columns],
-            declared,
-        )
-        aim = None if inside is None else readers[inside.name]
-        made = summarize(SummaryPass(every, aim, *target_scale(inside, positive)))
-        for column, summary in zip(columns, made, strict=True):
-            name, ends = column.name, (summary.low, summary.high)
-            summaries[name] = summary
-            kinds[name] = as_row_counter(kinds[name], column, *ends, summary.n_rows)
+        every = readers_of(list(called.values()), fixed, list(kinds.values()), declared)
+        target = None if inside is None else readers[inside.name]
+        made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
+        summaries = dict(zip(called, made, strict=True))
+        for column in columns:
+            kinds[column.name] = as_row_counter(kinds[column.name], column, summaries[column.name])
     positive = _counts(outcome, positive, kinds)
     candidates = [column for column in columns if column.name not in roles.aside]
     if not candidates:
@@ -233,6 +207,25 @@ def infer_schema(
         readers=readers,
         searching=readers_of(known_by, searched, kinds_of, declared),
     )
+
+
+def _judged(
+    raw: list[Column], declared: ColumnDeclarations, reading: Reading
+) -> tuple[Roles, list[Column], dict[str, ColumnType]]:
+    """The parts and kinds of raw columns, by their names as they were meant.
+
+    Names may have been cut, or labelled: what people call a column is its name in the table.
+    """
+    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
+    columns, judged = declared.judged(raw, roles.aside)
+    roles = roles.renamed({old.name: new.name for old, new in zip(raw, columns, strict=True)})
+    kinds = {kind.column: kind for kind in judged}
+    for place, column in enumerate(columns):
+        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
+            why = f"{counted(column.n_values, 'value')} of a sensitive column"
+            kinds[column.name] = ColumnType(column.name, "category", why, "category", True, "")
+            columns[place] = as_read(column, kinds[column.name])
+    return roles, columns, kinds
 
 
 def column_report(
@@ -315,22 +308,30 @@ def _outcome(columns: list[Column], roles: Roles) -> Column | None:
     return replace(outcome, name=unique([*others, outcome.name])[-1])
 
 
-def _predicted(columns: list[Column], roles: Roles) -> Column | None:
-    """The prediction as it was meant."""
+def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
+    """The prediction as it was meant: classes in the same words as the target's."""
+    if roles.prediction is None:
+        return None
     if len(roles.predictions) == 1:
-        return next(column for column in columns if column.name in roles.predictions)
-    return None if roles.prediction is None else clean(roles.prediction)
-
-
-def _labelled(column: Column, labels: Mapping[str, str]) -> Column:
-    """Predicted classes in the same words as the target's, where all of them have some."""
-    if column.categories is not None:
-        values, places = list(column.categories), column.values
+        found = next(column for column in columns if column.name in roles.predictions)
     else:
-        values, places = [column.show(v) for v in column.tabulated[0].tolist()], column.tabulated[2]
+        found = clean(roles.prediction)
+    coded = found if found.categories is not None else found.as_categories()
+    values = coded.categories or ()
     if not values or any(value not in labels for value in values):
-        return column
-    return Column(column.name, places, tuple(labels[value] for value in values))
+        return found
+    return Column(found.name, coded.values, tuple(labels[value] for value in values))
+
+
+def _prediction_reader(
+    predicted: Column, readers: Mapping[str, ColumnReader], labels: Mapping[str, str]
+) -> ColumnReader:
+    """Reads the prediction, of the table or beside it, in the words that it has."""
+    used = labels if set(predicted.categories or ()) <= set(labels.values()) else {}
+    if predicted.name not in readers:
+        return ColumnReader.of(PREDICTION, predicted, ColumnDeclarations.of([]), used)
+    found = readers[predicted.name]
+    return ColumnReader.of(found.raw, predicted, found.declared, used)
 
 
 def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnType]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import check_choice
+from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import LARGEST_EXACT, Column, find
 from leftout.data.profiling.codes import StandardScores, code_evidence
 from leftout.data.profiling.column_names import is_id, words_of
@@ -91,7 +92,8 @@ def infer_column_types(
     Examples
     --------
     >>> import pandas as pd
-    >>> from leftout.data.columns import columns_of
+    >>> from leftout.data.column_summary import ColumnSummary
+    from leftout.data.columns import columns_of
     >>> from leftout.data.profiling.column_types import infer_column_types
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
     >>> types = infer_column_types(columns_of(table))
@@ -196,20 +198,18 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnType:
     return _kind(column, "code", why, "number", sure=False, overrule="categorical")
 
 
-def as_row_counter(
-    kind: ColumnType, column: Column, low: float, high: float, n_rows: int
-) -> ColumnType:
+def as_row_counter(kind: ColumnType, column: Column, summary: ColumnSummary) -> ColumnType:
     """The kind of a column of a sample, where its range on all rows may say that it counts them."""
     if (
         kind.kind != "number"
         or column.categories is not None
-        or high - low != n_rows - 1
+        or summary.high - summary.low != summary.n_rows - 1
         or not _whole(column.present[0])
         or column.n_values < len(column)
         or _CALENDAR.intersection(words_of(column.name))
     ):
         return kind
-    return _row_counter(column, np.array([low, high]))
+    return _row_counter(column, np.array([summary.low, summary.high]))
 
 
 def _row_counter(column: Column, ends: Floats) -> ColumnType:
