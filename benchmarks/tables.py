@@ -153,7 +153,7 @@ def flags():
             table = gappy(share, seed)
             encoder = TableEncoder().set_output(transform="pandas")
             spread = encoder.fit_transform(table).var(ddof=0)
-            names = {flag.name for flag in encoder.flags_}
+            names = {flag.name for flag in encoder.missing_indicators_}
             counts.add(len(names))
             of = pd.Series(encoder.sources_, index=spread.index)
             flag = spread[list(names)].sum()

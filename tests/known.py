@@ -573,8 +573,8 @@ def encoder(**changed):
         "features_": FEATURES,
         "encoding_": columns(),
         "kinds_": kinds(),
-        "flags_": [MissingIndicator((1, 2), FEATURES[2], 0.37)],
-        "flagged_": [2],
+        "missing_indicators_": [MissingIndicator((1, 2), FEATURES[2], 0.37)],
+        "indicator_places_": [2],
         "encoding": "target",
         "scaling": "minmax",
     }
@@ -977,7 +977,8 @@ def bare():
         intake=intake(
             source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},
             facts=facts()[:1], leaks=[], copies=[], proxies=[], suspects=[],
-            encoder=encoder(encoding="free", kinds_=kinds()[:1], flags_=[], flagged_=[]),
+            encoder=encoder(encoding="free", kinds_=kinds()[:1], missing_indicators_=[],
+                            indicator_places_=[]),
         ),
         other_reading=None,
         readings=None,

@@ -131,7 +131,7 @@ def test_notes_and_encodings_say_what_was_done(found, data, raw):
     assert {line.column: (line.how, line.missing) for line in encoder.encoding_} == {
         "age": ("18 to 90, scaled", 0),
         "owner": ("no is 0, yes is 1", 0),
-        "gaps": ("1.5 to 4, scaled; missing: median, and a column that says so", 5),
+        "gaps": ("1.5 to 4, scaled; missing: median, and a missing indicator", 5),
     }
 
 

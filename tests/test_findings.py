@@ -357,7 +357,7 @@ CASES = [
     ("T005", YES, "many columns", blank(0.995, 0.07, others=21, known=True, without=0.2)),
     ("T005", YES, "the group remains", blank(0.55, 0.05, without=0.6, overlap=0.8)),
     ("T005", YES, "any cell", blank(0.75, 0.06, column=None, without=0.6, overlap=0.4)),
-    ("T005", NOT_APPLICABLE, "no gaps", encoded(flags_=[])),
+    ("T005", NOT_APPLICABLE, "no gaps", encoded(missing_indicators_=[])),
     ("T006", YES, "copies", {}),
     ("T006", NO, "by chance", {"repeats": known.repeats(False)}),
     ("T006", NO, "all distinct", {"repeats": find_repeats(np.eye(9))}),

@@ -251,7 +251,7 @@ def test_flags_are_found_under_names_that_are_taken():
     names = found.encoder.get_feature_names_out().tolist()
     assert names == ["a is missing", "a", "a is missing (2)", "b"]
     spread = found.X.var(axis=0)
-    assert found.flags == pytest.approx(spread[2] / spread.sum())
+    assert found.indicator_share == pytest.approx(spread[2] / spread.sum())
 
 
 def with_strays(cells, odd, rows=(3,)):

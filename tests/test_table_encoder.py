@@ -91,8 +91,8 @@ def test_every_column_becomes_what_it_should(people):
     assert kinds["owner"] == kinds["sex"] == "yes/no" and kinds["code"] == "code"
     how = {line.column: line.how for line in encoder.encoding_}
     assert "with commas for thousands" in how["price"] and "year-month-day" in how["joined"]
-    assert "median, and a column that says so" in how["income"]
-    assert "the average of all, and a column that says so" in how["town"]
+    assert "median, and a missing indicator" in how["income"]
+    assert "the average of all, and a missing indicator" in how["town"]
 
 
 @pytest.mark.parametrize("smooth", ["auto", 0.0, 5.0])

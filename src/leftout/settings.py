@@ -191,7 +191,7 @@ class Reading:
         "--scaling", takes=SCALINGS,
     )  # fmt: skip
     encoding: str = _set(
-        "free", "categories as yes-or-no columns, or as the target's mean", "--encoding",
+        "free", "categories as indicators, or as the target's mean", "--encoding",
         takes=ENCODINGS, guide="see below",
     )  # fmt: skip
     smooth: float | str = "auto"

@@ -70,7 +70,7 @@ class Blanks(Serializable):
     group, rest : float
         The share of either side whose cells are so.
     filled : list of str
-        Columns that are left out of a second search, beside all flags of missing cells.
+        Columns that are left out of a second search, beside all missing indicators.
     disparity, without, overlap : float or None
         The gap of the group, the largest gap of a group as large without them, and the share of
         the rows that either search leaves out that both do; None where nothing was searched again.
@@ -106,7 +106,7 @@ class Blanks(Serializable):
         most = self.without < self.disparity / 2.0 or self.overlap < SAME_GROUP
         so = "who answered is most of what was found" if most else "much the same is found"
         return (
-            f"{text} Without flags of missing cells{filled}, a group of the same size loses "
+            f"{text} Without missing indicators{filled}, a group of the same size loses "
             f"{number(self.without)} more than the rest rather than {number(self.disparity)}, and "
             f"shares {100 * self.overlap:.0f} % of the rows that either leaves out: {so}."
         )
@@ -131,7 +131,8 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
         for place, gap in [*gaps.items(), (-1, some)]
     }
     best = max(shares, key=lambda place: abs(shares[place][0] - shares[place][1]))
-    together = next((flag.places for flag in encoder.flags_ if best in flag.places), (best,))
+    every = [indicator.places for indicator in encoder.missing_indicators_]
+    together = next((places for places in every if best in places), (best,))
     inside, outside = shares[best]
     known = inside < outside
     names = [column.name for column in intake.searched]
@@ -148,7 +149,7 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
         return told
     aside = {names[place] for place in filled}
     sources = [
-        "blank" if source in aside or place in encoder.flagged_ else "kept"
+        "blank" if source in aside or place in encoder.indicator_places_ else "kept"
         for place, source in enumerate(encoder.sources_)
     ]
     (again,) = search_without(found, intake.X, sources, ["blank"], 0, Steps(1, None))
@@ -358,7 +359,7 @@ def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
 
 def _unflagged(intake: PreparedTable) -> Array | None:
     """The features without those that say where cells are missing."""
-    flagged = intake.encoder.flagged_
+    flagged = intake.encoder.indicator_places_
     return np.delete(intake.X, flagged, axis=1) if flagged else None
 
 

@@ -66,7 +66,7 @@ class TableRecord(Serializable):
     dropped: Annotated[dict[str, str], "Columns left out, and why."]
     encoding: Annotated[list[ColumnEncoding], "What became of each searched column."]
     distinct_rows: Annotated[int, "Rows that differ from each other, as numbers."]
-    flags_share: Annotated[float, "Share of the variance in flags of missing cells."]
+    flags_share: Annotated[float, "Share of the variance in missing indicators."]
     leaks: Annotated[list[Relation], "Searched columns that alone tell the target."]
     copies: Annotated[list[Relation], "Columns left out because they repeat another."]
     proxies: Annotated[list[Relation], "Searched columns that alone tell a sensitive one."]
@@ -89,7 +89,8 @@ class TableRecord(Serializable):
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
             encoding=intake.encoder.encoding_, distinct_rows=audit.repeats.n_distinct,
-            flags_share=intake.flags, other_reading=audit.other_reading, blanks=audit.blanks,
+            flags_share=intake.indicator_share, other_reading=audit.other_reading,
+            blanks=audit.blanks,
         )  # fmt: skip
 
 

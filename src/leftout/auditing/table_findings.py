@@ -84,17 +84,17 @@ def _suspects(intake: PreparedTable) -> Finding:
 
 
 def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
-    flags = intake.encoder.flags_
+    flags = intake.encoder.missing_indicators_
     if intake.features is not None:
         return finding("T005", NOT_APPLICABLE, _GIVEN)
     if not flags and blanks is None:
         return finding("T005", NOT_APPLICABLE, "No searched column has missing cells.")
     said = [] if blanks is None else [blanks.told]
-    share = f"{100 * intake.flags:.2g} % of the variance"
-    said.append(f"{counted(len(flags), 'flag')} of missing cells: {share}.")
-    if intake.flags > LARGE_INDICATORS:
+    share = f"{100 * intake.indicator_share:.2g} % of the variance"
+    said.append(f"{counted(len(flags), 'missing indicator')}: {share}.")
+    if intake.indicator_share > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
-    tells = intake.flags > LARGE_INDICATORS or blanks is not None and blanks.tells
+    tells = intake.indicator_share > LARGE_INDICATORS or blanks is not None and blanks.tells
     return finding("T005", tells, " ".join(said))
 
 

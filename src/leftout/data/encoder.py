@@ -45,10 +45,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table as people have it into numbers, by default from 0 to 1.
 
     Numbers (also as text, with decimal commas or a currency) and dates are scaled from their
-    smallest to their largest value. Two values become 0 and 1, other categories yes-or-no columns
-    of which any two are one apart, values with an order equal steps from 0 to 1. A missing cell
-    takes the middle of its column, and a flag says so; flags that say the same are one. Columns
-    that are empty, the same in every row, names of rows or free text are left out.
+    smallest to their largest value. Two values become 0 and 1, other categories indicators of
+    which any two are one apart, values with an order equal steps from 0 to 1. A missing cell takes
+    the middle of its column, and a missing indicator says so; indicators that say the same are
+    one. What columns are is decided on at most 50,000 rows; their ranges and counts are those of
+    all. Columns that are empty, the same in every row, names of rows or free text are left out.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scikit-learn's ``StandardScaler`` and ``OneHotEncoder`` make them. ``"none"``: numbers in
         their own units, and such indicators.
     encoding : {"free", "target"}, default="free"
-        What categories become: yes-or-no columns, which know nothing of a target, or the mean of
+        What categories become: indicators, which know nothing of a target, or the mean of
         the target that ``fit`` is then given.
     positive : value or None, default=None
         The target's value whose rate counts. None: of two the larger or second, of more categories
@@ -77,7 +78,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How many rows' weight the overall mean has in a category's, as in scikit-learn's
         ``TargetEncoder``; 0 for plain means.
     max_categories : int, default=100
-        Most yes-or-no columns of one category; further values share one.
+        Most indicators of one category; further values share one.
 
     Attributes
     ----------
@@ -87,12 +88,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns that were left out, each with why.
     kinds_ : list of ColumnType
         What each column was taken for, and why.
-    flags_ : list of MissingIndicator
+    missing_indicators_ : list of MissingIndicator
         The features that say where columns are missing, and what they consist of.
-    flagged_ : list of int
+    indicator_places_ : list of int
         Places of these among the features.
     sources_ : list of str
-        The column that each feature was made from; of a flag, the first of its columns.
+        The column that each feature was made from; of a missing
+        indicator, the first of its columns.
     target_encoded_ : list of str
         Features that hold the target's mean.
     n_features_in_ : int
@@ -165,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Numbers outside of the range seen are cut to it; values of a category that were not seen
         count as none, or as the target's overall mean. Missing cells of columns that had none are
-        not flagged.
+        not indicated.
         """
         check_is_fitted(self, "plans_")
         return self._encode(self.declared_.alike(self._columns(X, reset=False)))
@@ -289,24 +291,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left([plan.told for plan in plans]))
-        flags = fit_indicators(plans, columns)
+        indicators = fit_indicators(plans, columns)
         self.kinds_: list[ColumnType] = kinds
-        self.flags_: list[MissingIndicator] = flags
+        self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
             plan.told.column: plan.told.how for plan in plans if plan.becomes is None
         }
-        for flag in flags:
-            for place in flag.places:
-                plans[place] = plans[place].flagged(flag.name, place == flag.places[0])
+        for indicator in indicators:
+            for place in indicator.places:
+                plans[place] = plans[place].with_indicator(
+                    indicator.name, place == indicator.places[0]
+                )
         self.plans_: list[ColumnEncoder] = plans
         lines = [plan.told for plan in plans]
         self.encoding_: list[ColumnEncoding] = lines
-        # a flag is the last feature of the first of its columns
+        # an indicator is the last feature of the first of its columns
         ends = np.cumsum([len(line.features) for line in lines])
-        self.flagged_: list[int] = [int(ends[flag.places[0]]) - 1 for flag in flags]
+        self.indicator_places_: list[int] = [
+            int(ends[indicator.places[0]]) - 1 for indicator in indicators
+        ]
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
-        by_means = [p.told for p in plans if p.becomes is not None and not p.becomes.flagged]
+        by_means = [p.told for p in plans if p.becomes is not None and not p.becomes.has_indicator]
         self.target_encoded_: list[str] = [name for line in by_means for name in line.features]
 
     def _smooth(self) -> float | str:
@@ -337,7 +343,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def encode(self, columns: Mapping[int, Column], made: Floats) -> Floats:
         """Columns by their places as numbers in [0, 1], one to a line of ``made``."""
         missing: dict[int, NDArray[np.bool_]] = {}
-        flags = {flag.places[0]: flag for flag in self.flags_}
+        indicators = {indicator.places[0]: indicator for indicator in self.missing_indicators_}
         later, at = [], 0
         for place, plan in enumerate(self.plans_):
             if plan.becomes is None:
@@ -346,11 +352,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             missing[place], width = read.missing, read.values.shape[1]
             made[at : at + width] = read.values.T
             at += width
-            if place in flags:
-                later.append((at, flags[place]))
+            if place in indicators:
+                later.append((at, indicators[place]))
                 at += 1
-        for line, flag in later:
-            made[line] = flag.of(missing)
+        for line, indicator in later:
+            made[line] = indicator.of(missing)
         return made.T
 
     def _columns(self, X: Any, reset: bool) -> list[Column]:

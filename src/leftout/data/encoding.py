@@ -2,13 +2,13 @@
 
 Each column has a plan of its own, which says what its values become: numbers and dates are scaled;
 a category is a table of vectors, one for each value. Two values become 0 and 1; more become
-yes-or-no columns, or the target's mean. A category must weigh as much as a number: two of its
-values are one apart, as the ends of a number from 0 to 1 are, so its yes-or-no columns are divided
-by the root of two. A missing cell takes the middle of its column, and a flag says so.
+indicators, or the target's mean. A category must weigh as much as a number: two of its values are
+one apart, as the ends of a number from 0 to 1 are, so its indicators are divided by the root of
+two. A missing cell takes the middle of its column, and a missing indicator says so.
 
 Columns that are missing together (a questionnaire's page that was skipped) would have as many equal
-flags as columns, and PCA would see little else. So flags that are equal, or nearly, become one; and
-a flag varies no more than any of the columns that it speaks for.
+missing indicators as columns, and PCA would see little else. So those that are equal, or nearly,
+become one; and an indicator varies no more than any of the columns that it speaks for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100
-# Flags that hold more of the table's variance than this are worth a word.
+# Missing indicators that hold more of the table's variance than this are worth a word.
 LARGE_INDICATORS = 0.2
 _ROOT = np.sqrt(2.0)
 _HUGE = np.finfo(np.float64).max / 4.0
@@ -88,7 +88,7 @@ class NumericEncoding:
     low: float
     high: float
     median: float
-    flagged = True
+    has_indicator = True
 
     @classmethod
     def of(cls, column: Column, low: float, high: float) -> NumericEncoding:
@@ -138,13 +138,13 @@ class CategoricalEncoding:
     place: dict[str | None, int]  # of each value, None for a missing one
     vectors: Floats
     features: list[str]  # what each place of a vector says; "" for the column itself
-    flagged: bool
+    has_indicator: bool
 
     @classmethod
     def of(
         cls, column: Column, levels: int, times: NDArray[np.int64] | None = None
     ) -> CategoricalEncoding:
-        """Yes-or-no columns; of two values one says all, of very many the rare share one.
+        """Indicators; of two values one says all, of very many the rare share one.
 
         Values that somebody has put in order are one column, a step from each to the next; a
         missing or new one is the median.
@@ -243,7 +243,7 @@ class ColumnEncoder:
         """Learn from a cleaned column, read as its kind says.
 
         ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
-        there, which categories become instead of yes-or-no columns.
+        there, which categories become instead of indicators.
         """
         name, column = column.name, as_read(column, kind)
         if summary is None:
@@ -260,13 +260,13 @@ class ColumnEncoder:
             becomes = means
         else:
             becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
-        how = _told(column, summary, None if becomes.flagged else target, levels)
+        how = _told(column, summary, None if becomes.has_indicator else target, levels)
         return cls(replace(told, how=how, features=tuple(becomes.names(name))), becomes)
 
-    def flagged(self, name: str, own: bool) -> ColumnEncoder:
-        """The same with a flag of its gaps, which is its own feature or that of a column before."""
+    def with_indicator(self, name: str, own: bool) -> ColumnEncoder:
+        """The same with a missing indicator: its own feature, or that of a column before."""
         features = (*self.told.features, *([name] if own else []))
-        says = "a column that says so" if own else f"{name!r} says so"
+        says = "a missing indicator" if own else f"{name!r} says so"
         how = f"{self.told.how}, and {says}" if self.told.features else self.told.how
         return replace(self, told=replace(self.told, features=features, how=how))
 
@@ -310,7 +310,7 @@ def _told(column: Column, summary: ColumnSummary, target: str | None, levels: in
         first, last = column.show(values[0]), column.show(values[-1])
         how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
     elif column.words and n_values > 2:
-        how = f"{counted(n_values, 'value')}: a yes-or-no column for each"
+        how = f"{counted(n_values, 'value')}: an indicator for each"
         how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
         filled = "the average of all"
     else:

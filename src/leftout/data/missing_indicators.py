@@ -38,14 +38,14 @@ def fit_indicators(
     A column joins the first indicator before it whose first column is missing in nearly the same
     rows, and an indicator varies no more than any of its columns does.
     """
-    flagged = {
+    indicated = {
         place: plan.becomes
         for place, plan in enumerate(plans)
-        if plan.becomes is not None and plan.becomes.flagged and columns[place].n_missing
+        if plan.becomes is not None and plan.becomes.has_indicator and columns[place].n_missing
     }
-    if not flagged:
+    if not indicated:
         return []
-    together = _missing_together(np.stack([columns[place].missing for place in flagged]))
+    together = _missing_together(np.stack([columns[place].missing for place in indicated]))
     share = together / len(columns[0])
     alone = np.diag(share)
     covariance = share - np.outer(alone, alone)
@@ -55,14 +55,14 @@ def fit_indicators(
     equal = (together == every) & (together == every[:, None])
     alike = equal | (covariance / np.outer(sizes, sizes) >= SAME_INDICATOR)
     groups: list[list[int]] = []
-    for here in range(len(flagged)):
+    for here in range(len(indicated)):
         home = next((group for group in groups if alike[group[0], here]), None)
         if home is None:
             groups.append([here])
         else:
             home.append(here)
-    places = list(flagged)
-    variances = [becomes.read(columns[place]).spread() for place, becomes in flagged.items()]
+    places = list(indicated)
+    variances = [becomes.read(columns[place]).spread() for place, becomes in indicated.items()]
     indicators = []
     for group in groups:
         members = tuple(places[here] for here in group)

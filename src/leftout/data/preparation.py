@@ -140,12 +140,12 @@ class PreparedTable(TableSchema):
         return next(fact.name for fact in self.facts if fact.label == column)
 
     @property
-    def flags(self) -> float:
-        """The share of the variance that is in flags of missing cells."""
+    def indicator_share(self) -> float:
+        """The share of the variance that is in missing indicators."""
         if self.features is not None:
             return 0.0
         spread = self.X.var(axis=0)
-        return float(spread[self.encoder.flagged_].sum() / spread.sum())
+        return float(spread[self.encoder.indicator_places_].sum() / spread.sum())
 
     def as_categories(self) -> Floats:
         """The same rows, with columns that look like codes read as categories."""

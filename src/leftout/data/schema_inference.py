@@ -217,7 +217,7 @@ def _judged(
     Names may have been cut, or labelled: what people call a column is its name in the table.
     """
     roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
-    columns, judged = declared.judged(raw, roles.aside)
+    columns, judged = declared.columns_and_types(raw, roles.aside)
     roles = roles.renamed({old.name: new.name for old, new in zip(raw, columns, strict=True)})
     kinds = {kind.column: kind for kind in judged}
     for place, column in enumerate(columns):

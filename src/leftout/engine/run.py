@@ -102,7 +102,7 @@ def audit(
     dictionary : path, mapping, list of mappings or data frame
         What is known of columns (kind, label, labels of values, note); the result speaks in labels.
     encoding : {"free", "target"}, default="free"
-        What categories become: yes-or-no columns, or the target's mean, so that the target is part
+        What categories become: indicators, or the target's mean, so that the target is part
         of what is searched (and the result says what happens without that).
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.

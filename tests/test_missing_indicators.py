@@ -37,7 +37,7 @@ def test_twenty_columns_missing_together_weigh_like_one_at_most():
     table = pd.DataFrame(rng.normal(size=(400, 25)) ** 2, columns=[f"c{j}" for j in range(25)])
     table.iloc[rng.random(400) < 0.4, :20] = np.nan
     encoder, X = encoded(table)
-    assert [flag.name for flag in encoder.flags_] == ["c0 and 19 others are missing"]
+    assert [flag.name for flag in encoder.missing_indicators_] == ["c0 and 19 others are missing"]
     spread = X.var()
     flag = spread["c0 and 19 others are missing"]
     assert flag == pytest.approx(spread.drop("c0 and 19 others are missing")[:20].min())
@@ -78,7 +78,7 @@ def test_flags_that_nearly_agree_are_their_mean():
     gaps[:5, 1] = ~gaps[:5, 1]
     table = pd.DataFrame(np.where(gaps, np.nan, rng.normal(size=(1000, 2))), columns=list("ab"))
     encoder, X = encoded(table)
-    (flag,) = encoder.flags_
+    (flag,) = encoder.missing_indicators_
     assert flag.name == "a and b are missing"
     np.testing.assert_allclose(X[flag.name], flag.weight * gaps.mean(axis=1))
 
@@ -95,9 +95,9 @@ def test_flags_are_grouped_and_weighed_by_the_definition(seed):
     if not (gaps.any(axis=0).all() and (m - gaps.sum(axis=0) > 5).all()):
         return
     encoder, X = encoded(table)
-    assert [list(flag.places) for flag in encoder.flags_] == naive_flags(gaps)
+    assert [list(flag.places) for flag in encoder.missing_indicators_] == naive_flags(gaps)
     spread = X.var()
-    for flag in encoder.flags_:
+    for flag in encoder.missing_indicators_:
         own = [f"c{place}" for place in flag.places]
         assert spread[flag.name] <= spread[own].min() * (1.0 + 1e-9)
         assert flag.weight == 1.0 or spread[flag.name] == pytest.approx(spread[own].min())
@@ -115,7 +115,7 @@ def test_who_left_a_question_blank_is_told():
     found = leftout.audit(table, quick=True, n_components=4)
     inside = found.partition.labels_ == 1
     group, rest = answered[inside].mean(), answered[~inside].mean()
-    assert group > rest + 0.5 and found.intake.flags < 0.2
+    assert group > rest + 0.5 and found.intake.indicator_share < 0.2
     blanks = found.blanks
     assert (blanks.column, blanks.others, blanks.known) == ("police 0", 7, True)
     np.testing.assert_allclose([blanks.group, blanks.rest], [group, rest])
