@@ -515,7 +515,7 @@ def test_the_paragraph_answers_in_order(found):
         "The PCA keeps",
         "of 60 of 260 rows",
         "town is Beeley",
-        "They are a distinct group: covariance alone shows",
+        "They are a distinct group",
         "on held-out rows such groups lose",
         "Predictions of paid = yes are wrong for",
         "Use ",

@@ -618,8 +618,8 @@ def test_why_sentences_of_halves_were_not_judged():
 def test_what_it_costs_and_what_helps():
     bare = known.audit(harm=None, afterwards=None).answer
     assert bare.cost == (
-        "Paid is yes for 27.7% of them and for 73.3% of the rest. Paid is missing for 3.7% of them "
-        "and for 0.1% of the rest."
+        "The target paid is yes for 27.7% of them and for 73.3% of the rest. The target paid is "
+        "missing for 3.7% of them and for 0.1% of the rest."
     )
     assert bare.advice == (
         "Fair PCA with as many components brings the group's loss from 0.627 to 0.257, the rest's "
@@ -783,7 +783,9 @@ def test_nothing_that_people_read_contradicts_the_rest(letter, size):
         assert f"the group's loss from {before[1]} to {after[1]}" in text
         assert f"the rest's from {before[0]} to {after[0]}" in text
     if letter == "quick":
-        assert answer.cost.startswith("Paid is yes for 27.7% of them and for 73.3% of the rest.")
+        assert answer.cost.startswith(
+            "The target paid is yes for 27.7% of them and for 73.3% of the rest."
+        )
     assert "27.7 %" in each["O001"].detail and "73.3 %" in each["O001"].detail
 
 

@@ -177,15 +177,17 @@ def _why(trust: Trust | None) -> str:
     if parts is None or parts.total <= 0.0:
         return f"{text}."
     shares = {key: round(100 * part.share) for key, part in parts.each().items()}
-    of = "it" if trust.verdict == "C" else "the loss"
     add = f"add {shares['values']}%" if shares["values"] >= 0 else f"take {-shares['values']}% off"
     own = f"{shares['own']}% is structure of its own"
     if shares["own"] < 0:
         own = f"none is structure of its own (surrogates lose {-shares['own']}% more)"
-    return (
-        f"{text}: covariance alone shows {shares['covariance']}% of {of}, rare and skewed values "
-        f"{add}, and {own}."
-    )
+    alone = f"covariance alone shows {shares['covariance']}%"
+    if trust.verdict == "C":
+        return f"{text}: {alone} of it, they {add}, and {own}."
+    if trust.verdict in "AB" and shares["own"] < 50:  # true by the test, and a large word for it
+        own = own.replace("% is", "% of the loss is")
+        return f"{text}, but only {own}: {alone}, and rare and skewed values {add}."
+    return f"{text}: {alone} of the loss, rare and skewed values {add}, and {own}."
 
 
 def _replicates(trust: Trust | None) -> str:

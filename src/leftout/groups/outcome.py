@@ -75,9 +75,9 @@ class Outcome(Serializable):
         """The figures of the group and of the rest, in a sentence without its full stop."""
         group, rest = (text.replace(" %", "%") for text in self.sides())
         if self.kind == "mean":
-            return f"The mean of {self.text} is {group} for them and {rest} for the rest"
+            return f"The mean of the target {self.text} is {group} for them and {rest} for the rest"
         what = self.text.replace(" = ", " is ", 1)
-        return f"{what[:1].upper()}{what[1:]} for {group} of them and for {rest} of the rest"
+        return f"The target {what} for {group} of them and for {rest} of the rest"
 
     @property
     def differs(self) -> int:
