@@ -397,10 +397,10 @@ def test_groups_writes_both_lists_whole(people, tmp_path):
 
 
 def test_names_in_csv_are_no_formulas():
-    from leftout.cli.commands import as_csv
+    from leftout.cli.commands import _as_csv
 
     table = pd.DataFrame({"group": ["=a = 1", "@b", "c = -1"], "loss": [-0.5, 1.0, 2.0]})
-    assert as_csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
+    assert _as_csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
 
 
 def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
@@ -493,7 +493,7 @@ def test_harm_writes_what_it_says(people, tmp_path):
     result = call("harm", people, *PAID, *words)
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert data["files"] == [str(out / f"harm.{end}") for end in ("json", "csv", "png")]
+    assert data["files"] == [str(out / f"harm.{end}") for end in ("json", "csv")]
     written = json.loads((out / "harm.json").read_text())
     assert written == {key: data[key] for key in data if key != "files"}
     sides = options.groups(table, ["side"])

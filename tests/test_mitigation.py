@@ -172,11 +172,9 @@ def test_the_command_tells_and_writes(file, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     assert "Fair PCA for the groups of sex." in text and "brings the largest loss to" in text
-    assert "Across numbers of components" in text and "id (counts the rows, from 0 to 119)" in text
-    assert "missing cells took the middle of their column" in text
+    assert "Across numbers of components" in text
     data = json.loads((tmp_path / "out" / "fair.json").read_text())
     assert data["groups"] == ["f", "m"] and data["n_components"] == 2
-    assert (tmp_path / "out" / "fair.png").read_bytes().startswith(b"\x89PNG")
     assert result.stderr == ""  # progress is for people who watch
 
 

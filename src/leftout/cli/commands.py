@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,43 +25,56 @@ if TYPE_CHECKING:
 # What a spreadsheet would take for a formula begins with one of these.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # What people read while they wait, and the share of the time, more or less.
-_NAMED_STAGE, _KNOWN_STAGE = "groups with a name", "known groups"
-_GROUPS_STAGES = {_NAMED_STAGE: 3.0, _KNOWN_STAGE: 1.0}
+_NAMED_STAGE, _KNOWN_STAGE = "subgroups", "known groups"
 
 
 class _Found(NamedTuple):
-    """What a command found: how it is printed, as data, and the files made of that."""
+    """What a command found: how it is printed, as data, and tables for files by their names."""
 
     show: Callable[[Any], None]
     data: dict[str, Any]
-    files: Callable[[dict[str, Any]], dict[str, str | bytes]]
+    tables: dict[str, pd.DataFrame]
 
 
 def _run(
     given: dict[str, Any],
-    names: tuple[str, ...],
+    name: str,
+    tables: tuple[str, ...],
     find: Callable[[Source, dict[str, Any], Report], _Found],
-    noted: bool = True,
 ) -> None:
-    """Read the table, find, print, write files of some ``names``; ``noted``: with notes as data."""
+    """Read the table, find, print; with ``--out``, write ``name.json`` and tables as CSV."""
     out: Path | None = given["out"]
+    contents: dict[str, str | bytes] = {}
     with interruptible(), reported(given["quiet"]) as report, refused():
         from leftout.data.reading import Source
         from leftout.files import check_folder
         from leftout.running import collected_warnings
 
         if out is not None:
-            check_folder(out, *names)
+            check_folder(out, f"{name}.json", *(f"{table}.csv" for table in tables))
         report("reading the table", 0, 1)
         source = Source.of(given["table"], given["sheet"])
         with collected_warnings() as notes:
             found = find(source, given, report)
         notes = [*source.notes, *notes]
-        data = found.data | ({"notes": notes} if noted else {})
-        contents = {} if out is None else found.files(data)
+        data = {"leftout_version": __version__, "command": own_words(), **found.data}
+        data["notes"] = notes
+        if out is not None:
+            contents[f"{name}.json"] = json.dumps(data, indent=1) + "\n"
+            contents |= {f"{table}.csv": _as_csv(lines) for table, lines in found.tables.items()}
     for note in notes:
         click.echo(f"Note: {note}", err=True)
     deliver(out, contents, found.show, data if given["as_json"] else None)
+
+
+def _as_csv(table: pd.DataFrame) -> str:
+    """A table; a text that a spreadsheet would take for a formula has an apostrophe."""
+    texts = {
+        name: [f"'{text}" if text.startswith(_FORMULA) else text for text in table[name]]
+        for name in table.columns
+        if all(isinstance(text, str) for text in table[name])
+    }
+    return table.assign(**texts).to_csv(index=False, lineterminator="\n")
 
 
 def _encoder(
@@ -82,26 +94,6 @@ def _encoder(
     )  # fmt: skip
 
 
-def _png(draw: Callable[[Any], Any]) -> bytes:
-    """A figure, as a PNG file."""
-    from matplotlib.figure import Figure
-
-    figure, buffer = Figure(figsize=(6.4, 4.0), layout="constrained"), BytesIO()
-    draw(figure.subplots())
-    figure.savefig(buffer, format="png", dpi=150)
-    return buffer.getvalue()
-
-
-def as_csv(table: pd.DataFrame, column: str | None = None) -> str:
-    """A table of groups; a name that a spreadsheet would take for a formula has an apostrophe.
-
-    Names are in the first column, or the one named.
-    """
-    name = table.columns[0] if column is None else column
-    guarded = [f"'{text}" if text.startswith(_FORMULA) else text for text in table[name]]
-    return table.assign(**{name: guarded}).to_csv(index=False, lineterminator="\n")
-
-
 @click.command()
 @takes(
     "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "top",
@@ -109,14 +101,14 @@ def as_csv(table: pd.DataFrame, column: str | None = None) -> str:
     "random_state", "n_jobs", "out", "as_json", "quiet",
 )  # fmt: skip
 def groups(**given: Any) -> None:
-    """Which groups that can be named does PCA leave out of TABLE?
+    """Which subgroups does PCA leave out of TABLE?
 
-    Lists the groups that conditions on columns name and that lose most; with --sensitive also every
-    group of these columns, which PCA does not see, beside random groups. Takes seconds: whether
-    names stand out from those of comparison tables, leftout audit tells. With --out writes
-    groups.json, named.csv and known.csv.
+    Lists the subgroups, by conditions on columns, that lose most; with --sensitive also every group
+    of these columns, which PCA does not see, beside random groups. Takes seconds: whether subgroups
+    lose more than those of surrogate tables, leftout audit tells. With --out writes groups.json,
+    named.csv and known.csv.
     """
-    _run(given, ("groups.json", "named.csv", "known.csv"), _groups)
+    _run(given, "groups", ("named", "known"), _groups)
 
 
 def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
@@ -125,8 +117,6 @@ def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
     intake = _taken_in(source, given)
     named, known = _named_and_known(intake, given, report)
     data = {
-        "leftout_version": __version__,
-        "command": own_words(),
         "table": {
             "source": intake.source,
             "rows": len(intake.rows),
@@ -139,19 +129,12 @@ def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
         "named": named.to_dict(),
         "known": None if known is None else known.to_dict(),
     }
-
-    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
-        contents: dict[str, str | bytes] = {
-            "groups.json": json.dumps(data, indent=1) + "\n", "named.csv": as_csv(named.table),
-        }  # fmt: skip
-        if known is not None:
-            lines = known.by_group.reset_index(drop=True)
-            lines.insert(0, "group", [group.text for group in known.groups])
-            lines["left_out"] = [group.left_out for group in known.groups]
-            contents["known.csv"] = as_csv(lines)
-        return contents
-
-    return _Found(lambda to: terminal.show_groups(to, named, known), data, files)
+    tables = {"named": named.table}
+    if known is not None:
+        tables["known"] = known.by_group.reset_index(drop=True)
+        tables["known"].insert(0, "group", [group.text for group in known.groups])
+        tables["known"]["left_out"] = [group.left_out for group in known.groups]
+    return _Found(lambda to: terminal.show_groups(to, named, known), data, tables)
 
 
 def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
@@ -181,7 +164,7 @@ def _named_and_known(
     from leftout.groups.subgroups import named_groups
     from leftout.running import Stages
 
-    stages = Stages(_GROUPS_STAGES if intake.hidden else {_NAMED_STAGE: 1.0}, report)
+    stages = Stages({_NAMED_STAGE: 3.0, **({_KNOWN_STAGE: 1.0} if intake.hidden else {})}, report)
     asked: dict[str, Any] = {
         "depth": given["depth"], "min_group_size": given["fewest"],
         "random_state": given["random_state"], "n_jobs": given["n_jobs"],
@@ -211,14 +194,13 @@ def harm(**given: Any) -> None:
 
     Predicts a target from all columns, from a shared PCA and from Fair PCA, each row by models that
     have not seen it, and compares groups: numbers and dates are cut into four bands. The columns
-    with target, groups and prediction are kept out of what models see. With --out writes harm.json,
-    harm.csv and harm.png.
+    with target, groups and prediction are kept out of what models see. With --out writes harm.json
+    and harm.csv.
     """
-    _run(given, ("harm.json", "harm.csv", "harm.png"), _harm)
+    _run(given, "harm", ("harm",), _harm)
 
 
 def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
-    from leftout import plots
     from leftout.cli import options, terminal
     from leftout.downstream.costs import harm as measure
     from leftout.downstream.prediction import compare_prediction
@@ -246,22 +228,12 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
             raw[prediction], raw[target], sides, positive=positive, random_state=seed
         )
     data = {
-        "leftout_version": __version__,
-        "command": own_words(),
         "groups_col": list(map(str, by)),
         "harm": paid.to_dict(),
         "prediction": None if prediction is None else str(prediction),
         "compared": None if compared is None else compared.to_dict(),
     }
-
-    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
-        return {
-            "harm.json": json.dumps(data, indent=1) + "\n",
-            "harm.csv": as_csv(paid.table, "side"),
-            "harm.png": _png(lambda ax: plots.harm(paid, ax)),
-        }
-
-    return _Found(lambda to: terminal.show_harm(to, paid, compared), data, files)
+    return _Found(lambda to: terminal.show_harm(to, paid, compared), data, {"harm": paid.table})
 
 
 @click.command()
@@ -274,13 +246,12 @@ def fair(**given: Any) -> None:
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
     column with the groups is not projected; numbers and dates are cut into four bands. A loss is
-    called one only beside those of random groups of the same size.
+    called one only beside those of random groups of the same size. With --out writes fair.json.
     """
-    _run(given, ("fair.json", "fair.png"), _fair, noted=False)
+    _run(given, "fair", (), _fair)
 
 
 def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
-    from leftout import plots
     from leftout.cli import options, terminal
     from leftout.fair.mitigation import mitigate
 
@@ -293,13 +264,5 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
         progress=report,
     )  # fmt: skip
     columns = list(map(str, by))
-
-    def files(data: dict[str, Any]) -> dict[str, str | bytes]:
-        whole = {"leftout_version": __version__, **found.to_dict()}
-        contents: dict[str, str | bytes] = {"fair.json": json.dumps(whole, indent=2) + "\n"}
-        if found.by_dimension:
-            contents["fair.png"] = _png(lambda ax: plots.mitigation(found, ax))
-        return contents
-
-    data = {"groups_col": by, **found.to_dict()}
-    return _Found(lambda to: terminal.show_fair(to, found, columns), data, files)
+    data = {"groups_col": columns, **found.to_dict()}
+    return _Found(lambda to: terminal.show_fair(to, found, columns), data, {})
