@@ -207,15 +207,20 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
 
 
 def _alike(column: Column, other: Column) -> Likeness | None:
-    return _same_numbers(_numbers(column), _numbers(other)) or _same_names(column, other)
+    known = ~(column.missing | other.missing)
+    either = ~(column.missing & other.missing)
+    if not known.any() or known.sum() < _BOTH * either.sum():
+        return None
+    pair = column.take(np.flatnonzero(known)), other.take(np.flatnonzero(known))
+    return _same_numbers(*pair) or _same_names(*pair)
 
 
 def _numbers(column: Column) -> Floats | None:
-    """A column as numbers, NaN where missing or infinite; two names are numbers, too."""
+    """A column as numbers, NaN where missing; two names are numbers, too. None if infinite."""
     values = column.numbers
     if values is None and len(column.categories or ()) == 2:
         values = np.array([0.0, 1.0, np.nan])[column.values]
-    return None if values is None else np.where(np.isfinite(values), values, np.nan)
+    return None if values is None or np.isinf(values).any() else values
 
 
 def _same_numbers_candidates(columns: Sequence[Column]) -> Bools:
@@ -268,14 +273,11 @@ def _same_names_candidates(columns: Sequence[Column]) -> Bools:
     return pairs & (units @ units.T >= _NEAR_NAMES)
 
 
-def _same_numbers(a: Floats | None, b: Floats | None) -> Likeness | None:
-    """Whether two columns correlate, and not by a handful of rows."""
+def _same_numbers(column: Column, other: Column) -> Likeness | None:
+    """Whether two columns without gaps correlate, and not by a handful of rows."""
+    a, b = _numbers(column), _numbers(other)
     if a is None or b is None:
         return None
-    known = ~(np.isnan(a) | np.isnan(b))
-    if not _known_together(known.sum(), (~(np.isnan(a) & np.isnan(b))).sum()):
-        return None
-    a, b = a[known], b[known]
     r = _correlation(a, b)
     if abs(r) < _SAME or min(map(_off_most_frequent, (a, b))) <= _HANDFUL:
         return None
@@ -293,26 +295,20 @@ def _correlation(a: Floats, b: Floats) -> float:
     return float(np.clip(_unit(a) @ _unit(b), -1.0, 1.0))
 
 
-def _known_together(both: int, either: int) -> bool:
-    return both > 0 and both >= _BOTH * either
-
-
 def _same_names(a: Column, b: Column) -> Likeness | None:
-    """Whether each value of one column goes with one of the other, both ways, beyond chance.
+    """Whether values of columns without gaps go together, both ways, beyond chance.
 
     Two yes-or-no columns are compared as numbers alone. So are two numbers of the same order
     (squares of a number, say, are something else to PCA), and numbers with fractions, which are no
     codes: unemployment and GDP of a few years go together, and are two things.
     """
-    known = ~(a.missing | b.missing)
-    if not _known_together(known.sum(), (~(a.missing & b.missing)).sum()):
-        return None
-    left, m = value_codes(a, known)
-    right, k = value_codes(b, known)
+    rows = np.arange(len(a))
+    left, m = value_codes(a, rows)
+    right, k = value_codes(b, rows)
     if max(m, k) < 3 or min(m, k) < 2:
         return None
     if a.categories is None and b.categories is None:
-        if not (_whole(a.values[known]) and _whole(b.values[known])):
+        if not (_whole(a.values) and _whole(b.values)):
             return None
         if abs(_correlation(rankdata(left), rankdata(right))) >= _SAME:
             return None
