@@ -370,24 +370,6 @@ def test_the_same_table_gives_the_same_audit_from_every_source(tmp_path):
         assert (other.partition.labels_ == first.partition.labels_).all()
 
 
-def test_zeros_that_a_frame_has_lost_are_named(tmp_path):
-    rng, path = np.random.default_rng(3), tmp_path / "t.csv"
-    table = pd.DataFrame(rng.normal(size=(90, 3)).round(3), columns=list("abc"))
-    table["plz"] = [f"{code:03d}" for code in rng.integers(1, 9, 90)]
-    table.to_csv(path, index=False)
-    told = (
-        "plz has numbers with zeros before them, which are read as codes. Where a program has read "
-        "such a column as numbers before, the zeros are lost, and the audit of that table is "
-        "another."
-    )
-    for options in ({}, {"engine": "local"}):
-        assert told in audit(path, quick=True, **options).notes
-    found = audit(pd.read_csv(path), quick=True)
-    assert len(found.intake.X.T) == 4 and told not in found.notes
-    same = audit(pd.read_csv(path, dtype={"plz": str}), quick=True)
-    assert told in same.notes and len(same.intake.X.T) == 3 + 8
-
-
 @pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
 @pytest.mark.parametrize("line", ["sep={}\n", '"sep={}"\r\n', "SEP={}\r\n"])
 def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):

@@ -21,8 +21,6 @@ from leftout.engine.tables import in_parts
 from leftout.settings import Reading
 from test_scale_tables import assert_same, encoded, in_memory, mixed
 
-pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
-
 
 def part(folder, name, columns, **options):
     folder.mkdir(exist_ok=True)

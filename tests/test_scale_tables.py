@@ -25,8 +25,6 @@ from leftout.settings import Reading
 
 LEVELS = ["low", "mid", "high"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:zip has numbers with zeros")
-
 
 def mixed(rng, m):
     """Columns of all kinds, with gaps and marks."""

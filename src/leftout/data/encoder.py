@@ -7,7 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
@@ -175,15 +180,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
         check_is_fitted(self, "plans_")
-        if input_features is not None:
-            known = getattr(self, "feature_names_in_", None)
-            if len(input_features) != self.n_features_in_ or (
-                known is not None and list(input_features) != list(known)
-            ):
-                raise InputError(
-                    "input_features is not equal to feature_names_in_; leave it out, or pass the "
-                    f"{self.n_features_in_} names of the table."
-                )
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.asarray(self.features_, dtype=np.object_)
 
     def __sklearn_tags__(self) -> Any:
@@ -192,24 +189,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-    def learn(
-        self,
-        names: list[str],
-        columns: list[Column],
-        kinds: list[ColumnType],
-        y: Column | None,
-        summaries: Sequence[ColumnSummary] | None = None,
-    ) -> None:
-        """Fit all but the scaling on columns that are cleaned and judged already.
-
-        ``names`` are what the table calls them; ``declared_`` is given before. ``summaries`` are of
-        all rows, where the columns are a sample.
-        """
-        check_choice("scaling", self.scaling, SCALINGS)
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self._plan(columns, kinds, y, summaries)
 
     def _learn(self, X: Any, y: Any) -> Floats:
         check_choice("encoding", self.encoding, ENCODINGS)
@@ -226,7 +205,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         places = sampled_places(len(raw[0]))
         if len(places) == len(raw[0]):
             columns, kinds = self.declared_.columns_and_types(raw)
-            self._plan(columns, kinds, None if outcome is None else clean(outcome))
+            self.learn(columns, kinds, None if outcome is None else clean(outcome))
             return self.fit_scale(columns)
         columns, kinds = self.declared_.columns_and_types(
             [sampled(column, places) for column in raw]
@@ -237,7 +216,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             reader = ColumnReader.of(TARGET, target, ColumnDeclarations.of([]))
         readers = readers_of([c.name for c in raw], columns, kinds, self.declared_)
         one = SummaryPass(readers, reader, *target_scale(target, self.positive))
-        self._plan(columns, kinds, target, one.over(block))
+        self.learn(columns, kinds, target, one.over(block))
         return self.fit_scale(self.declared_.alike(raw))
 
     def fit_scale(self, columns: list[Column]) -> Floats:
@@ -263,14 +242,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             first += len(plan.told.features)
         return self.rescale(X)
 
-    def _plan(
+    def learn(
         self,
         columns: list[Column],
         kinds: list[ColumnType],
         target: Column | None,
         summaries: Sequence[ColumnSummary] | None = None,
     ) -> None:
-        """Learn what becomes of each column, and the missing indicators."""
+        """Fit all but the scaling on columns that are cleaned and judged already.
+
+        ``declared_`` is given before. ``summaries`` are of all rows, where columns are a sample.
+        """
+        check_choice("scaling", self.scaling, SCALINGS)
         smooth, how = self._smooth(), dict[str, Any](levels=self._levels())
         read = [as_read(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         if target is not None:

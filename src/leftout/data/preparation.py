@@ -163,7 +163,7 @@ class PreparedTable(TableSchema):
     def _encoded(self, scaling: str, kinds: list[ColumnType]) -> Floats:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
-        other.learn(list(self.encoder.feature_names_in_), self.searched, kinds, self._inside)
+        other.learn(self.searched, kinds, self._inside)
         return np.asarray(other.fit_scale(self.searched))
 
     @property

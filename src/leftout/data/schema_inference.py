@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from leftout.data.cleaning import CODE, clean, unique
+import numpy as np
+
+from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import (
     PREDICTION,
     TARGET,
@@ -35,7 +37,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.running import warn
 from leftout.settings import Reading
-from leftout.text import as_name, counted, leading, unambiguous
+from leftout.text import as_name, counted, unambiguous
 
 # More features than this make too large a matrix.
 MOST_FEATURES = 5_000
@@ -159,7 +161,6 @@ def infer_schema(
             "two."
         )
     telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
-    _tell_zeros(telling)
     repeated = copies(telling) if once else []
     aside = {line.column for line in repeated}
     searched = [column for column in candidates if column.name not in aside]
@@ -170,9 +171,10 @@ def infer_schema(
     ).set_output(transform="pandas")  # fmt: skip
     encoder.declared_ = declared
     known_by = [called[column.name] for column in searched]
+    encoder.n_features_in_, encoder.feature_names_in_ = len(known_by), np.array(known_by, object)
     kinds_of = [kinds[column.name] for column in searched]
     exact = [summaries[column.name] for column in searched] if summaries else None
-    encoder.learn(known_by, searched, kinds_of, inside, exact)
+    encoder.learn(searched, kinds_of, inside, exact)
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
@@ -279,22 +281,6 @@ def _is_labels(column: Column, kind: ColumnType) -> bool:
     """Whether numbers are so few that they name groups, unless somebody says otherwise."""
     said = kind.why == f"declared: {kind.kind}"
     return kind.read_as == "number" and column.n_values <= FEW and not said
-
-
-def _tell_zeros(columns: Sequence[Column]) -> None:
-    """Say which codes would be numbers, and the audit another, where their zeros are lost."""
-    zeros = [
-        as_name(column.name)
-        for column in columns
-        if not column.declared and any(map(CODE.match, column.categories or ()))
-        and clean(column, numeric=True).strays == ()
-    ]  # fmt: skip
-    if zeros:
-        warn(
-            f"{leading(zeros)} {'has' if len(zeros) == 1 else 'have'} numbers with zeros before "
-            "them, which are read as codes. Where a program has read such a column as numbers "
-            "before, the zeros are lost, and the audit of that table is another."
-        )
 
 
 def _outcome(columns: list[Column], roles: Roles) -> Column | None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -33,6 +34,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 
 
+@dataclass(eq=False)
 class ChunkedTable:
     """A table in files, chunk by chunk.
 
@@ -47,10 +49,10 @@ class ChunkedTable:
         Each file's path, and what tells whether it has changed.
     """
 
-    def __init__(
-        self, chunks: list[Chunk], name: str | None, whole: bool, files: dict[str, str]
-    ) -> None:
-        self.chunks, self.name, self.whole, self.files = chunks, name, whole, files
+    chunks: list[Chunk]
+    name: str | None
+    whole: bool
+    files: dict[str, str]
 
     def read(self) -> Source:
         """The whole table, in memory."""
@@ -72,22 +74,18 @@ class ChunkedTable:
         if engine != "dask":
             yield Local()
             return
-        cluster = _cluster(scheduler, memory)
+        if scheduler is None:
+            cluster = Dask.current()
+        elif scheduler == HERE:
+            cluster = Dask.here(None if memory is None else n_bytes(memory))
+        else:
+            cluster = Dask.at(scheduler)
         try:
             first = self.chunks[0]
             cluster.probe(os.path.abspath(first.path), os.path.getsize(first.path))
             yield cluster
         finally:
             cluster.close()
-
-
-def _cluster(scheduler: str | None, memory: int | str | None) -> Dask:
-    """The cluster at an address, the one of the current client, or one of this machine."""
-    if scheduler is None:
-        return Dask.current()
-    if scheduler == HERE:
-        return Dask.here(None if memory is None else n_bytes(memory))
-    return Dask.at(scheduler)
 
 
 def in_parts(
