@@ -86,7 +86,7 @@ def beside():
 
 def brute(X, columns, found):
     """Every name weighed on its own: moments of its rows and of the others, two decompositions."""
-    search = MaxDisparityPartition(found.n_components)._pose(X).problem
+    search = MaxDisparityPartition(found.n_components)._build_problem(X).problem
     axes, values = np.linalg.eigh(search.pooled.second[0])[::-1]
     Z, d = search.rows() @ axes[:, ::-1], found.n_components
     whole = np.diag(values[::-1])

@@ -194,7 +194,7 @@ def find_groups(
     if plan.size is not None:
         thorough.set_params(group_size=plan.size)
         smallest, _ = group_sizes(None, plan.size, *X.shape)
-    group = thorough._fit_posed(X, posed.resized(smallest, plan.size))
+    group = thorough._fit_problem(X, posed.resized(smallest, plan.size))
     return group.set_params(solver=search.solver)
 
 
@@ -212,7 +212,7 @@ def best_seen(
     )  # fmt: skip
     size = found.left_out_.size
     smallest, _ = group_sizes(None, size, *X.shape)
-    return clone(found)._fit_known(X, posed.resized(smallest, size), result)
+    return clone(found)._fit_result(X, posed.resized(smallest, size), result)
 
 
 def papers(
@@ -262,12 +262,12 @@ def compared(
     lines = []
     tiny = np.random.default_rng(0).random((40, 4))
     with collected_warnings():  # what they say of sizes, the audit says once
-        posed = posed if part is X else search._pose(part.to_numpy())
+        posed = posed if part is X else search._build_problem(part.to_numpy())
         for done, (name, solver) in enumerate(_SOLVERS.items()):
             report(name, done, len(_SOLVERS))
             MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
             began = time.perf_counter()
-            found = clone(search).set_params(solver=solver)._fit_posed(part, posed)
+            found = clone(search).set_params(solver=solver)._fit_problem(part, posed)
             seconds = time.perf_counter() - began
             sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
             lines.append(ComparedSolver(name, sizes, losses, found.disparity_, seconds))

@@ -353,7 +353,7 @@ def _ways(
 def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
     """As many components as were asked for, or as the share of variance asked for takes."""
     with collected_warnings():
-        posed = clone(found).set_params(n_components=asked, group_size=None)._pose(X)
+        posed = clone(found).set_params(n_components=asked, group_size=None)._build_problem(X)
     return posed.problem.d
 
 

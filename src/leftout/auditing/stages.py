@@ -138,12 +138,12 @@ class AuditPipeline:
                 count = int(settings.n_groups)
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
-        posed = search._pose(intake.X).resized(size=None)
+        posed = search._build_problem(intake.X).resized(size=None)
         d = posed.problem.d
         if representation is None:
             d = group_selection.components(posed, settings.n_components)
         if d != posed.problem.d:
-            posed = search.set_params(n_components=d)._pose(intake.X).resized(size=None)
+            posed = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X

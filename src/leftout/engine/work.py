@@ -185,7 +185,7 @@ class ChunkedAudit:
             smallest, _ = group_sizes(None, size, m, n)
         if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
-            posed = self.search._pose(rows.to_numpy()).resized(size=None)
+            posed = self.search._build_problem(rows.to_numpy()).resized(size=None)
             group = group_selection.find_groups(self.search, posed, rows, plan, False)
             labels = group.labels_.astype(np.int8)
             sides = self._problem_of(rows, 1).problem.split(labels)
@@ -222,7 +222,7 @@ class ChunkedAudit:
             random_state=group_selection.FIXED, solver=Alternating(n_starts=None), group_size=size,
             min_group_size=None,
         )  # fmt: skip
-        found._fit_known(X.iloc[:1], self.posed, result, bound.ceiling(along.found, size))
+        found._fit_result(X.iloc[:1], self.posed, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
     def _among(
@@ -243,7 +243,7 @@ class ChunkedAudit:
             own=own_components(self.rule, sides, len(self.shared.components)),
         )  # fmt: skip
         found = clone(self.search).set_params(random_state=group_selection.FIXED, group_size=inside)
-        return found.set_params(min_group_size=None)._fit_known(X, sample, here)
+        return found.set_params(min_group_size=None)._fit_result(X, sample, here)
 
     def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
         chunks, m = self.parts.chunks, self.table.n_rows

@@ -178,7 +178,7 @@ def assess(
             rows = check_matrix(everyone)
             sizes, labels = in_proportion(sizes, len(task.X), len(rows)), found.predict(X)
             with one_thread():
-                posed = alone._pose(rows)
+                posed = alone._build_problem(rows)
     notes: list[str] = []
     of_table, of_subsamples, of_restarts = task.rngs[2].spawn(3)
     table, compared = NullTest(task, sizes).run(n_surrogates, kinds, of_table.spawn(4), steps)

@@ -79,7 +79,7 @@ class SearchTask:
             solver = replace(solver, n_starts=_REPEATED_STARTS * parts)
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
-            posed = free._pose(matrix)
+            posed = free._build_problem(matrix)
         rngs = generator(estimator.random_state).spawn(3)
         return cls(
             X=matrix, estimator=estimator, solver=solver, posed=posed, rngs=rngs,

@@ -201,7 +201,7 @@ def agreement(
     solver, matrix = prepare(estimator, X)
     rngs = generator(estimator.random_state).spawn(n_restarts)
     with one_thread():
-        problem = estimator._pose(matrix).problem
+        problem = estimator._build_problem(matrix).problem
 
     def one_run(rng: np.random.Generator) -> tuple[SearchResult, float]:
         found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))

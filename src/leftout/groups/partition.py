@@ -47,14 +47,14 @@ class GroupRule(NamedTuple):
     offsets: Array  # of each group
 
     @classmethod
-    def of(cls, posed: SearchProblem, found: Partition) -> GroupRule:
+    def of(cls, built: SearchProblem, found: Partition) -> GroupRule:
         """Of a partition that a search has found."""
         return cls(
-            loss=posed.problem.loss,
-            shared=posed.representation,
-            own=np.stack([posed.table.in_columns(W) for W in found.own]),
+            loss=built.problem.loss,
+            shared=built.representation,
+            own=np.stack([built.table.in_columns(W) for W in found.own]),
             sizes=found.sizes,
-            offsets=score_offsets(posed.problem, found.own, found.sizes),
+            offsets=score_offsets(built.problem, found.own, found.sizes),
         )
 
     def row_losses(self, X: Array) -> Array:
@@ -258,8 +258,8 @@ class MaxDisparityPartition(BaseEstimator):
         with one_thread(matrix.size <= SMALL):
             n_groups, smallest, sizes = self._groups(matrix)
             size = sizes[0] if sizes is not None and n_groups == 1 else None
-            posed = self._pose_sized(matrix, smallest, size)
-            return self._search(solver, posed, n_groups, sizes)
+            built = self._build_problem(matrix, smallest, size)
+            return self._search(solver, built, n_groups, sizes)
 
     def _groups(self, matrix: Array) -> tuple[int, int, list[int] | None]:
         """How many groups, as asked for or as evidence counts; fewest rows of a side; sizes."""
@@ -273,31 +273,32 @@ class MaxDisparityPartition(BaseEstimator):
         sizes = self.how_many_.sizes
         return len(sizes), max(1, min([*sizes, len(matrix) - sum(sizes)])), sizes
 
-    def _pose(self, matrix: Array) -> SearchProblem:
-        """The problem of one group on a checked matrix."""
-        smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
-        return self._pose_sized(matrix, smallest, None if sizes is None else sizes[0])
-
-    def _pose_sized(self, matrix: Array, smallest: int, size: int | None) -> SearchProblem:
+    def _build_problem(
+        self, matrix: Array, smallest: int | None = None, size: int | None = None
+    ) -> SearchProblem:
+        """The problem of one group on a checked matrix; of the sizes asked for, or of these."""
+        if smallest is None:
+            smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
+            size = None if sizes is None else sizes[0]
         rule = (self.n_components, self.loss, self.centering)
         return build_problem(matrix, *rule, smallest, size, self.representation)
 
-    def _fit_posed(self, X: Any, posed: SearchProblem) -> Self:
-        """:meth:`fit` on a table that is checked and posed already."""
+    def _fit_problem(self, X: Any, built: SearchProblem) -> Self:
+        """:meth:`fit` on a table that is checked, and whose problem is built already."""
         self._see(X, reset=True)
-        with one_thread(posed.problem.X.size <= SMALL):
-            return self._search(self._check_names(), posed, 1, None)
+        with one_thread(built.problem.X.size <= SMALL):
+            return self._search(self._check_names(), built, 1, None)
 
     def _search(
-        self, solver: Solver, posed: SearchProblem, n_groups: int, sizes: list[int] | None
+        self, solver: Solver, built: SearchProblem, n_groups: int, sizes: list[int] | None
     ) -> Self:
         context = SolverContext(
             rng=generator(self.random_state),
             n_jobs=self.n_jobs,
             tell=_to_stderr if self.verbose else silent,
         )
-        result = maximise(solver, posed.problem, n_groups, sizes, context)
-        return self._describe(posed, result, n_groups + 1)
+        result = maximise(solver, built.problem, n_groups, sizes, context)
+        return self._set_attributes(built, result, n_groups + 1)
 
     @property
     def left_out_(self) -> LeftOut:
@@ -432,27 +433,27 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _fit_known(
-        self, X: Any, posed: SearchProblem, result: SearchResult, bound: float | None = None
+    def _fit_result(
+        self, X: Any, built: SearchProblem, result: SearchResult, bound: float | None = None
     ) -> Self:
         """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.
 
         ``X`` has the names of the features.
         """
         self._see(X, reset=True)
-        self._describe(posed, result, 2)
+        self._set_attributes(built, result, 2)
         if bound is not None:
             self.labels_ = result.labels  # a byte each: they may be very many
             self._uncertified, self._bound = None, bound
         return self
 
-    def _describe(self, posed: SearchProblem, result: SearchResult, n_sides: int) -> Self:
+    def _set_attributes(self, built: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""
         self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
-        problem, labels = posed.problem, result.labels
+        problem, labels = built.problem, result.labels
         self.n_groups_ = n_sides - 1
-        self.mean_, self.n_components_ = posed.table.mean, problem.d
-        self.explained_variance_ratio_ = posed.explained[: problem.d]
+        self.mean_, self.n_components_ = built.table.mean, problem.d
+        self.explained_variance_ratio_ = built.explained[: problem.d]
         moments = problem.split(labels, n_sides) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
@@ -482,10 +483,10 @@ class MaxDisparityPartition(BaseEstimator):
             offsets = score_offsets(problem, own, self.sizes_)
             self.offset_ = float(offsets[0]) if n_sides == 2 else offsets
         self.__dict__.pop("components_", None)
-        self.representation_ = posed.representation
-        if posed.representation.components is not None:
-            self.components_ = signed(posed.representation.components)
-        self.group_components_ = np.stack([signed(posed.table.in_columns(W)) for W in own])
+        self.representation_ = built.representation
+        if built.representation.components is not None:
+            self.components_ = signed(built.representation.components)
+        self.group_components_ = np.stack([signed(built.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
         self.starts_agree_ = result.agreed
         if result.sweeps is not None:

@@ -157,7 +157,11 @@ def anew(
     for _ in range(_ANEW):
         before = best.value
         for group in range(1, n_sides):
-            labels = searched_anew(few, problem, best.labels, group, sizes, means)
+            left = np.isin(best.labels, (0, group))
+            size = None if sizes is None else int(best.sizes[group])
+            found = few.maximise(among(problem, left, size), means).labels
+            labels = best.labels.copy()
+            labels[left] = np.where(found == 1, group, 0)
             if not np.array_equal(labels, best.labels):
                 other = refine(problem, Partition.of(problem, labels, n_sides))
                 best = max(best, other, key=lambda found: found.value)
@@ -193,23 +197,6 @@ def peel(
         labels[np.flatnonzero(left)[found == 1]] = group + 1
         means.tell(f"group {done + 1} of {n_groups}: {int(found.sum())} rows")
     return labels
-
-
-def searched_anew(
-    solver: Solver,
-    problem: Problem,
-    labels: Labels,
-    group: int,
-    sizes: Sequence[int] | None,
-    means: SolverContext,
-) -> Labels:
-    """One group searched anew while the others keep their rows."""
-    left = (labels == 0) | (labels == group)
-    size = None if sizes is None else int(np.sum(labels == group))
-    found = solver.maximise(among(problem, left, size), means).labels
-    result = labels.copy()
-    result[left] = np.where(found == 1, group, 0)
-    return result
 
 
 def refine(problem: Problem, found: Partition) -> Partition:
