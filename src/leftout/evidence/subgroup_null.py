@@ -1,28 +1,28 @@
-"""Why do groups with a name lose? The same search, and the same groups, in comparison tables.
+"""Why do subgroups lose? The same search, and the same groups, in surrogate tables.
 
-For each kind of comparison table, the table itself is one of ``B + 1``:
+For each kind of surrogate, the table itself is one of ``B + 1``:
 
-- A group's loss beyond the rest's, averaged over the tables of a kind, is what that kind explains.
-- The search is repeated in each table, and every name in any of the lists is weighed in all of
+- A group's loss beyond the rest's, averaged over the surrogates of a kind, is what that kind
+  explains.
+- A quick search is repeated in each table, and every name in any of the lists is weighed in all of
   them. A name's quality is standardised over the tables; each table is reduced to the largest value
   in its own list; and a name's p-value ranks its own value, up to the table's largest, among these.
   Were the table drawn like the others, each would be the highest with the same probability, however
   many names there are.
 
-The search that is repeated goes on from the best conditions alone, so that it takes a fraction of
-the time of the exact one. And it is repeated in few tables where these are enough: once two of them
-reach every group, no p-value comes down to the level any more. A group is called beyond chance only
-after all tables.
+Once two surrogates reach every group, no p-value comes down to the level any more, and no more are
+drawn: a group is called beyond chance only after all of them.
 
-A comparison table has features, not raw columns: categories are columns of yes or no, and of a
-bell-shaped table even these are numbers. So conditions are looked for by rank: the row with the
-``r``-th largest value of a feature gets what the row with the ``r``-th largest value of it has in
-the table. In tables with the same values that is the condition itself.
+A surrogate has features, not raw columns: categories are indicators, and in a Gaussian surrogate
+even these are numbers. So conditions are looked for by rank: the row with the ``r``-th largest
+value of a feature gets what the row with the ``r``-th largest value of it has in the table. In
+copula surrogates, which have the same values, that is the condition itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.significance import corrected_p_values, p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
 
-# Comparison tables of each kind: as many as a p-value of 0.05 takes.
+# Surrogate tables of each kind: as many as a p-value of 0.05 takes.
 TABLES = 19
 # After so many of them it is looked whether the others can still matter.
 _LOOKS = (4, 6, 8, 10, 12, 15)
@@ -152,7 +152,7 @@ class JudgedNames(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """What comparison tables of one kind explain of each group."""
+    """What surrogate tables of one kind explain of each group."""
 
     differences: Array  # loss minus the rest's, on average
     p_values: Array
@@ -160,9 +160,9 @@ class Explained(NamedTuple):
 
 @dataclass(frozen=True)
 class SubgroupNullTest:
-    """Groups to look for in comparison tables: named ones first, then known ones."""
+    """Groups to look for in surrogate tables: subgroups first, then known ones."""
 
-    whole: Array  # features, and what is known of the rows and was not searched: yes or no
+    whole: Array  # features, and what is known of the rows and was not searched: 0 or 1
     n_features: int
     n_components: int
     representation: Any  # None: the PCA of each table
@@ -224,9 +224,9 @@ class SubgroupNullTest:
         """What the groups lose in tables drawn from a law."""
         tasks = [(law, each) for each in rng.spawn(tables)]
         looks = [look for look in _LOOKS if look < tables]
-        what = "names in comparison tables"
+        what = "subgroups in surrogate tables"
         with one_thread(), collected_warnings():  # what they say of themselves, the table's says
-            every = [self._judged(self.whole, [binned.codes for binned in self.columns])]
+            every = [self.here]
             for start, stop in pairwise([0, *looks, tables]):
                 every += imap_ordered(self._drawn, tasks[start:stop], n_jobs, steps, what)
                 explained = self._compared(every)
@@ -234,6 +234,11 @@ class SubgroupNullTest:
                     steps.tell(what, tables - stop)
                     break
         return explained
+
+    @cached_property
+    def here(self) -> JudgedNames:
+        """The table itself."""
+        return self._judged(self.whole, [binned.codes for binned in self.columns])
 
     @staticmethod
     def settled(p_values: Array, tables: int) -> bool:
@@ -296,7 +301,7 @@ def subgroup_null_test(
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
 ) -> tuple[NamedGroups | None, KnownGroups | None]:
-    """What comparison tables explain of the loss of each group, added to the groups.
+    """What surrogate tables explain of the loss of each group, added to the groups.
 
     Parameters
     ----------
@@ -305,9 +310,9 @@ def subgroup_null_test(
     named : NamedGroups or None
     known : KnownGroups or None
     representation : fitted transformer or None
-        What was given as shared; comparison tables pass through the same.
+        What was given as shared; surrogate tables pass through the same.
     rows : array of int, optional
-        Places of the rows that comparison tables are made like; None: all.
+        Places of the rows that surrogate tables are made like; None: all.
     repeats : Repeats, optional
         Which of these rows are equal.
     tables : int

@@ -180,11 +180,7 @@ class Explanation(Serializable):
     def told_sentence(self) -> str:
         if self.sentence is None:
             return "No column of the raw table varies, so nothing describes the group."
-        more = (
-            self.sentence.told_missing(self.alignment),
-            self.sentence.told_parts(self.by_column()),
-        )
-        return " ".join(filter(None, [self.sentence.told, *more]))
+        return f"{self.sentence.told} {self.sentence.told_parts(self.by_column())}".rstrip()
 
     @property
     def told_no_outcome(self) -> str:

@@ -35,7 +35,6 @@ from leftout.data.binning import (
 from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
-from leftout.explain.alignment import Alignment
 from leftout.files import Serializable
 from leftout.text import as_name, either, listed, number
 
@@ -145,36 +144,16 @@ class Sentence(Serializable):
             start = "No short sentence describes the group; the closest"
         return f"{start}: {self} (F1 {self.f1:.2f})."
 
-    def told_missing(self, alignment: list[Alignment]) -> str:
-        """How often cells are missing, where the sentence speaks of that."""
-        spoken = {c.column for c in self.conditions if c.op in ("missing", "known")}
-        said = [f"{a}." for a in alignment if a.kind == "missing" and a.column in spoken]
-        return " ".join(said)
-
     def told_parts(self, parts: Mapping[str, float]) -> str:
         """Which of its columns take something off the disparity, given every column's part."""
-        off = self._off(parts)
+        total = sum(parts.values())
+        shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns if total > 0}
+        off = {as_name(name): share for name, share in shares.items() if share >= _TAKES}
         if not off:
             return ""
-        verbs = (
-            ("describes", "does", "it takes") if len(off) == 1 else ("describe", "do", "they take")
-        )
-        describe = f"{verbs[0]} them but " if self.describes else ""
-        return (
-            f"{listed(list(off))} {describe}{verbs[1]} not drive the loss: {verbs[2]} "
-            f"{listed(list(off.values()))} off the disparity."
-        )
-
-    def _off(self, parts: Mapping[str, float]) -> dict[str, str]:
-        total = sum(parts.values())
-        if not total > 0.0:
-            return {}
-        shares = {name: -100.0 * parts.get(name, 0.0) / total for name in self.columns}
-        return {
-            as_name(name): f"{number(share, digits=2)} %"
-            for name, share in shares.items()
-            if share >= _TAKES
-        }
+        take = "takes" if len(off) == 1 else "take"
+        much = listed([f"{number(share, digits=2)} %" for share in off.values()])
+        return f"{listed(list(off))} {take} {much} off the loss."
 
 
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:

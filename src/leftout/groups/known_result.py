@@ -17,8 +17,6 @@ from leftout.groups.left_out import LossDecomposition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.text import as_name, counted, leading, listed, number, points
 
-# The most groups that a sentence names.
-_NAMED = 5
 # A group that loses less than this share of its variance beyond random groups is not left out: of
 # very many rows, any difference is beyond that of random groups.
 _MATTERS = 0.01
@@ -130,41 +128,18 @@ class KnownGroup(Serializable):
         """Share of its variance that it loses by sharing, beyond what random groups lose."""
         if not self.loss > 0.0:
             return 0.0
-        return (self.retained_own - self.retained) * self.beyond / self.loss
-
-    @property
-    def beyond(self) -> float:
-        """Loss beyond that of random groups of the same size."""
-        return self.loss - self.random
-
-    @property
-    def brief(self) -> str:
-        """Its name, rows and loss, beside random groups', as in a list."""
-        chance = f", random groups {number(self.random)}" * bool(np.isfinite(self.random))
-        head = f"{self.text} ({counted(self.size, 'row')}, loss {number(self.loss)}{chance}"
-        if self.all_rows is None:
-            return f"{head})"
-        return f"{head}; on all rows {number(self.all_rows.loss)})"
+        return (self.retained_own - self.retained) * (1.0 - self.random / self.loss)
 
     def __str__(self) -> str:
-        head = f"{self.text} ({counted(self.size, 'row')})"
+        head = f"{self.text} ({counted(self.size, 'row')}"
         if self.too_small:
-            return f"{head}: too small to say"
-        rest = number(self.rest_loss, self.loss)
-        if np.isnan(self.random):
-            return f"{head}: loses {number(self.loss)} on average, the rest {rest}"
-        text = (
-            f"{head}: loses {number(self.loss)} on average, the rest {rest}, "
-            f"random groups of that size {number(self.random)} (95 % of them at most "
-            f"{number(self.random_high)}; {describe_p(self.p_value)})"
-        )
-        if self.all_rows is None:
-            return text
-        on = self.all_rows
-        return (
-            f"{text}; on all rows {counted(on.size, 'row')} lose {number(on.loss)}, the rest "
-            f"{number(on.rest_loss, on.loss)}"
-        )
+            return f"{head}, too small to say)"
+        text = f"{head}, loss {number(self.loss)}, rest {number(self.rest_loss, self.loss)}"
+        if np.isfinite(self.random):
+            text += f", random groups {number(self.random)}, {describe_p(self.p_value)}"
+        if self.all_rows is not None:
+            text += f"; on all rows {number(self.all_rows.loss)}"
+        return f"{text})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +192,7 @@ class KnownGroups(Serializable):
     def left_out(self) -> list[KnownGroup]:
         """The groups that lose more than random ones, furthest beyond these first."""
         found = [group for group in self.groups if group.left_out]
-        return sorted(found, key=lambda group: -group.beyond)
+        return sorted(found, key=lambda group: group.random - group.loss)
 
     @cached_property
     def by_group(self) -> pd.DataFrame:
@@ -286,59 +261,35 @@ class KnownGroups(Serializable):
     @property
     def told(self) -> str:
         """Who loses more than random groups do, in a sentence."""
-        found = self.left_out
-        if not found:
-            return self._told_none
-        return f"{self._told_many}: {leading([group.brief for group in found], '; ')}."
+        found = leading([str(group) for group in self.left_out], "; ")
+        return f"{self.told_count.removesuffix('.')}: {found}." if found else self.told_count
 
     @property
     def told_count(self) -> str:
         """How many groups lose more than random groups do."""
-        return f"{self._told_many}." if self.left_out else self._told_none
-
-    @property
-    def _looked(self) -> str:
-        return f"{counted(len(self.measured), 'group')} of {self._which}"
-
-    @property
-    def _which(self) -> str:
-        return listed([as_name(name) for name in self.columns])
-
-    @property
-    def _told_many(self) -> str:
-        found = len(self.left_out)
-        verb = "loses" if found == 1 else "lose"
-        return f"Of {self._looked}, {found:,} {verb} more than the rest and than random groups"
-
-    @property
-    def _told_none(self) -> str:
-        """What is said where no group is known to be left out."""
-        groups = self.measured
+        groups, found = self.measured, len(self.left_out)
+        which = listed([as_name(name) for name in self.columns])
         if not groups:
-            return f"No group of {self._which} is large enough to say more."
+            return f"No group of {which} is large enough to say more."
+        head = f"Of {counted(len(groups), 'group')} of {which}"
+        if found:
+            verb = "loses" if found == 1 else "lose"
+            return f"{head}, {found:,} {verb} more than the rest and than random groups."
         if not self.permutations:
             worst = max(groups, key=lambda group: group.loss)
             return (
-                f"Of {self._looked}, {worst.text} has the largest loss, {number(worst.loss)}; they "
-                "were not compared with random groups, which lose something, too."
+                f"{head}, {worst.text} has the largest loss, {number(worst.loss)}; they were not "
+                "compared with random groups, which lose something, too."
             )
         least = describe_p(min(group.p_value for group in groups))
         text = (
-            f"Of {self._looked}, none loses more than the rest and clearly more than random groups "
-            f"({least} at the least, corrected for all of them)."
+            f"{head}, none loses more than the rest and clearly more than random groups ({least} "
+            "at the least, corrected for all of them)."
         )
-        small = sum(group.p_value <= LEVEL for group in groups)
-        if small:
-            which = "One goes" if small == 1 else f"{small:,} go"
-            text += (
-                f" {which} beyond random groups, but {'it' if small == 1 else 'each'} loses no "
-                "more than the rest, or less than a hundredth of its variance more than these do."
-            )
+        if any(group.p_value <= LEVEL for group in groups):
+            text += " Where p is small, that is less than a hundredth of the group's variance."
         if not can_tell(self.permutations):
-            text += (
-                f" With {counted(self.permutations, 'permutation')} no p-value comes down to "
-                f"{LEVEL:g}: 19 are needed at least."
-            )
+            text += f" No p-value comes down to {LEVEL:g} with fewer than 19 permutations."
         return text
 
     @property
@@ -358,12 +309,7 @@ class KnownGroups(Serializable):
             f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
             f"{points(self.retained)} % of the variance of {self.n_rows:,} rows."
         )
-        found = self.left_out
-        parts = [self._told_none]
-        if found:
-            parts = [f"{self._told_many}.", *(f"{group}." for group in found[:_NAMED])]
-            parts += [f"And {len(found) - _NAMED:,} more."] * (len(found) > _NAMED)
-        return " ".join(filter(None, [text, *parts, self.told_small]))
+        return " ".join(filter(None, [text, self.told, self.told_small]))
 
     def __str__(self) -> str:
         return self.summary()
