@@ -207,14 +207,18 @@ def test_all_rows_give_ranges_counts_and_gaps(small_sample, tmp_path):
     table = pd.DataFrame({
         "x": rng.normal(size=m), "town": rng.choice(["a", "b", "c"], m),
         "rows": rng.permutation(m), "written": [f"{i % 50},5" for i in range(m)],
+        "same": "x", "none": np.nan,
     })  # fmt: skip
     away = np.setdiff1d(np.arange(m), column_reader.sampled_places(m))
     table.loc[away[:3], "x"] = [-50.0, 70.0, np.nan]
     table.loc[away[3], "town"] = "elsewhere"
     table.loc[away[4:6], "written"] = ["unknown", "unknown"]
+    table.loc[away[6], "same"], table.loc[away[7], "none"] = "y", 3.0
     chunks = listed(write(table, tmp_path, [900], 250))
     _, found = prepare_chunks(chunks, Local().fold)
-    x, town, rows, written = found.encoder.plans_
+    x, town, rows, written, same, none = found.encoder.plans_
+    assert same.told.why == "the same in every row that was sampled"
+    assert none.told.why == "empty in every row that was sampled" and none.told.missing == m - 1
     assert (x.becomes.low, x.becomes.high, x.told.missing) == (-50.0, 70.0, 1)
     assert list(town.told.features) == ["town = a", "town = b", "town = c"]
     np.testing.assert_array_equal(

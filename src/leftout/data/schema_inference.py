@@ -29,7 +29,7 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
 from leftout.data.profiling.codes import FEW
-from leftout.data.profiling.column_types import ColumnType, as_row_counter
+from leftout.data.profiling.column_types import ColumnType, type_on_all_rows
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
@@ -151,8 +151,10 @@ def infer_schema(
         target = None if inside is None else readers[inside.name]
         made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
         summaries = dict(zip(called, made, strict=True))
-        for column in columns:
-            kinds[column.name] = as_row_counter(kinds[column.name], column, summaries[column.name])
+        kinds |= {
+            column.name: type_on_all_rows(kinds[column.name], column, summary)
+            for column, summary in zip(columns, made, strict=True)
+        }
     positive = _counts(outcome, positive, kinds)
     candidates = [column for column in columns if column.name not in roles.aside]
     if not candidates:
@@ -272,7 +274,9 @@ def column_report(
 
 def _without_texts(column: Column, kind: ColumnType) -> Column:
     """Without the values of identifiers and free text: other rows have others."""
-    if kind.read_as != "nothing" or column.categories is None or column.levels is not None:
+    if kind.read_as != "nothing" or kind.kind == "constant" or column.levels is not None:
+        return column
+    if column.categories is None:
         return column
     return replace(column, categories=())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,10 +198,20 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnType:
     return _kind(column, "code", why, "number", sure=False, overrule="categorical")
 
 
-def as_row_counter(kind: ColumnType, column: Column, summary: ColumnSummary) -> ColumnType:
-    """The kind of a column of a sample, where its range on all rows may say that it counts them."""
+def type_on_all_rows(kind: ColumnType, column: Column, summary: ColumnSummary) -> ColumnType:
+    """The type of a column of a sample, as what all rows sum up to has it.
+
+    A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
+    """
+    if kind.kind == "constant":
+        same, gaps = ("the same", 0) if column.n_values else ("empty", summary.n_rows)
+        others = bool(summary.counts[-1:].any())
+        if summary.low < summary.high or others or summary.n_missing != gaps:
+            return replace(kind, why=f"{same} in every row that was sampled")
+        return kind
     if (
         kind.kind != "number"
+        or kind.why.startswith("declared")
         or column.categories is not None
         or summary.high - summary.low != summary.n_rows - 1
         or not _whole(column.present[0])
