@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -174,12 +173,6 @@ def columns_of(
             "each is needed."
         )
     names = column_names(table)
-    twice = [text for text, times in Counter(map(str, names)).items() if times > 1]
-    if twice:
-        raise InputError(
-            f"Several columns are named {twice[0]!r} when written out; names must be unique. "
-            "Rename or drop all but one."
-        )
     chosen = found(names, categorical, "categorical")
     left = found(names, drop, "drop")
     if len(left) == len(names):
@@ -275,14 +268,6 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:
         return set()
-    series = nw.dependencies.is_into_series(wanted)
-    strange = series and set(map(str, names)).isdisjoint(map(str, wanted))
-    if strange or as_frame(wanted) is not None or getattr(wanted, "ndim", 1) > 1:
-        raise InputError(
-            f"{parameter_label(what)} is given as a {type(wanted).__name__} of values; names of "
-            "the table's columns are needed. Put the values into the table, and name them: "
-            f"{parameter_label(what, ['A', 'B'])}."
-        )
     single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     each = [wanted] if single else wanted
     return {find(names, name, what) for name in each}

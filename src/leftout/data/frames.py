@@ -84,14 +84,14 @@ def _distinct(names: list[Any]) -> list[Any]:
     >>> _distinct(["a", "b", "a", "a", "a.1"])
     ['a', 'b', 'a.2', 'a.3', 'a.1']
     """
-    if len(set(names)) == len(names):
-        return names
     taken, result = set(map(str, names)), []
-    times: Counter[Any] = Counter()
+    if len(taken) == len(names):
+        return names
+    times = Counter[str]()
     for name in names:
-        times[name] += 1
-        if times[name] > 1:
-            number = times[name] - 1
+        times[str(name)] += 1
+        if times[str(name)] > 1:
+            number = times[str(name)] - 1
             while f"{name}.{number}" in taken:
                 number += 1
             name = f"{name}.{number}"
@@ -131,7 +131,7 @@ def _with_names(table: Any) -> Any:
             "Found column names of several levels; one name per column is needed. Join the levels, "
             "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
         )
-    if len(set(own)) == len(own):
+    if len(set(map(str, own))) == len(own):
         return table
     names = rename_repeated(own)
     if hasattr(table, "rename_columns"):  # pyarrow
