@@ -1,1 +1,1 @@
-"""Why does a group lose, and does it come back? Comparison tables, halves of the rows, starts."""
+"""Why does a group lose, and does it replicate? Surrogates, halves, subsamples, restarts."""

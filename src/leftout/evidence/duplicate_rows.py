@@ -1,11 +1,11 @@
 """Do rows repeat? Equal rows are one row that weighs more, not so many witnesses.
 
 A row that was entered three times says no more than once, but a search that counts it three times
-finds more than it would in three rows: judged by chance tables whose rows are all drawn one by one,
+finds more than it would in three rows: judged by surrogates whose rows are all drawn one by one,
 tables of repeated rows raise false alarms, and a half of the rows finds its own copies in the other
-half. So chance tables repeat rows as the table does, and splits keep equal rows together.
+half. So surrogates repeat rows as the table does, and splits keep equal rows together.
 
-Equal rows may also come about by chance: six yes-or-no columns have 64 different rows, however many
+Equal rows may also come about by chance: six indicators have 64 different rows, however many
 people answered. There each row does say something, and rows are left as they are. The two are told
 apart by rows that agree on all columns but one. Where rows are copies, these agree on the last one
 too. Where they are equal by chance, some column is free to differ: rows that agree on all others
@@ -13,7 +13,7 @@ agree on it hardly more often than any two rows do. With ``a`` the share that ag
 among rows that agree on all others, and ``q`` that among all pairs of rows, the odds ratio
 ``a (1 - q) / (q (1 - a))`` is compared for the column where it is smallest.
 
-(Distinct rows might be counted in chance tables instead, but these do not keep all that discrete
+(Distinct rows might be counted in surrogates instead, but these do not keep all that discrete
 columns have in common. Of 48,842 people in the census table "adult", without their weights, 42,468
 are distinct, 0.87 times as many as in copula tables: many are of one age, schooling and job. The
 odds ratio is 0.4 there.)
@@ -73,7 +73,7 @@ class Repeats:
     def told(self) -> str:
         return (
             f"{self.n_repeated:,} of {self.distinct.n_rows:,} rows repeat an earlier one "
-            f"({self.n_distinct:,} are distinct): comparison tables repeat rows as often, and "
+            f"({self.n_distinct:,} are distinct): surrogates repeat rows as often, and "
             "halves of the rows keep equal ones together."
         )
 

@@ -1,31 +1,26 @@
-"""Chance tables: like the given one in what PCA and single columns explain, and in nothing more.
+"""Surrogate tables: like the given one in what PCA and single columns explain, and nothing more.
 
-``Gaussian`` keeps the mean and the covariance, exactly. A gaussian table given these two is
-uniformly distributed over all tables that share them, and that is what is drawn: on gaussian data
+``Gaussian`` keeps the mean and the covariance, exactly. A Gaussian table given these two is
+uniformly distributed over all tables that share them, and that is what is drawn: on Gaussian data
 the p-values it leads to are exact.
 
-``Copula`` keeps every column's exact values and every pair's correlation. It draws a gaussian table
+``Copula`` keeps every column's exact values and every pair's correlation. It draws a Gaussian table
 with correlation ``R``, orders each column's values like it, and chooses ``R`` so that correlations
 come out as in the table. With ``f_i`` the step function that turns a standard normal into column
 ``i`` (standardised) and ``c_ik`` its coefficients in normalised Hermite polynomials, the
 correlation of columns ``i`` and ``j`` is the power series ``sum_k c_ik c_jk R_ij^k`` (Mehler's
-formula), which rises with ``R_ij`` since the ``f_i`` do: each ``R_ij`` is found by itself, with no
-simulation.
+formula), which rises with ``R_ij`` since the ``f_i`` do: each ``R_ij`` is found by itself.
 
-Some tables have correlations that no gaussian ``R`` gives, since all ``R_ij`` together must be a
+Some tables have correlations that no Gaussian ``R`` gives, since all ``R_ij`` together must be a
 correlation matrix, and a single draw has accidents of its own. So levels of a category are drawn in
-one piece, columns are redrawn in turn where the gaussian misses, and what is still missed, rows
-that swap values make up for (:mod:`leftout.evidence.correlation_matching`). What is left is a few
-hundredths of a correlation's standard error on average (0.2 on a census table of 99 columns, some
-of which one person alone has). (Misses of 0.2 standard errors, and rows in two levels or none, made
-the table stand out by a quarter of the standard deviation of comparison tables.) Tables with as
-many columns as rows end after the first step.
+one piece, columns are redrawn in turn where the Gaussian misses, and rows swap values to make up
+for the rest (:mod:`leftout.evidence.correlation_matching`). What is left is a few hundredths of a
+correlation's standard error on average, 0.3 on tables of many rare categories. Tables with as many
+columns as rows end after the first step.
 
 Where rows of the table repeat (:mod:`leftout.evidence.duplicate_rows`), rows drawn one by one would
-be too many witnesses. So tables are drawn like its distinct rows, and how often a row occurs is one
-more column of these: ``Repeated``. (What PCA sees is the table with its repetitions, but to keep
-its correlations would take for granted what a few frequent rows have made of them by accident:
-tables of 400 rows drawn from 150 raised false alarms in 7 % of 600 cases.)
+be too many witnesses. So surrogates are drawn like its distinct rows, and how often a row occurs is
+one more column of these: ``Repeated``.
 """
 
 from __future__ import annotations
@@ -242,7 +237,7 @@ class Repeated:
 
 
 def law_of(kind: str, X: Array, copies: Distinct | None) -> Surrogate:
-    """The law of comparison tables of a kind; with ``copies``, of those whose rows repeat alike."""
+    """The law of surrogates of a kind; with ``copies``, of those whose rows repeat alike."""
     if copies is None:
         return SURROGATES[kind].of(X)
     rows = np.column_stack([X[copies.first], copies.counts])
