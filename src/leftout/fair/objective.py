@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.optimize import brentq
 
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
@@ -28,8 +29,7 @@ EIGENVALUE_ROUNDING = 1e-14
 # Measured on one core: from this size on, and for at most one in so many eigenpairs, LAPACK for a
 # few pairs is faster than the whole decomposition.
 _LARGE, _ONE_IN = 128, 9
-_EPS = float(np.finfo(float).eps)
-_MOST_STEPS = 300
+_EPS, _TINY, _MOST_STEPS = float(np.finfo(float).eps), float(np.finfo(float).tiny), 2000
 
 
 class Objective(NamedTuple):
@@ -113,10 +113,7 @@ def leading(matrix: Array, count: int) -> Leading:
 def root(function: Callable[[float], float], low: float, high: float, noise: float = 0.0) -> float:
     """Where a function vanishes between two arguments at which its signs are opposite.
 
-    Values up to ``noise`` are rounding, and as good as zero. The secant through the bracket's ends,
-    an end that stays again being counted half (the Illinois rule), and the middle whenever three
-    steps have not halved the bracket. (SciPy's solvers leave a reference cycle for every call, and
-    collecting these took as long as the eigenvalues of a small matrix.)
+    An end whose value is at most ``noise``, which is rounding, is as good as a root.
 
     Examples
     --------
@@ -128,26 +125,4 @@ def root(function: Callable[[float], float], low: float, high: float, noise: flo
         return low if abs(at_low) <= abs(at_high) else high
     if (at_low > 0.0) == (at_high > 0.0):
         raise InputError(f"The function has one sign at {low} and {high}: {at_low}, {at_high}.")
-    rising = at_high > 0.0
-    widths, last = [high - low], None
-    for _ in range(_MOST_STEPS):
-        least = 2.0 * _EPS * max(abs(low), abs(high))
-        if high - low <= 2.0 * least:
-            break
-        x = low - at_low * (high - low) / (at_high - at_low)
-        if len(widths) > 3 and widths[-1] > 0.5 * widths[-4]:
-            x = low + 0.5 * (high - low)
-        x = min(max(x, low + least), high - least)  # a step beside the root closes the bracket
-        here = function(x)
-        if abs(here) <= noise:
-            return x
-        above = (here > 0.0) == rising
-        if above:
-            high, at_high = x, here
-            at_low *= 0.5 if last is above else 1.0
-        else:
-            low, at_low = x, here
-            at_high *= 0.5 if last is above else 1.0
-        last = above
-        widths.append(high - low)
-    return low + 0.5 * (high - low)
+    return float(brentq(function, low, high, xtol=_TINY, rtol=4.0 * _EPS, maxiter=_MOST_STEPS))

@@ -1,6 +1,6 @@
 """A left-out group beside the rest, as a value.
 
-Why a group loses what it loses: what comparison tables explain of it, in three parts.
+Why a group loses what it loses: what surrogate tables explain of it, in three parts.
 """
 
 from __future__ import annotations
@@ -116,20 +116,20 @@ _OWN = "structure of their own"
 class LossDecomposition(Serializable):
     """The difference of a group's loss to the rest's, in parts that add up to it.
 
-    The same group is looked for in comparison tables: bell-shaped ones with the same correlations,
-    and ones that have the same values in every column as well.
+    The same group is looked for in Gaussian surrogates, with the table's correlations, and in copula
+    surrogates, which have the same values in every column as well.
 
     Attributes
     ----------
     covariance : float
-        What bell-shaped tables show.
+        What Gaussian surrogates show.
     values : float
         What rare and skewed values of single columns add to it.
     own : float
         What is left: structure of their own.
     p_gaussian, p_values : float
-        How often the same search finds a name that stands out as far in bell-shaped tables, and in
-        tables with the same values. For known groups: how often their loss is reached there.
+        How often the same search finds a name that stands out as far in Gaussian surrogates, and in
+        copula surrogates. For known groups: how often their loss is reached there.
     tables : int
         Comparison tables of each kind, at most: fewer are drawn where it is soon clear that no
         group goes beyond them.

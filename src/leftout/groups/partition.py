@@ -306,7 +306,7 @@ class MaxDisparityPartition(BaseEstimator):
         check_is_fitted(self)
         if self.n_groups_ == 0:
             raise InputError(
-                "No group is more than comparison tables show, so there is none to tell of. For "
+                "No group is more than surrogate tables show, so there is none to tell of. For "
                 "the rows that are represented worst in any case: "
                 f"{parameter_label('n_groups', 1)}."
             )

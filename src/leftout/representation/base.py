@@ -229,7 +229,7 @@ def _of_errors(given: Any, name: str, origin: Any) -> Representation:
 class _Inverse:
     """From rows to what a transformer's inverse makes of them.
 
-    What takes no negative values (NMF) is shown zeros instead: bell-shaped comparison tables have
+    What takes no negative values (NMF) is shown zeros instead: Gaussian surrogates have
     some, and what is below zero is then part of the error.
     """
 

@@ -75,7 +75,7 @@ def maximise(
             labels=np.zeros(len(problem.X), dtype=np.int8),
             own=problem.V[None],
             history=as_history([], []),
-            stopped="no group is more than comparison tables show",
+            stopped="no group is more than surrogate tables show",
         )
     if n_groups == 1:
         return solver.maximise(problem, means)
