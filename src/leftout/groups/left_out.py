@@ -116,7 +116,7 @@ _OWN = "structure of their own"
 class LossDecomposition(Serializable):
     """The difference of a group's loss to the rest's, in parts that add up to it.
 
-    The same group is looked for in Gaussian surrogates, with the table's correlations, and in copula
+    The same group is looked for in Gaussian surrogates, with the same correlations, and in copula
     surrogates, which have the same values in every column as well.
 
     Attributes
@@ -131,7 +131,7 @@ class LossDecomposition(Serializable):
         How often the same search finds a name that stands out as far in Gaussian surrogates, and in
         copula surrogates. For known groups: how often their loss is reached there.
     tables : int
-        Comparison tables of each kind, at most: fewer are drawn where it is soon clear that no
+        Surrogates of each kind, at most: fewer are drawn where it is soon clear that no
         group goes beyond them.
     """
 
