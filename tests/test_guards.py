@@ -176,6 +176,12 @@ def test_a_file_that_asks_for_too_much_is_refused_on_the_page(
     assert [path.name for path in tmp_path.iterdir()] == [f"table{kind}"]
 
 
+def test_formats_without_values_are_no_cells():
+    far = HEADER + '<row r="2"><c r="A2"><v>1</v></c><c r="XFD2" s="0"/></row><row r="3"/>'
+    table = read_excel(workbook(sheet(far)), "it", TableLimits(columns=5))
+    assert table.to_dict("list") == {"a": [1]}
+
+
 def test_a_workbook_in_odd_notation():
     odd = f"""<x:worksheet xmlns:x='{MAIN}'><x:sheetData>
       <x:row><x:c t='inlineStr'><x:is><x:t>a</x:t></x:is></x:c><x:c r='B1' t='s'><x:v>0</x:v></x:c>

@@ -38,6 +38,8 @@ def read_excel(
         chosen.reset_dimensions()  # what a file says of itself may be wrong
         for cells in chosen.iter_rows(values_only=True):
             row = [np.nan if cell is None or cell in _MISSING else cell for cell in cells]
+            while row and row[-1] is np.nan:  # formats reach further than values
+                row.pop()
             width = max(width, len(row))
             text_size += sum(len(cell) for cell in row if isinstance(cell, str))
             rows.append(row)
@@ -45,7 +47,7 @@ def read_excel(
             limits.check_bytes(text_size, called)
             if len(rows) > _MAX_ROWS:
                 raise ValueError("more rows than a sheet may have")
-    while rows and pd.isna(rows[-1]).all():
+    while rows and not rows[-1]:
         rows.pop()
     table = pd.DataFrame([row + [np.nan] * (width - len(row)) for row in rows], dtype=object)
     table = table.loc[:, table.notna().any()]
