@@ -333,7 +333,7 @@ def test_new_rows_may_hold_further_values():
     dictionary = Dictionary.of({"a": {"values": {1: "yes", 0: "no"}}})
     learned = dictionary.apply(column_of([0.0, 1.0, 1.0], "a"))
     plan = ColumnEncoder.of(learned, infer_column_types([learned])[0])
-    assert plan.told.how == "no is 0, yes is 1"
+    assert plan.description.how == "no is 0, yes is 1"
     new = dictionary.apply(column_of([1.0, 0.0, 2.0, 1.0], "a"))
     assert plan.becomes.read(new).values[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0]
     plan = ColumnEncoder.of(new, infer_column_types([new])[0])

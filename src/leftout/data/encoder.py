@@ -239,7 +239,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 low, high = plan.becomes.low, plan.becomes.high
                 self.scale_[mine] = high - low
                 self.shift_[mine] = -low / (high - low)
-            first += len(plan.told.features)
+            first += len(plan.description.features)
         return self.rescale(X)
 
     def learn(
@@ -273,12 +273,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
-            raise InputError(_nothing_left([plan.told for plan in plans]))
+            raise InputError(_nothing_left([plan.description for plan in plans]))
         indicators = fit_indicators(plans, columns)
         self.kinds_: list[ColumnType] = kinds
         self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
-            plan.told.column: plan.told.how for plan in plans if plan.becomes is None
+            plan.description.column: plan.description.how for plan in plans if plan.becomes is None
         }
         for indicator in indicators:
             for place in indicator.places:
@@ -286,7 +286,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     indicator.name, place == indicator.places[0]
                 )
         self.plans_: list[ColumnEncoder] = plans
-        lines = [plan.told for plan in plans]
+        lines = [plan.description for plan in plans]
         self.encoding_: list[ColumnEncoding] = lines
         # an indicator is the last feature of the first of its columns
         ends = np.cumsum([len(line.features) for line in lines])
@@ -295,7 +295,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         self.features_: list[str] = unique([feature for line in lines for feature in line.features])
         self.sources_: list[str] = [line.column for line in lines for _ in line.features]
-        by_means = [p.told for p in plans if p.becomes is not None and not p.becomes.has_indicator]
+        by_means = [
+            p.description for p in plans if p.becomes is not None and not p.becomes.has_indicator
+        ]
         self.target_encoded_: list[str] = [name for line in by_means for name in line.features]
 
     def _smooth(self) -> float | str:

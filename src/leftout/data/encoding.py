@@ -226,7 +226,7 @@ Becomes = NumericEncoding | CategoricalEncoding
 class ColumnEncoder:
     """What a column becomes, in words and as something that does it; None where it is left out."""
 
-    told: ColumnEncoding
+    description: ColumnEncoding
     becomes: Becomes | None
 
     @classmethod
@@ -248,11 +248,11 @@ class ColumnEncoder:
         name, column = column.name, as_read(column, kind)
         if summary is None:
             summary = ColumnSummary.of(column, column)
-        told = ColumnEncoding(
+        described = ColumnEncoding(
             name, kind.kind, kind.why, kind.overrule, kind.why, (), summary.n_missing
         )
         if kind.read_as == "nothing":
-            return cls(told, None)
+            return cls(described, None)
         becomes: Becomes
         if not column.words:
             becomes = NumericEncoding.of(column, summary.low, summary.high)
@@ -260,15 +260,19 @@ class ColumnEncoder:
             becomes = means
         else:
             becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
-        how = _told(column, summary, None if becomes.has_indicator else target, levels)
-        return cls(replace(told, how=how, features=tuple(becomes.names(name))), becomes)
+        how = _describe(column, summary, None if becomes.has_indicator else target, levels)
+        return cls(replace(described, how=how, features=tuple(becomes.names(name))), becomes)
 
     def with_indicator(self, name: str, own: bool) -> ColumnEncoder:
         """The same with a missing indicator: its own feature, or that of a column before."""
-        features = (*self.told.features, *([name] if own else []))
+        features = (*self.description.features, *([name] if own else []))
         says = "a missing indicator" if own else f"{name!r} says so"
-        how = f"{self.told.how}, and {says}" if self.told.features else self.told.how
-        return replace(self, told=replace(self.told, features=features, how=how))
+        how = (
+            f"{self.description.how}, and {says}"
+            if self.description.features
+            else self.description.how
+        )
+        return replace(self, description=replace(self.description, features=features, how=how))
 
 
 def as_read(column: Column, kind: ColumnType) -> Column:
@@ -298,7 +302,7 @@ def _places(texts: list[str | None]) -> dict[str | None, int]:
     return {text: place for place, text in enumerate(texts)}
 
 
-def _told(column: Column, summary: ColumnSummary, target: str | None, levels: int) -> str:
+def _describe(column: Column, summary: ColumnSummary, target: str | None, levels: int) -> str:
     """In a few words what becomes of it."""
     values, n_values, gaps = column.present[0], column.n_values, bool(summary.n_missing)
     if n_values == 1 and not summary.low < summary.high:

@@ -150,11 +150,11 @@ class PreparedTable(TableSchema):
     def as_categories(self) -> Floats:
         """The same rows, with columns that look like codes read as categories."""
         codes = {kind.column for kind in self.codes}
-        told = [
+        kinds = [
             replace(kind, read_as="category") if kind.column in codes else kind
             for kind in self.encoder.kinds_
         ]
-        return self._encoded(self.encoder.scaling, told)
+        return self._encoded(self.encoder.scaling, kinds)
 
     def scaled(self, scaling: str) -> Floats:
         """The same rows, with columns scaled otherwise."""

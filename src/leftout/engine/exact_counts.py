@@ -94,7 +94,7 @@ class CountPass:
 
 
 def with_exact_counts(
-    told: Explanation,
+    explanation: Explanation,
     intake: PreparedTable,
     plan: EncodingPlan,
     chunks: Sequence[Chunk],
@@ -103,9 +103,13 @@ def with_exact_counts(
 ) -> Explanation:
     """The explanation of a sample, with the counts of all rows."""
     target = intake.target
-    sentences = () if told.sentence is None else (told.sentence, *told.sentence.shorter)
+    sentences = (
+        ()
+        if explanation.sentence is None
+        else (explanation.sentence, *explanation.sentence.shorter)
+    )
     if not sentences and target is None:
-        return told
+        return explanation
     items = [(c, np.ascontiguousarray(labels[c.start : c.start + c.n_rows])) for c in chunks]
     levels = None if target is None else levels_of(target, intake.positive)
     one = CountPass(plan, sentences, None if target is None else target.name, levels)
@@ -118,11 +122,13 @@ def with_exact_counts(
         )
         for each, hits in zip(sentences, counted.covered, strict=True)
     ]  # fmt: skip
-    told = replace(told, sentence=replace(exact[0], shorter=tuple(exact[1:])) if exact else None)
+    explanation = replace(
+        explanation, sentence=replace(exact[0], shorter=tuple(exact[1:])) if exact else None
+    )
     if target is None:
-        return told
+        return explanation
     outcome, lacking = _outcomes(target, levels, counted)
-    return replace(told, outcome=outcome, no_outcome=lacking)
+    return replace(explanation, outcome=outcome, no_outcome=lacking)
 
 
 def _outcomes(

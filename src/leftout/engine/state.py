@@ -229,7 +229,7 @@ class Passes:
 def packed(result: Any) -> bytes:
     """The content of a file with the result of a pass."""
     arrays: Arrays = {}
-    text = json.dumps(_told(result, arrays))
+    text = json.dumps(_as_json(result, arrays))
     arrays[_TEXT] = np.frombuffer(text.encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -240,8 +240,8 @@ def unpacked(content: bytes) -> Any:
     """The reverse of :func:`packed`; an error of some kind if the content is anything else."""
     with np.load(io.BytesIO(content), allow_pickle=False) as held:
 
-        def made(told: dict[str, Any]) -> Any:
-            kind, of = told["is"], told["of"]
+        def made(described: dict[str, Any]) -> Any:
+            kind, of = described["is"], described["of"]
             if kind == "array":
                 return held[of]
             if kind == "number":
@@ -251,7 +251,7 @@ def unpacked(content: bytes) -> Any:
         return json.loads(held[_TEXT].tobytes(), object_hook=made)
 
 
-def _told(data: Any, arrays: Arrays) -> Any:
+def _as_json(data: Any, arrays: Arrays) -> Any:
     """A part of a result as JSON, its arrays aside."""
     kind = type(data)
     if data is None or kind in (bool, int, float, str):
@@ -268,7 +268,7 @@ def _told(data: Any, arrays: Arrays) -> Any:
 
 
 def _each(data: Any, arrays: Arrays) -> list[Any]:
-    return [_told(each, arrays) for each in data]
+    return [_as_json(each, arrays) for each in data]
 
 
 def _aside(kind: str, array: NDArray[Any], arrays: Arrays) -> dict[str, str]:

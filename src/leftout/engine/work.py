@@ -161,14 +161,14 @@ class ChunkedAudit:
 
         start = work.started(sampled, plan, notes, mend=mitigated)
         losses = split_losses(self.rule, result.sides, found.components_)
-        told = replace(
+        explanation = replace(
             start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
         )
-        told = with_exact_counts(
-            told, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
+        explanation = with_exact_counts(
+            explanation, self.intake, self.plan, self.parts.chunks, result.labels, self.passes.fold
         )
         start = replace(
-            start.each(partition=[found], explanation=[told]),
+            start.each(partition=[found], explanation=[explanation]),
             partition=found,
             smallest=smallest,
             scree=self.posed.explained,

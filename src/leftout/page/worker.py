@@ -236,7 +236,7 @@ def guess(kind: ColumnType, called: str, outcome_taken: bool) -> tuple[str, str]
 def _becomes(column: Column, kind: ColumnType) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = ColumnEncoder.of(column, kind, levels=LEVELS).told
+        told = ColumnEncoder.of(column, kind, levels=LEVELS).description
     except InputError as error:
         return f"cannot be searched: {error}", 0
     if not told.features:
