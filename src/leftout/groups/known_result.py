@@ -70,7 +70,7 @@ class KnownGroup(Serializable):
     cross_fitted : Interval
         Loss on rows that neither PCA has seen, and its 95 % interval.
     why : LossDecomposition or None
-        What comparison tables explain of its loss; None where there were none.
+        What surrogate tables explain of its loss; None where there were none.
     all_rows : OnAllRows or None
         Of a table that was passed over in parts: the same of all rows, where the rest is of a
         sample.

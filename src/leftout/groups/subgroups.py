@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -77,7 +76,7 @@ class NamedGroup(Serializable):
     outcome : Outcome or None
         How the target differs from the rest's.
     why : LossDecomposition or None
-        What comparison tables explain of its loss; None where there were none.
+        What surrogate tables explain of its loss; None where there were none.
     """
 
     also = ("condition",)
@@ -116,7 +115,7 @@ class NamedGroup(Serializable):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NamedGroups(Serializable):
-    """The groups with a name that are left out most, by what is new in each.
+    """The subgroups that are left out most, by what is new in each.
 
     Attributes
     ----------
@@ -179,14 +178,14 @@ class NamedGroups(Serializable):
 
     @property
     def beyond(self) -> list[NamedGroup]:
-        """The groups that stand out further than comparison tables' names."""
+        """The subgroups that stand out further than those of Gaussian surrogates."""
         return [
             group for group in self.groups if group.why is not None and group.why.beyond_covariance
         ]
 
     @property
     def left_out(self) -> bool | None:
-        """Whether any group is beyond comparison tables; None where too few were drawn to say."""
+        """Whether any subgroup is beyond surrogates; None where too few were drawn to say."""
         if not self.groups:
             return False if self.names else None
         tables = max((group.why.tables for group in self.groups if group.why), default=0)
@@ -201,36 +200,28 @@ class NamedGroups(Serializable):
 
     @property
     def told_beyond(self) -> str:
-        """How many names are beyond comparison tables; nothing where that was not looked at."""
+        """How many subgroups are beyond surrogates; nothing where that was not looked at."""
         if self.left_out is None or not self.groups:
             return ""
-        least = min(group.why.p_gaussian for group in self.groups if group.why)
-        beyond = len(self.beyond)
-        verb = f"{beyond or 'none'} {'stand' if beyond > 1 else 'stands'}"
+        whys = [group.why for group in self.groups if group.why]
+        least, beyond = min(why.p_gaussian for why in whys), len(self.beyond)
+        verb = "stand" if beyond > 1 else "stands"
         text = (
-            f"Of {counted(len(self.groups), 'group')} with a name, {verb} out further than the "
-            f"same search finds in bell-shaped comparison tables ({describe_p(least)} at the least)"
+            f"Of {counted(len(self.groups), 'subgroup')}, {beyond or 'none'} {verb} out further "
+            f"than the same search finds in Gaussian surrogates ({describe_p(least)} at the least)"
         )
         if beyond:
-            further = sum(
-                group.why is not None and group.why.beyond_values for group in self.beyond
-            )
-            text += f", {further or 'none'} of them also in ones with the same values"
+            further = sum(why.beyond_covariance and why.beyond_values for why in whys)
+            text += f", {further or 'none'} of them also further than in copula surrogates"
         return f"{text}."
 
     @property
     def told_leading(self) -> str:
-        """The leading names, whether they are beyond comparison tables, and what they cover."""
+        """The leading subgroups, whether they are beyond surrogates, and what they cover."""
         if not self.groups:
             return self.told
-        several = "names are" if len(self.groups) > 1 else "name is"
-        head = f"The leading {several}"
-        if self.beyond:
-            head = f"{self.told_beyond.removesuffix('.')}:"
-        elif self.told_beyond:
-            head = f"{self.told_beyond} {head}"
-        named = self.beyond or self.groups
-        return f"{head} {leading([group.brief for group in named], '; ')}. {self.told_covers}"
+        named = leading([group.brief for group in self.beyond or self.groups], "; ")
+        return f"{self.told_beyond} The leading ones: {named}. {self.told_covers}".lstrip()
 
     @property
     def told(self) -> str:
@@ -259,9 +250,8 @@ class NamedGroups(Serializable):
 _RANDOM = 20
 # Of very many rows, a group has this share at least.
 _SHARE = 1.0 / 200.0
-_DEPTHS = (1, 2, 3)
-# More names of the same columns than this cannot be looked at in a sensible time.
-_MOST = 1 << 22
+# Most intervals by depth: names of the same columns are then at most about four million.
+_MOST_BINS = {1: 2_896, 2: 63, 3: 17}
 
 
 @clean_interrupts()
@@ -287,7 +277,7 @@ def named_groups(
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
 ) -> NamedGroups:
-    """The groups with a name that a shared PCA leaves out most.
+    """The subgroups, named by conditions on raw columns, that a shared PCA leaves out most.
 
     A name joins up to ``depth`` conditions on raw columns: a category's value, or all but one; an
     interval of numbers; missing, or known. Names are ranked by ``k ** weight`` times the difference
@@ -436,7 +426,7 @@ def _figures(
 
 def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any) -> None:
     check_count("top", top)
-    if depth not in _DEPTHS or not is_int(depth):
+    if not is_int(depth) or depth not in _MOST_BINS:
         raise InputError(
             f"{parameter_label('depth', depth)} is not a number of conditions; give 1, 2 or 3."
         )
@@ -444,11 +434,11 @@ def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any
         raise InputError(
             f"{parameter_label('bins', bins)} is not a number of intervals; give an int from 2."
         )
-    most = next(most for most in count(2) if _runs(most + 1) ** int(depth) > _MOST)
-    if int(bins) > most:
+    if int(bins) > _MOST_BINS[int(depth)]:
         raise InputError(
             f"{parameter_label('bins', bins)} makes more names than can be looked at; give at "
-            f"most {most}" + (f", or lower {parameter_label('depth')}." if int(depth) > 1 else ".")
+            f"most {_MOST_BINS[int(depth)]}"
+            + (f", or lower {parameter_label('depth')}." if int(depth) > 1 else ".")
         )
     check_floor("weight", weight)
     check_several("folds", folds)
@@ -456,8 +446,3 @@ def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any
         raise InputError(
             f"{parameter_label('budget', budget)} is not a budget; give a number from 0."
         )
-
-
-def _runs(bins: int) -> int:
-    """Intervals and runs of neighbouring ones."""
-    return bins * (bins + 1) // 2
