@@ -279,7 +279,7 @@ def test_the_guide_says_what_experts_find_and_what_they_do_not():
 EXPERTS = {
     "group_size": "size of the group", "n_components": "components",
     "min_group_size": "fewest rows", "sample": "a sample", "missing": "stand for nothing",
-    "n_surrogates": "comparison tables", "n_restarts": "searches", "rows": "rows to show",
+    "n_surrogates": "surrogate tables", "n_restarts": "searches", "rows": "rows to show",
     "random_state": "seed", "dictionary": "A dictionary", "encoding": "encoding",
     "preset": "preset", "n_groups": "several groups", "engine": "engine", "scheduler": "engine",
     "memory": "engine", "features": "features", "pipeline": "a pipeline",

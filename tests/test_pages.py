@@ -95,11 +95,11 @@ def test_what_folded_sections_say_they_hold():
     assert [other[name] for name in ("harm", "names", "real")] == [
         "How far the prediction that is there errs on either side",
         "None was found.",
-        "Too few comparison tables to say.",
+        "Too few surrogate tables to say.",
     ]
     assert "known" not in other and "algorithms" not in other
     assert gists(data | {"trust": trust | {"held_out": None}})["real"] == (
-        "A distinct group (40 % of the loss); tables with the same values: p = 0.025"
+        "A distinct group (40 % of the loss); copula surrogates: p = 0.025"
     )
 
 

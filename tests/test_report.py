@@ -234,8 +234,8 @@ def test_order_of_the_sections(page):
     outline.feed(page.read_text(encoding="utf-8"))
     assert outline.wrong == [] and outline.open == []
     assert outline.titles[1:] == [
-        "How much variance is kept", "Findings", "Who they are", "Groups with a name",
-        "Known groups", "Why, and does it come back?", "What drives it", "Rules",
+        "How much variance is kept", "Findings", "Who they are", "Subgroups",
+        "Known groups", "Why, and does it replicate?", "What drives it", "Rules",
         "What it costs them", "What can be done: Fair PCA", "Typical values",
         "How the algorithms compare", "The columns", "Settings, and how to repeat this", "Glossary",
     ]  # fmt: skip

@@ -239,7 +239,7 @@ class Settings(Reading):
         valid="a number of rows (200), a share of them (10%), or evidence",
     )  # fmt: skip
     n_groups: int | str = _set(
-        1, "left-out groups to find, or as many as go beyond comparison tables", "--groups",
+        1, "left-out groups to find, or as many as go beyond surrogate tables", "--groups",
         "1|3|auto", takes=_groups, valid="a number of left-out groups from 1, or auto",
         guide="[more](several.md)",
     )  # fmt: skip
@@ -248,8 +248,8 @@ class Settings(Reading):
         page="Searches from other starts", valid="0 to 999",
     )  # fmt: skip
     n_surrogates: int = _set(
-        99, "comparison tables of each kind, if fewer do not decide", "--surrogates", "99",
-        takes=range(10_000), page="Comparison tables, at most", valid="0 to 9999",
+        99, "surrogate tables of each kind, if fewer do not decide", "--surrogates", "99",
+        takes=range(10_000), page="Surrogate tables, at most", valid="0 to 9999",
     )  # fmt: skip
     quick: bool = _set(
         False, "the first answer only: who, and what can be done", "--quick", takes=bool
@@ -266,7 +266,7 @@ class Settings(Reading):
         valid="a number of rows; by default all",
     )  # fmt: skip
     random_state: Any = _set(
-        0, "seed of comparison tables, splits and samples", "--seed", "0", takes=range(2**31 + 1),
+        0, "seed of surrogate tables, splits and samples", "--seed", "0", takes=range(2**31 + 1),
         page="Seed", valid="0 to 2147483648",
     )  # fmt: skip
     rows: int = _set(
@@ -377,7 +377,7 @@ OTHER_COMMANDS = {
         "most conditions of a name, and most known columns of a group", "--depth",
         takes=range(1, 4), usual="2"),
     "top": Setting(
-        "most groups with a name to list", "--top", takes=range(1, _UNBOUNDED), usual="10"),
+        "most subgroups to list", "--top", takes=range(1, _UNBOUNDED), usual="10"),
     "permutations": Setting(
         "random groups of the same sizes to compare with", "--permutations",
         takes=range(_UNBOUNDED), usual="199"),

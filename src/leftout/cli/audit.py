@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +23,7 @@ from leftout.settings import AUDIT, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
+    from leftout.running import Report
 
 
 _AUDIT_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
@@ -45,7 +45,7 @@ def audit(
     out: Path | None,
     **given: Any,
 ) -> None:
-    """Who does PCA leave out of TABLE? Why, does it come back, what does it cost, what helps?
+    """Who does PCA leave out of TABLE? Why, does it replicate, what does it cost, what helps?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
     line; or the address of one (https://, s3://), with fsspec. It may be in parts: several files, a
@@ -118,11 +118,14 @@ def _run(
     with ExitStack() as running:  # a cluster is needed until all is written
         with interruptible(), reported(quiet or events is not None) as report, refused():
             from leftout.cli import options
+            from leftout.compiling import is_first_time
             from leftout.engine.run import run
             from leftout.engine.tables import ChunkedTable
             from leftout.files import check_folder, check_ours
 
             report = report if events is None else events.progress
+            if is_first_time():
+                report = _with_compiling(report)
             asked = {name: given[name] for name in AUDIT if name in given}
             check_folder(folder, "audit.json", "report.html", "groups.csv")
             report("reading the table", 0, 1)
@@ -163,6 +166,17 @@ def _run(
             found.chunks.end()
 
 
+def _with_compiling(report: Report) -> Report:
+    """Progress that says, of the first search, why it takes longer than it will again."""
+    from leftout.auditing.stages import FIND
+
+    def told(what: str, done: int, total: int) -> None:
+        searching = what.startswith(FIND)
+        report(f"{what} (compiling, the first time only)" if searching else what, done, total)
+
+    return told
+
+
 def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
     """What is written to the folder, and the files of its folder ``groups``, if it has one."""
     contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
@@ -176,6 +190,6 @@ def _announced(quiet: bool) -> Callable[[Audit], None] | None:
 
     def announce(found: Audit) -> None:
         click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
-        click.echo("Now: names, costs, why, and does it come back?\n", err=True)
+        click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
 
-    return None if quiet or not sys.stderr.isatty() else announce
+    return None if quiet else announce

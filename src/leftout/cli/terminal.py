@@ -167,7 +167,7 @@ def _show_parts(console: Console, parts: LossParts) -> None:
         (PART_NAMES[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
         for key, part in parts.each().items()
     ]
-    title = "\nWhy they lose more than the rest: what comparison tables explain"
+    title = "\nWhy they lose more than the rest: what surrogate tables explain"
     show(console, title, ("part", "loss", "share", "columns"), rows)
 
 

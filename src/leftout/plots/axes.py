@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-# The left-out group or the table itself, the rest, comparison tables, and what is beside the point.
+# The left-out group or the table itself, the rest, surrogate tables, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
 SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 

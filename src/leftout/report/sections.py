@@ -38,8 +38,8 @@ def _names(data: Data) -> str:
 def _real(data: Data) -> str:
     trust, held = data["trust"], data["trust"]["held_out"]
     if trust["verdict"] is None:
-        return "Not tested." if trust["p_value"] is None else "Too few comparison tables to say."
-    text = f"{trust['verdict_name'].capitalize()}; tables with the same values: "
+        return "Not tested." if trust["p_value"] is None else "Too few surrogate tables to say."
+    text = f"{trust['verdict_name'].capitalize()}; copula surrogates: "
     text += describe_p(trust["p_value"])
     return text if held is None else f"{text}; halves share {100 * held['overlap']:.0f} %"
 
@@ -98,9 +98,9 @@ def _columns(data: Data) -> str:
 _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
     "findings": ("Findings", "", _findings),
     "who": ("Who they are", "", _who),
-    "names": ("Groups with a name", "", _names),
+    "names": ("Subgroups", "", _names),
     "known": ("Known groups", "", lambda data: data["known"]["told_count"]),
-    "real": ("Why, and does it come back?", "", _real),
+    "real": ("Why, and does it replicate?", "", _real),
     "drivers": ("What drives it", "", _drivers),
     "rules": ("Rules", "", _rules),
     "harm": ("What it costs them", "", _harm),
