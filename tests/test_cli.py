@@ -59,7 +59,10 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert f"Report: {tmp_path / 'out' / 'report.html'}" in result.stdout
     command = json.loads((tmp_path / "out" / "audit.json").read_text())["settings"]["command"]
     assert command == "leftout demo --size 200 --surrogates 0 --restarts 0"
-    assert result.stderr == ""  # progress is for people who watch
+    # the first answer at once, for everybody; progress is for people who watch
+    first, now = result.stderr.splitlines()[:2]
+    assert first.startswith("The PCA keeps") and now.startswith("Now: ")
+    assert result.stderr.count("\n") == 3
 
 
 def test_rows_are_shown_only_when_asked_for(tmp_path):

@@ -158,7 +158,7 @@ def test_clipped_cells_are_seen(browser, told):
     narrow = "'display: block; min-width: 0; width: 1px'"
     tab.evaluate(f"document.querySelector('td.code').style = {narrow}")
     assert clipped(tab) == ["D001"]
-    tab.evaluate("document.querySelector('.scroll').style = 'width: 300px'")
+    tab.evaluate("document.querySelector('.more .scroll').style = 'width: 300px'")
     assert len(clipped(tab)) > 20  # the box scrolls without a hint
 
 
