@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import naive
 from leftout import MaxDisparityPartition, datasets, trust
-from leftout.data.columns import column_of
 from leftout.evidence import cross_fit
 from leftout.evidence.duplicate_rows import (
     Repeats,
@@ -23,7 +22,6 @@ from leftout.evidence.duplicate_rows import (
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
 from leftout.explain import what_if
-from leftout.explain.attribution import _cross_fitted
 from leftout.linalg import distinct
 from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
 from leftout.running import Steps
@@ -358,24 +356,6 @@ def test_trust_is_silent_of_rows_that_are_equal_by_chance():
     found = trust(search, X, n_surrogates=2, kinds="copula", n_restarts=0, splits=2, parts=0)
     assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
     assert not any("repeat" in note for note in found.notes)
-
-
-def test_a_rows_mean_never_saw_its_copys_target():
-    rng = np.random.default_rng(0)
-    kinds, y = rng.integers(0, 3, 60), rng.integers(0, 2, 60)
-    X = np.column_stack([kinds / 2, rng.random((60, 2))])
-    X, kinds, y = (np.repeat(each, 2, axis=0) for each in (X, kinds, y))
-    names = column_of([f"kind {kind}" for kind in kinds], "kind")
-
-    def encoded(y):
-        return _cross_fitted(X, {0: names}, column_of(y, "y"), 1, 5)[:, 0]
-
-    before = encoded(y)
-    assert np.array_equal(before[0::2], before[1::2])
-    other = y.copy()
-    other[:2] = 1 - other[:2]  # a row's and its copy's
-    assert np.array_equal(encoded(other)[:2], before[:2])
-    assert not np.array_equal(encoded(other), before)
 
 
 def test_shuffling_keeps_copies_equal(copied, monkeypatch):
