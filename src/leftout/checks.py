@@ -14,9 +14,6 @@ from leftout.errors import InputError, parameter_label
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Labels that are whole numbers up to this are counted rather than sorted.
-_CODE = 1 << 31
-
 
 def check_choice(name: str, value: object, choices: Any) -> None:
     """Refuse an unknown name, and give the nearest known one."""
@@ -89,13 +86,6 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
-    if labels.dtype.kind in "biu" and len(labels):
-        lowest, highest = int(labels.min()), int(labels.max())
-        if highest - lowest < len(labels) and max(-lowest, highest) < _CODE:  # nothing to sort
-            offset = labels.astype(np.intp) - lowest
-            present = np.bincount(offset) > 0
-            names = (np.flatnonzero(present) + lowest).astype(labels.dtype)
-            return names, (np.cumsum(present) - 1)[offset].astype(np.intp)
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError as error:
