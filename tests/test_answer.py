@@ -98,7 +98,7 @@ def test_who_they_are(found, table, group):
 
 def test_why_and_whether_it_replicates(found, group, X):
     trust = found.trust
-    at_size = {kind: each.mean_at(SIZE) for kind, each in trust.chance.items()}
+    at_size = {kind: each.mean for kind, each in trust.chance.items()}
     whole, gaussian, copula = trust.searched, at_size["gaussian"], at_size["copula"]
     parts = (gaussian / whole, (copula - gaussian) / whole, (whole - copula) / whole)
     shown = {f"{abs(round(100 * part))}%" for part in parts}

@@ -95,7 +95,7 @@ def folder(tmp_path_factory):
     return place
 
 
-QUICK = {"runs": 3, "samples": 2, "rows": 200, "chance": 3}
+QUICK = {"runs": 3, "samples": 2, "rows": 200, "chance": 19}
 
 
 def call(*arguments):
@@ -115,7 +115,7 @@ def written(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduced") / "out"
     with few_steps():
         result = call(
-            folder, "--runs", 3, "--samples", 2, "--rows", 200, "--chance", 3, "--out", out,
+            folder, "--runs", 3, "--samples", 2, "--rows", 200, "--chance", 19, "--out", out,
             "--jobs", 2,
         )  # fmt: skip
     assert result.exit_code == 0, result.stderr
