@@ -92,8 +92,7 @@ def infer_column_types(
     Examples
     --------
     >>> import pandas as pd
-    >>> from leftout.data.column_summary import ColumnSummary
-    from leftout.data.columns import columns_of
+    >>> from leftout.data.columns import columns_of
     >>> from leftout.data.profiling.column_types import infer_column_types
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
     >>> types = infer_column_types(columns_of(table))
