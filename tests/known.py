@@ -46,7 +46,7 @@ from leftout.explain.rules import Frequency
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
-from leftout.fair.mitigation import Dimension, Mitigation, RandomGroups
+from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome
@@ -485,15 +485,6 @@ def three_groups():
     here = dimension(3, **losses, kept=(0.75, 0.7135), **more)
     other = dimension(2, (0.21, 0.61, 0.31), (0.48, 0.45, 0.47), (0.63, 0.6066))
     return Mitigation(made, here, [other, here])
-
-
-def random_groups(p_values=(0.31, 0.84, 0.005), permutations=199):
-    """What random groups lose: of three, the last is beyond them, not the one that loses most."""
-    return RandomGroups(
-        mean=np.array([0.127, 0.507, 0.053]), high=np.array([0.149, 0.661, 0.071]),
-        p_values=np.array(p_values),
-        permutations=permutations,
-    )  # fmt: skip
 
 
 def columns():

@@ -239,14 +239,14 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
 @click.command()
 @takes(
     "table", "sheet", "groups_col", "n_components", "across", "drop", "categorical", "numeric",
-    "missing", "dictionary", "permutations", "out", "n_jobs", "as_json", "quiet",
+    "missing", "dictionary", "out", "as_json", "quiet",
 )  # fmt: skip
 def fair(**given: Any) -> None:
     """Fair PCA for known groups: losses before and after, and what it costs.
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
-    column with the groups is not projected; numbers and dates are cut into four bands. A loss is
-    called one only beside those of random groups of the same size. With --out writes fair.json.
+    column with the groups is not projected; numbers and dates are cut into four bands. With
+    --out writes fair.json.
     """
     _run(given, "fair", (), _fair)
 
@@ -260,8 +260,7 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
     encoder, sides = _encoder(raw, given, [], by), options.groups(raw, by)
     found = mitigate(
         encoder.fit_transform(raw), sides, given["n_components"],
-        across=given["across"], permutations=given["permutations"], n_jobs=given["n_jobs"],
-        progress=report,
+        across=given["across"], progress=report,
     )  # fmt: skip
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}

@@ -271,21 +271,19 @@ def _show_known(console: Console, known: KnownGroups) -> None:
 
 def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
     """What Fair PCA does about the groups of some columns."""
-    fair, random = found.fair, found.random
+    fair = found.fair
     say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
     names = found.names()
     most = np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUP_LINES]
     rows = [
         (
             names[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
-            *(() if random is None else (_loss(random.mean[g]), _p(random.p_values[g]))),
             _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
             f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
         )
         for g in most.tolist()
     ]  # fmt: skip
-    chance = () if random is None else ("random groups lose", "p")
-    heads = ("", "rows", "loss before", *chance, "after", "kept before", "after", "weight")
+    heads = ("", "rows", "loss before", "after", "kept before", "after", "weight")
     title = f"The groups, with {counted(found.here.n_components, 'component')}"
     show(console, title, heads, rows)
     if len(names) > len(rows):
@@ -296,12 +294,7 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
         "share of the table's variance that ordinary PCA would keep beyond Fair PCA."
     )
-    if random is not None:
-        text += (
-            " Random groups lose: the mean of random groups of the same size, over "
-            f"{counted(random.permutations, 'permutation')} of the rows. p: how often one of these "
-            "stands out as far, corrected for all groups."
-        )
+    text += " Small groups lose much by chance: leftout groups compares them with random ones."
     say(console, "", text)
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_groups, check_whole, generator
-from leftout.data.conditions import Mask
+from leftout.checks import check_groups
 from leftout.data.matrix import check_matrix
 from leftout.errors import InputError, parameter_label
 from leftout.fair.dual import solve_fair
@@ -21,10 +20,8 @@ from leftout.fair.estimator import (
 )
 from leftout.files import Serializable, plain
 from leftout.groups.known import measured
-from leftout.groups.permutation import Groups, InAxes, permutation_test, permuting_steps
 from leftout.linalg.losses import Array, Loss, Summary, summarise
 from leftout.linalg.moments import Moments
-from leftout.linalg.significance import LEVEL, describe_p
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
 from leftout.text import counted, listed, number, points, shown
@@ -84,63 +81,6 @@ class Dimension(Serializable):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RandomGroups(Serializable):
-    """What random groups of the same sizes lose under ordinary PCA.
-
-    Attributes
-    ----------
-    mean, high : arrays of shape (n_groups,)
-        Their mean loss, and the 95th percentile.
-    p_values : array of shape (n_groups,)
-        How often some random group stands out as far as this one, corrected for all groups.
-    permutations : int
-    left_out : array of bool
-        Which groups lose more than random ones: p-values of 0.05 or less.
-    """
-
-    also = ("left_out",)
-
-    mean: Array
-    high: Array
-    p_values: Array
-    permutations: int
-
-    @property
-    def left_out(self) -> Mask:
-        return self.p_values <= LEVEL
-
-    def describe(self, names: Sequence[str], sizes: NDArray[np.intp], losses: Array) -> str:
-        """Who loses more than random groups, and whether the largest loss is one of chance."""
-        most, beyond = int(losses.argmax()), int(self.left_out.sum())
-        if not beyond:
-            return (
-                "No group loses clearly more than random groups of its size. The largest loss is "
-                f"that of {self._beside(most, names, sizes, losses)}. "
-            )
-        worst = int(np.where(self.left_out, losses - self.mean, -np.inf).argmax())
-        text = (
-            f"{beyond} of the {len(names)} groups {'loses' if beyond == 1 else 'lose'} more than "
-            f"random groups of the same size. Worst off is "
-            f"{self._beside(worst, names, sizes, losses)}. "
-        )
-        if not self.left_out[most]:
-            text += (
-                f"The largest loss is that of {self._beside(most, names, sizes, losses)}: no more "
-                "than any such group may lose. "
-            )
-        return text
-
-    def _beside(
-        self, group: int, names: Sequence[str], sizes: NDArray[np.intp], losses: Array
-    ) -> str:
-        return (
-            f"{names[group]} ({counted(int(sizes[group]), 'row')}), {number(losses[group])}; "
-            f"random groups of that size lose {number(self.mean[group])} (95 % of them at most "
-            f"{number(self.high[group])}; {describe_p(self.p_values[group])})"
-        )
-
-
 class MitigationRecord(TypedDict):
     """Fair PCA as JSON has it: at the number of components asked for, and across dimensions."""
 
@@ -161,7 +101,6 @@ class MitigationRecord(TypedDict):
     retained_before: list[float]
     retained_after: list[float]
     by_dimension: list[Dimension]
-    random_groups: NotRequired[RandomGroups]
 
 
 @dataclass(frozen=True)
@@ -173,7 +112,6 @@ class Mitigation(Serializable):
     fair: FairPCA
     here: Dimension  # at the number of components asked for
     by_dimension: list[Dimension]
-    random: RandomGroups | None = None  # what random groups of the same sizes lose
 
     def names(self) -> list[str]:
         """The groups, as text."""
@@ -198,15 +136,12 @@ class Mitigation(Serializable):
             f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(here.kept_before)} of "
             "the table's variance. "
         )
-        if self.random is None:
-            worst, least = int(before.argmax()), int(before.argmin())
-            text += (
-                f"Worst off is {names[worst]} ({sizes[worst]:,} rows) with an average loss of "
-                f"{number(before[worst])}, best off {names[least]} ({sizes[least]:,} rows) with "
-                f"{number(before[least])}. "
-            )
-        else:
-            text += self.random.describe(names, sizes, before)
+        worst, least = int(before.argmax()), int(before.argmin())
+        text += (
+            f"Worst off is {names[worst]} ({sizes[worst]:,} rows) with an average loss of "
+            f"{number(before[worst])}, best off {names[least]} ({sizes[least]:,} rows) with "
+            f"{number(before[least])}. "
+        )
         more = f" with {here.rank} dimensions" * (here.rank > d)
         text += (
             f"Fair PCA brings the largest loss to {number(after.max())}{more}, and no projection "
@@ -251,7 +186,6 @@ class Mitigation(Serializable):
             "gap": fair.gap_, "group_weights": fair.group_weights_,
             "retained_before": fair.baseline_retained_, "retained_after": fair.retained_,
             "by_dimension": self.by_dimension,
-            **({} if self.random is None else {"random_groups": self.random}),
         })  # fmt: skip
 
 
@@ -264,15 +198,13 @@ def mitigate(
     across: ArrayLike | None = None,
     centering: str = "global",
     tol: float = 1e-9,
-    permutations: int = 0,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
     progress: Report | bool | None = None,
 ) -> Mitigation:
     """Fair PCA for known or found groups, beside ordinary PCA, for several numbers of components.
 
     It is fair to these groups alone: under its projection, another group of as many rows may lose
-    as much as a found one did, or more.
+    as much as a found one did, or more. Any small group's own PCA fits it well, so that its loss is
+    large: whether known groups lose more than random ones, :func:`leftout.known_groups` tests.
 
     Parameters
     ----------
@@ -289,19 +221,14 @@ def mitigate(
         compares none.
     centering, tol
         As in :class:`FairPCA`.
-    permutations : int, default=0
-        Random groups of the same sizes that known groups are compared with, so that nobody is
-        blamed for being few. They say nothing of groups that a search found.
-    random_state, n_jobs
-        Of the permutations, and threads for them.
     progress : callable, bool or None
         Called with what is done, how many steps are done and how many there are; True prints it.
 
     Returns
     -------
     Mitigation
-        ``fair`` (the fitted :class:`FairPCA`), ``by_dimension``, ``random`` (what random groups
-        lose, where asked for), ``summary()``, ``to_dict()``, ``to_json(path)``.
+        ``fair`` (the fitted :class:`FairPCA`), ``by_dimension``, ``summary()``, ``to_dict()``,
+        ``to_json(path)``.
 
     Examples
     --------
@@ -313,7 +240,6 @@ def mitigate(
     >>> all(line.losses_after.max() <= line.losses_before.max() for line in found.by_dimension)
     True
     """
-    check_whole("permutations", permutations)
     matrix = check_matrix(features_of(representation, X), min_features=1)
     if representation is not None:
         n_components = as_representation(representation).rank
@@ -325,40 +251,8 @@ def mitigate(
     with one_thread(prefers_one_thread(matrix)):
         moments = summarise(matrix, centering, place, len(fair.groups_)).moments
         numbers = _numbers(across, moments, fair.n_asked_)
-        steps = Steps(len(numbers) + permuting_steps(permutations), progress)
-        by_dimension = _across(fair, moments, numbers, steps)
-    random = None
-    if permutations and len(fair.groups_) > 1:
-        random = _random_groups(
-            matrix, place, fair.n_asked_, centering, permutations, random_state, n_jobs, steps
-        )
-    return Mitigation(fair, _here(fair), by_dimension, random)
-
-
-def _random_groups(
-    X: Array,
-    place: NDArray[np.intp],
-    n_components: int,
-    centering: str,
-    permutations: int,
-    random_state: Any,
-    n_jobs: int | None,
-    steps: Steps,
-) -> RandomGroups:
-    """Permute which rows are in which group of a partition."""
-    if centering == "paper":
-        raise InputError(
-            "Random groups are compared under the definition of a loss, but centering='paper' was "
-            f"asked for. Use centering='global', or {parameter_label('permutations', 0)}."
-        )
-    groups = Groups.of(*InAxes.of(X, n_components, centering=centering), place[:, None])
-    found = permutation_test(groups, permutations, generator(random_state), n_jobs, steps)
-    return RandomGroups(
-        mean=found.random,
-        high=found.high,
-        p_values=found.corrected,
-        permutations=permutations,
-    )
+        by_dimension = _across(fair, moments, numbers, Steps(len(numbers), progress))
+    return Mitigation(fair, _here(fair), by_dimension)
 
 
 def _measure_before(fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any) -> None:
