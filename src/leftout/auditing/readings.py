@@ -8,7 +8,7 @@ itself, and the search repeated; a row that most of these readings leave out is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +18,19 @@ from sklearn.base import clone
 from leftout.auditing.group_selection import FEW_ROWS, few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
-from leftout.evidence.refit import SAME_GROUP
-from leftout.explain.attribution import search_without
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL
 from leftout.linalg.losses import Array
-from leftout.running import Steps, collected_warnings
+from leftout.running import collected_warnings
 from leftout.settings import Settings
-from leftout.text import as_name, counted, leading, number, points
+from leftout.text import as_name, counted, leading, points
 
 # Rows that this share of the readings leave out are robust members.
 ROBUST = 0.8
-# Missing cells tell the group if so much more of it has them than of the rest, or lacks them. A
-# column that is missing in such a share of the rows has been filled.
-_BLANKS_TELL, _OFTEN_FILLED = 0.5, 0.05
+# Missing cells tell the group if so much more of it has them than of the rest, or lacks them.
+_BLANKS_TELL = 0.5
 _AS_CATEGORIES = "numbers that look like codes as categories"
 
 
@@ -57,7 +54,7 @@ class OneReading(Serializable):
 
 @dataclass(frozen=True)
 class Blanks(Serializable):
-    """How far it alone tells the group which cells are missing, and what is found without them.
+    """How far it alone tells the group which cells are missing.
 
     Attributes
     ----------
@@ -69,11 +66,6 @@ class Blanks(Serializable):
         Whether the group is told by cells that are there, rather than by missing ones.
     group, rest : float
         The share of either side whose cells are so.
-    filled : list of str
-        Columns that are left out of a second search, beside all missing indicators.
-    disparity, without, overlap : float or None
-        The gap of the group, the largest gap of a group as large without them, and the share of
-        the rows that either search leaves out that both do; None where nothing was searched again.
     """
 
     also = ("tells", "told")
@@ -83,10 +75,6 @@ class Blanks(Serializable):
     known: bool
     group: float
     rest: float
-    filled: list[str]
-    disparity: float | None = None
-    without: float | None = None
-    overlap: float | None = None
 
     @property
     def tells(self) -> bool:
@@ -95,28 +83,15 @@ class Blanks(Serializable):
 
     @property
     def told(self) -> str:
-        """In a sentence or two."""
+        """In a sentence."""
         what = "some cell" if self.column is None else as_name(self.column)
         what += f" and {counted(self.others, 'other column')}" * bool(self.others)
         did = f"filled in {what}" if self.known else f"left {what} blank"
-        text = f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
-        if self.without is None or self.disparity is None or self.overlap is None:
-            return text
-        filled = f" and {counted(len(self.filled), 'filled column')}" * bool(self.filled)
-        most = self.without < self.disparity / 2.0 or self.overlap < SAME_GROUP
-        so = "who answered is most of what was found" if most else "much the same is found"
-        return (
-            f"{text} Without missing indicators{filled}, a group of the same size loses "
-            f"{number(self.without)} more than the rest rather than {number(self.disparity)}, and "
-            f"shares {100 * self.overlap:.0f} % of the rows that either leaves out: {so}."
-        )
+        return f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
 
 
 def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks | None:
-    """Do missing cells tell who is left out, and who is if they say nothing?
-
-    None where no searched column has any. The second search is made where they do.
-    """
+    """Do missing cells tell who is left out? None where no searched column has any."""
     encoder, left_out = intake.encoder, found.labels_ > 0
     gaps = {
         place: column.missing
@@ -135,25 +110,13 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
     together = next((places for places in every if best in places), (best,))
     inside, outside = shares[best]
     known = inside < outside
-    names = [column.name for column in intake.searched]
-    filled = [p for p, gap in gaps.items() if p in together or gap.mean() >= _OFTEN_FILLED]
-    told = Blanks(
-        None if best < 0 else names[best],
-        len(together) - 1,
-        known,
-        1.0 - inside if known else inside,
-        1.0 - outside if known else outside,
-        [names[place] for place in filled],
+    return Blanks(
+        column=None if best < 0 else intake.searched[best].name,
+        others=len(together) - 1,
+        known=known,
+        group=1.0 - inside if known else inside,
+        rest=1.0 - outside if known else outside,
     )
-    if not told.tells or found.n_groups_ != 1:
-        return told
-    aside = {names[place] for place in filled}
-    sources = [
-        "blank" if source in aside or place in encoder.indicator_places_ else "kept"
-        for place, source in enumerate(encoder.sources_)
-    ]
-    (again,) = search_without(found, intake.X, sources, ["blank"], 0, Steps(1, None))
-    return replace(told, disparity=again.disparity, without=again.without, overlap=again.overlap)
 
 
 def read_otherwise(

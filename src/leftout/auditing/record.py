@@ -77,8 +77,7 @@ class TableRecord(Serializable):
     ]
     blanks: Annotated[
         Blanks | None,
-        "How far missing cells alone tell the group, and what a search without them finds; null "
-        "if no searched column has any.",
+        "How far missing cells alone tell the group; null if no searched column has any.",
     ]
 
     @classmethod
