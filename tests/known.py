@@ -14,7 +14,6 @@ import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
 from leftout.auditing.group_result import GroupResult
-from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import with_findings
@@ -902,10 +901,6 @@ def audit(**changed):
         "partition": partition(),
         "trust": trust(),
         "stability": stability(),
-        "comparison": [
-            ComparedSolver("alternating", [4_733, 267], [0.023, 0.817], 0.794, 1.4),
-            ComparedSolver("greedy", [4_693, 307], [0.033, 0.797], 0.764, 37.0),
-        ],
         "explanation": explanation(),
         "mitigation": mitigation(),
         "named": named(),

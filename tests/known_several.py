@@ -188,6 +188,6 @@ def audit(swapped=False):
         known.audit(harm=paid, afterwards=known.afterwards(n_groups=2)),
         partition=found, left_out_groups=groups, mitigation=mitigation(), other_reading=None,
         scores=np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())]),
-        comparison=[], counted=counted(), chosen="given",
+        counted=counted(), chosen="given",
     )  # fmt: skip
     return with_findings(whole, "")

@@ -49,8 +49,6 @@ def said(audit):
     for name in ("created", "settings", "file"):
         data.pop(name)
     data["scale"].pop("engine")
-    for line in data["comparison"]:
-        line.pop("seconds")
     data["table"].pop("source")
     return data
 

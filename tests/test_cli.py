@@ -227,7 +227,6 @@ ASKED = [
     ("--seed 5", {"random_state": 5}),
     ("--rows 2", {"rows": 2}),
     ("--quick", {"quick": True}),
-    ("--full", {"full": True}),
 ]
 
 

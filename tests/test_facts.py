@@ -48,7 +48,7 @@ def table():
 def found(table):
     return audit(
         table, target="paid", positive="yes", sensitive=["sex", "pay"], n_components=3, sample=250,
-        n_surrogates=19, n_restarts=5, rows=2, encoding="target", full=True,
+        n_surrogates=19, n_restarts=5, rows=2, encoding="target",
     )  # fmt: skip
 
 
@@ -176,9 +176,6 @@ def test_the_partition_is_what_the_definition_gives(data, X, labels):
     spread = np.linalg.svd(rows, compute_uv=False) ** 2
     close(data["pca"]["scree"], spread / spread.sum())
     close(data["pca"]["explained_variance_ratio"], (spread / spread.sum())[:d])
-    for line in data["comparison"]:
-        assert sum(line["sizes"]) == 250 and line["sizes"][1] < line["sizes"][0] + 1
-        close(line["disparity"], line["losses"][1] - line["losses"][0])
 
 
 def test_features_are_split_by_the_definition(data, X, labels, found):
@@ -504,7 +501,6 @@ def test_what_was_asked_for_is_what_was_done(table):
         len(data["notes"]) == len(set(data["notes"]))
         and data["groups"][0]["explanation"]["rows"] is None
     )
-    assert all(0.0 <= line["seconds"] < 600.0 for line in data["comparison"])
     assert (raw["paid"] == "no").sum() == round((table["paid"] == "no").sum() * 240 / 300)
 
 

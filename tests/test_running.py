@@ -37,8 +37,6 @@ def table_of(seed, m=160):
 def plain(found):
     data = json.loads(found.json())
     data["created"] = None
-    for line in data["comparison"]:
-        line["seconds"] = None
     return data
 
 

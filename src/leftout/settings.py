@@ -254,9 +254,6 @@ class Settings(Reading):
     quick: bool = _set(
         False, "the first answer only: who, and what can be done", "--quick", takes=bool
     )
-    full: bool = _set(
-        False, "also compare all algorithms, and print all tables", "--full", takes=bool
-    )
     preset: str | None = _set(
         None, "everything as in the paper, to reproduce it", "--preset", takes=("paper",)
     )
@@ -353,6 +350,7 @@ EXECUTION = {
         in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
+    "full": Setting("print all tables", "--full", takes=bool, in_python=False),
     "events": Setting(
         "print progress, and answers as they come, as lines of JSON, for programs", "--events",
         takes=bool, in_python=False),

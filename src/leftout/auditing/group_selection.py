@@ -1,13 +1,8 @@
-"""The groups that an audit is about: how many components, how many groups, of what sizes, which.
-
-Also all algorithms side by side, each free to choose the sizes: the paper's table.
-"""
+"""The groups that an audit is about: how many components, how many groups, of what sizes, which."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,14 +13,13 @@ from leftout.checks import generator
 from leftout.evidence.assess import NO_EVIDENCE
 from leftout.evidence.n_groups import HowMany, evidence_size, how_many
 from leftout.evidence.restarts import Stability
-from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
 from leftout.linalg.significance import describe_p
-from leftout.running import Report, collected_warnings, warn
+from leftout.running import Report, warn
 from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
-from leftout.solvers import Alternating, Greedy, SearchResult, Sorting
+from leftout.solvers import Alternating, SearchResult
 from leftout.solvers.base import as_history
 
 # What would take long on many rows is done on so many.
@@ -224,51 +218,3 @@ def papers(
         return search.fit(X)
     rngs = generator(search.random_state).spawn(len(stability.labels))
     return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
-
-
-_SOLVERS: dict[str, Any] = {
-    "alternating": "alternating",
-    "greedy": Greedy(),
-    "annealing": "annealing",
-    "sorting": Sorting(split="half"),
-    "sorting, best cut": Sorting(split="best"),
-}
-
-
-@dataclass(frozen=True)
-class ComparedSolver(Serializable):
-    """One solver's partition, where it may choose the sizes."""
-
-    solver: str
-    sizes: list[int]
-    losses: list[float]
-    disparity: float
-    seconds: float
-
-
-def compared(
-    search: MaxDisparityPartition,
-    posed: SearchProblem,
-    X: pd.DataFrame,
-    rows: NDArray[np.intp],
-    report: Report,
-) -> list[ComparedSolver]:
-    """Search with each algorithm: all rows, or a few of ``rows`` where they are many."""
-    search = clone(search).set_params(group_size=None)
-    part = X
-    if len(X) > FEW_ROWS:
-        part = X.iloc[few_of(rows)].reset_index(drop=True)
-        search = on_fewer(search, part, len(X))
-    lines = []
-    tiny = np.random.default_rng(0).random((40, 4))
-    with collected_warnings():  # what they say of sizes, the audit says once
-        posed = posed if part is X else search._build_problem(part.to_numpy())
-        for done, (name, solver) in enumerate(_SOLVERS.items()):
-            report(name, done, len(_SOLVERS))
-            MaxDisparityPartition(2, solver=solver, min_group_size=5).fit(tiny)  # compiles
-            began = time.perf_counter()
-            found = clone(search).set_params(solver=solver)._fit_problem(part, posed)
-            seconds = time.perf_counter() - began
-            sizes, losses = found.sizes_.tolist(), found.losses_.tolist()
-            lines.append(ComparedSolver(name, sizes, losses, found.disparity_, seconds))
-    return lines

@@ -22,7 +22,6 @@ PRESETS = {
     "paper": Settings(
         preset="paper", group_size=None, n_surrogates=0, sample=2_000, solver="greedy",
         loss="projection_gap", centering="paper", encoding="target", smooth=0.0,
-        full=True,
     )
 }  # fmt: skip
 

@@ -17,7 +17,6 @@ import numpy as np
 from leftout import __version__
 from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
-from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
@@ -189,8 +188,7 @@ class AuditRecord(Serializable):
     versions: Annotated[dict[str, str], "Of Python and the libraries that computed the numbers."]
     created: Annotated[
         str,
-        "When the audit was made, UTC. This and comparison[].seconds are all that differs between "
-        "two runs of the same command.",
+        "When the audit was made, UTC: all that differs between two runs of the same command.",
     ]
     answer: Answer
     table: TableRecord
@@ -204,10 +202,6 @@ class AuditRecord(Serializable):
     partition: PartitionRecord
     groups: Annotated[list[GroupResult], "Each left-out group, by falling loss."]
     counted: Annotated[HowMany | None, "How several groups were counted, where n_groups is auto."]
-    comparison: Annotated[
-        list[ComparedSolver],
-        "Each algorithm, free to choose the sizes, on up to 5,000 rows; empty unless asked for.",
-    ]
     readings: Readings | None
     named: NamedGroups | None
     known: KnownGroups | None

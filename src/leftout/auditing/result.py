@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
-from leftout.auditing.group_selection import ComparedSolver
 from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.auditing.record import AuditRecord, Chunks
 from leftout.data.preparation import PreparedTable
@@ -61,8 +60,6 @@ class Audit:
         How several groups were counted, where their number was asked for.
     chosen : {"tenth", "evidence", "given", "free"}
         How groups came to their sizes.
-    comparison : list of ComparedSolver
-        All solvers side by side, on up to 5,000 of ``trust_rows``; empty unless asked for.
     mitigation : Mitigation
     named : NamedGroups or None
         The groups with a name that are left out most; None as ``trust``.
@@ -118,7 +115,6 @@ class Audit:
     notes: list[str]
     chosen: str
     counted: HowMany | None = None
-    comparison: list[ComparedSolver] = field(default_factory=list)
     named: NamedGroups | None = None
     known: KnownGroups | None = None
     harm: Harm | None = None

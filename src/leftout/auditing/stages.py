@@ -74,19 +74,13 @@ _WHAT_IF, _SHUFFLES = 5, 1
 READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
 MEND, NAME = "what can be done", "which groups have a name"
 COST, TRUST = "what does it cost them", "why, and does it come back"
-COMPARE = "comparing algorithms"
-_STAGE_SHARES = {
+STAGE_SHARES = {
     READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
 }  # fmt: skip
 # Why an answer has no evidence.
 NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
 NOT_YET = "Not looked at yet."
 PAPER = "The paper's preset does not look at this. Audit without it."
-
-
-def stages(full: bool) -> dict[str, float]:
-    """The stages of an audit; algorithms are compared on request."""
-    return {**_STAGE_SHARES, COMPARE: 10.0} if full else _STAGE_SHARES
 
 
 Listener = Callable[[Audit], None] | None
@@ -239,7 +233,6 @@ class AuditPipeline:
             (self._replicated, True),
             (self._explained_further, False),
             (self._read_otherwise, False),
-            (self._algorithms, False),
         ]
         for stage, at_once in later:
             now = stage(now)
@@ -412,14 +405,6 @@ class AuditPipeline:
         if self.settings.preset is not None or now.chunks is not None:
             return now
         return replace(now, readings=read_in_other_ways(now.looked_at, self.intake, self.settings))
-
-    def _algorithms(self, now: Audit) -> Audit:
-        """With all algorithms side by side, on request."""
-        if not now.alone or not self.settings.full:
-            return now
-        report = self.stages.begin(COMPARE)
-        lines = group_selection.compared(self.search, self.posed, self.X, self.rows, report)
-        return replace(now, comparison=lines)
 
     def _explained(
         self,

@@ -10,8 +10,7 @@ from typing import Any
 
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
-from leftout.auditing.stages import READ, AuditPipeline
-from leftout.auditing.stages import stages as stages_of
+from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline
 from leftout.data.reading import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
@@ -52,7 +51,6 @@ def audit(
     n_restarts: int = 30,
     n_surrogates: int = 99,
     quick: bool = False,
-    full: bool = False,
     preset: str | None = None,
     sample: int | None = None,
     random_state: Any = 0,
@@ -123,8 +121,6 @@ def audit(
         clear before.
     quick : bool, default=False
         The first answer only: the group, who they are, what Fair PCA does about it.
-    full : bool, default=False
-        Also compare all algorithms, each free to choose the size.
     preset : {"paper"} or None
         ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
     sample : int or None
@@ -201,7 +197,7 @@ def run(
     if parts is None and not isinstance(table, Source):
         parts = in_parts(table, engine, memory)
     asked = settled(settings)
-    stages = Stages(stages_of(asked.full), progress)
+    stages = Stages(STAGE_SHARES, progress)
     if parts is None or parts.whole:
         stages.begin(READ)
         source = Source.of(table if parts is None else parts.read())

@@ -60,7 +60,7 @@ OF_SAMPLE = (
     "groups.explanation.what_if", "groups.explanation.alignment",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
     "table.blanks", "groups.trust", "groups.stability", "groups.returns", "groups.prediction",
-    "comparison", "named", "known", "harm",
+    "named", "known", "harm",
 )  # fmt: skip
 
 

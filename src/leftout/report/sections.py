@@ -81,12 +81,6 @@ def _typical(data: Data) -> str:
     return f"{counted(len(found['typical']), 'column')}, left-out group beside rest{rows}"
 
 
-def _algorithms(data: Data) -> str:
-    best = max(data["comparison"], key=lambda line: line["disparity"])
-    solvers = counted(len(data["comparison"]), "algorithm")
-    return f"{solvers}; {best['solver']} finds most, {number(best['disparity'])}"
-
-
 def _columns(data: Data) -> str:
     roles = [line["role"] for line in data["columns"]]
     each = [f"{roles.count(role)} {role}" for role in dict.fromkeys(roles)]
@@ -106,7 +100,6 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
     "harm": ("What it costs them", "", _harm),
     "mitigation": ("What can be done", "What can be done: Fair PCA", _mitigation),
     "typical": ("Typical values", "", _typical),
-    "algorithms": ("Algorithms", "How the algorithms compare", _algorithms),
     "columns": ("The columns", "", _columns),
     "settings": (
         "Settings",
@@ -118,7 +111,6 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Data], str]]] = {
 # Those that are there only if something else is, and those that several groups have in their own.
 _NEED = {
     "names": ["named"], "known": ["known"], "harm": ["harm", "prediction"],
-    "algorithms": ["comparison"],
 }  # fmt: skip
 _OF_EACH = ("who", "real", "drivers", "rules", "typical")
 
