@@ -90,6 +90,6 @@ def test_it_tells_people_what_keys_hold():
     settings = SCHEMA["$defs"]["Settings"]["properties"]
     assert list(settings) == list(Settings().to_dict())
     assert settings["n_surrogates"]["type"] == "integer"
-    assert "comparison tables" in settings["n_surrogates"]["description"]
+    assert "surrogate tables" in settings["n_surrogates"]["description"]
     member = SCHEMA["$defs"]["Membership"]["properties"]
     assert "shares" not in member and "80 %" in member["n_members"]["description"]
