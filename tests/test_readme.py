@@ -78,7 +78,7 @@ def test_audit_example_of_its_page(lines_of):
 
 def test_several_groups_example(lines_of):
     lines = lines_of("docs/guide/several.md")
-    assert "2 left-out groups of 30 and 60 of 300 rows lose" in lines[0]
+    assert re.search(r"\b30\b.*\b60 of 300 rows", lines[0])
     assert any(line.split() == ["left", "out", "2", "60"] for line in lines), lines
 
 
