@@ -47,7 +47,7 @@ def known(X: NDArray[np.float64], labels: Sequence[str]) -> float:
     mended: Mitigation = leftout.mitigate(X, labels, n_components=3)
     fair = FairPCA(n_components=3).fit(X, groups=labels)
     assert_type(fair, FairPCA)
-    every = MinimaxPCA(3, trade_off=0.5, random_state=0).fit(X, groups=labels)
+    every = MinimaxPCA(3, trade_off=0.5, random_state=0).fit(X)
     assert_type(every, MinimaxPCA)
     curve: TradeOffCurve = leftout.trade_off_curve(X, 3, trade_offs=(0, 1), groups=labels)
     print(groups.summary(), mended.summary(), fair.max_loss_, every.worst_loss_, curve.prices)
