@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from leftout.checks import check_choice, check_whole
-from leftout.data.files.fetching import bare
 from leftout.errors import InputError, parameter_label
 from leftout.groups.sizes import check_n_groups, share_of
 from leftout.linalg.significance import can_tell
@@ -127,10 +126,10 @@ def call(asked: Settings, path: str | None) -> str:
     if asked.command is not None:
         return asked.command
     plain = asked.to_dict()
-    words = ["table" if path is None else repr(bare(path))]
+    words = ["table" if path is None else repr(path)]
     for name, value in asked.asked().items():
         if isinstance(value, os.PathLike | str):
-            plain[name] = bare(os.fspath(value))
+            plain[name] = os.fspath(value)
         stands = name in ("features", "pipeline", "dictionary") and plain[name] == "given"
         words.append(f"{name}={name if stands else repr(plain[name])}")
     return f"leftout.audit({', '.join(words)})"

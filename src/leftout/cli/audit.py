@@ -48,10 +48,9 @@ def audit(
     """Who does PCA leave out of TABLE? Why, does it replicate, what does it cost, what helps?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
-    line; or the address of one (https://, s3://), with fsspec. It may be in parts: several files, a
-    folder, or a pattern ('data/*.parquet'); what is too large for memory is passed over chunk by
-    chunk. Writes report.html, audit.json and groups.csv (or groups/part-*.parquet) to a folder, by
-    default leftout-TABLE.
+    line. It may be in parts: several files, a folder, or a pattern ('data/*.parquet'); what is too
+    large for memory is passed over chunk by chunk. Writes report.html, audit.json and groups.csv
+    (or groups/part-*.parquet) to a folder, by default leftout-TABLE.
     """
 
     def read() -> tuple[Any, Any]:

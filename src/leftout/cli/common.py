@@ -121,12 +121,10 @@ def refused() -> Iterator[None]:
 
 
 def own_words(instead: Mapping[str, str] | None = None) -> str:
-    """The command as it was typed, without what the result does not depend on, or keys.
+    """The command as it was typed, without what the result does not depend on.
 
     ``instead`` has words that others stand for.
     """
-    from leftout.data.files.fetching import bare
-
     words = iter(click.get_current_context().find_root().obj)
     kept = ["leftout"]
     for word in words:
@@ -135,7 +133,7 @@ def own_words(instead: Mapping[str, str] | None = None) -> str:
             if not given and _ASIDE[option]:
                 next(words, None)  # its value
         else:
-            kept.append((instead or {}).get(word, bare(word)))
+            kept.append((instead or {}).get(word, word))
     return shlex.join(kept)
 
 

@@ -167,7 +167,7 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
     texts = [text.strip() for text in column.categories or ()]
     numbers = column.levels
     if numbers is None:
-        numbers = np.array([number_of(text) for text in texts], dtype=float)  # None is NaN
+        numbers = np.array([number_of(text) for text in texts])
     folded = {value.casefold(): label for value, label in values.items()}
     truths = ("False", "True")  # in any case: spreadsheets shout them
     labels = [folded.get(t.casefold()) if t in truths else values.get(t) for t in texts]
@@ -282,7 +282,7 @@ def _distinct_labels(values: dict[str, str], name: str) -> dict[str, str]:
     plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
     short = unique([shortened(label) for label in plain])
     cut = unique([shortened(value) for value in values])
-    numbers = np.array([number_of(value) for value in cut], dtype=float)
+    numbers = np.array([number_of(value) for value in cut])
     for place, (value, label) in enumerate(zip(cut, short, strict=True)):
         taken = same(numbers, number_of(label)) | (np.array(cut, dtype=object) == label)
         if taken.sum() > taken[place]:

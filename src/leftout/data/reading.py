@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leftout.data.files.fetching import File, called, fetch, file_name, short
+from leftout.data.files.fetching import File, called, fetch, short
 from leftout.data.files.formats import FORMATS, format_of
 from leftout.data.files.limits import TableLimits
 from leftout.errors import InputError
@@ -56,7 +57,7 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        return None if self.path is None else file_name(self.path)
+        return None if self.path is None else Path(self.path).name
 
 
 def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.DataFrame:
@@ -64,9 +65,8 @@ def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.Dat
 
     Parameters
     ----------
-    path : path or address
-        CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel; at an
-        address such as ``https://`` or ``s3://`` where fsspec is installed.
+    path : path
+        CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel.
     sheet : str or None
         The sheet of an Excel file; None: the first.
 
@@ -123,4 +123,4 @@ def _read(
             "is needed. Check the file."
         )
     limits.check_shape(len(table), len(table.columns), called(name))
-    return table, replace(file, name=file_name(name))
+    return table, replace(file, name=Path(name).name)

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leftout.data.files.fetching import called, is_address, short
+from leftout.data.files.fetching import called, refuse_address, short
 from leftout.errors import InputError
-from leftout.text import shortened
+from leftout.text import quoted, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,11 +157,7 @@ def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
-    if is_address(text):
-        raise InputError(
-            f"{called(text, whole=True)} is an address; tables in several parts are read from "
-            "folders that this machine, and every worker, has mounted. Download it, or mount it."
-        )
+    refuse_address(text)
     path = Path(text)
     if path.is_dir():
         found = [
@@ -174,7 +170,7 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
         if not found:
             kinds = [name for name in ("Parquet", "CSV") if f".{name.lower()}" in suffixes]
             raise InputError(
-                f"The folder {called(text, whole=True)} has no {' or '.join(kinds)} files in it. "
+                f"The folder {quoted(text)} has no {' or '.join(kinds)} files in it. "
                 "Check the path."
             )
         return found
@@ -182,7 +178,7 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
         return [text]
     found = sorted(glob.glob(text, recursive=True))
     if not found:
-        raise InputError(f"There is no file {called(text, whole=True)}. Check the path.")
+        raise InputError(f"There is no file {quoted(text)}. Check the path.")
     return found
 
 
@@ -199,7 +195,7 @@ def _reading(path: str) -> Iterator[None]:
             f"({error.name or error}). Run: pip install 'leftout[scale]'"
         ) from error
     except FileNotFoundError as error:
-        raise InputError(f"There is no file {called(path, whole=True)} any more.") from error
+        raise InputError(f"There is no file {quoted(path)} any more.") from error
     except Exception as error:
         raise InputError(
             f"{called(path)} cannot be read as a Parquet table: {short(error)}. Check the file."

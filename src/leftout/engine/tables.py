@@ -13,7 +13,7 @@ from weakref import finalize
 
 from leftout.checks import check_choice
 from leftout.data.files.arrow import as_pandas
-from leftout.data.files.fetching import file_name, is_address, is_stream
+from leftout.data.files.fetching import is_stream
 from leftout.data.files.formats import TEXT
 from leftout.data.reading import Source
 from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
@@ -113,11 +113,9 @@ def _in_parts(
     if is_dask(table):
         source = copied(table, copies)
     elif isinstance(table, str | os.PathLike):
-        source, name = os.fspath(table), file_name(os.fspath(table).rstrip("/"))
-        if (
-            is_address(source)
-            or is_stream(source)
-            or (os.path.isfile(source) and not _needs_parts(source, engine, limit))
+        source, name = os.fspath(table), Path(table).name
+        if is_stream(source) or (
+            os.path.isfile(source) and not _needs_parts(source, engine, limit)
         ):
             return None
         if not os.path.exists(source) and not any(char in source for char in "*?["):
@@ -157,7 +155,7 @@ def _chunks(paths: list[str], copies: ExitStack) -> list[Chunk]:
         other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
         rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
         raise InputError(
-            f"{shown(file_name(paths[other]))!r} is {kinds[other]}, and others are {rest}; the "
+            f"{shown(Path(paths[other]).name)!r} is {kinds[other]}, and others are {rest}; the "
             "parts of a table are files of one kind. Name those of one kind."
         )
     if kinds[0] == "text":
@@ -183,7 +181,7 @@ def _needs_parts(path: str, engine: Any, limit: int) -> bool:
         raise InputError(
             f"{parameter_label('engine', engine)} passes over Parquet, Feather or CSV files, not "
             "over "
-            f"{shown(file_name(path))!r}. Store it as Parquet, or leave the engine out."
+            f"{shown(Path(path).name)!r}. Store it as Parquet, or leave the engine out."
         )
     if engine is not None:
         return True
@@ -241,4 +239,4 @@ def named(tables: Sequence[str]) -> str:
     text = tables[0].rstrip("/")
     if len(tables) > 1 or any(char in text for char in "*?["):
         text = str(Path(text).parent)
-    return Path(file_name(text).removesuffix(".gz")).stem or "table"
+    return Path(Path(text).name.removesuffix(".gz")).stem or "table"

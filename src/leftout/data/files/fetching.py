@@ -1,4 +1,4 @@
-"""The bytes of a file, here or at an address, and what tells that file from any other."""
+"""The bytes of a file, and what tells that file from any other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from leftout.errors import InputError
 from leftout.files import Serializable
@@ -23,8 +23,7 @@ _STREAM = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/\d+")
 class File(Serializable):
     """What tells a file from any other: the checksum and size are those of the bytes read.
 
-    ``modified`` is when it was changed last, in UTC; None where it came from an address, or from
-    another program.
+    ``modified`` is when it was changed last, in UTC; None where it came from another program.
     """
 
     name: str
@@ -35,12 +34,9 @@ class File(Serializable):
 
 def fetch(path: str) -> tuple[bytes, File]:
     """All bytes of a file, which is opened once, and what tells it from others."""
-    if is_address(path):
-        data, modified = _downloaded(path), None
-    else:
-        check_there(Path(path))
-        data, modified = _read(path)
-    return data, File(file_name(path), hashlib.sha256(data).hexdigest(), len(data), modified)
+    check_there(path)
+    data, modified = _read(path)
+    return data, File(Path(path).name, hashlib.sha256(data).hexdigest(), len(data), modified)
 
 
 def is_stream(path: str) -> bool:
@@ -48,20 +44,9 @@ def is_stream(path: str) -> bool:
     return _STREAM.fullmatch(path) is not None
 
 
-def is_address(path: str) -> bool:
-    """Whether a path is an address such as ``https://`` or ``s3://``."""
-    return _ADDRESS.match(path) is not None
-
-
-def file_name(path: str | os.PathLike[str]) -> str:
-    """The last part of a path or address, without a query."""
-    text = os.fspath(path)
-    return PurePosixPath(bare(text)).name if is_address(text) else Path(text).name
-
-
-def called(path: str, whole: bool = False) -> str:
-    """A file's name in a sentence, or its whole path (without a query, which may be secret)."""
-    return quoted(bare(path) if whole else file_name(path))
+def called(path: str) -> str:
+    """A file's name in a sentence."""
+    return quoted(Path(path).name)
 
 
 def short(error: Exception) -> str:
@@ -70,24 +55,27 @@ def short(error: Exception) -> str:
     return shown(text.splitlines()[0][:200].rstrip(".")) if text else type(error).__name__
 
 
-def bare(path: str) -> str:
-    """An address without its query, which may hold a key; any other path as it is."""
-    return re.split(r"[?#]", path, maxsplit=1)[0] if is_address(path) else path
+def refuse_address(path: str) -> None:
+    """Refuse an address such as ``https://`` or ``s3://``."""
+    if address := _ADDRESS.match(path):
+        raise InputError(
+            f"Tables are read from files on this machine, not from {address[0]} addresses. "
+            "Download the file first."
+        )
 
 
-def check_there(path: Path) -> None:
-    """Refuse a path that is not that of a file."""
+def check_there(path: str) -> None:
+    """Refuse a path that is not that of a file here."""
+    refuse_address(path)
     try:
-        exists, folder = path.exists(), path.is_dir()
+        exists, folder = Path(path).exists(), Path(path).is_dir()
     except (OSError, ValueError) as error:  # a name that no system takes
         reason = getattr(error, "strerror", None) or short(error)
-        raise InputError(f"{called(str(path))} is not a path to a file: {reason}.") from error
+        raise InputError(f"{called(path)} is not a path to a file: {reason}.") from error
     if not exists:
-        raise InputError(f"There is no file {called(str(path), whole=True)}. Check the path.")
+        raise InputError(f"There is no file {quoted(path)}. Check the path.")
     if folder:
-        raise InputError(
-            f"{called(str(path), whole=True)} is a folder; a table is needed. Name the file in it."
-        )
+        raise InputError(f"{quoted(path)} is a folder; a table is needed. Name the file in it.")
 
 
 def _read(path: str) -> tuple[bytes, str | None]:
@@ -104,30 +92,3 @@ def _read(path: str) -> tuple[bytes, str | None]:
         )
     when = datetime.fromtimestamp(after.st_mtime, UTC)
     return data, when.isoformat(timespec="seconds")
-
-
-def _downloaded(address: str) -> bytes:
-    try:
-        import fsspec
-
-        with fsspec.open(address, "rb") as file:
-            return bytes(file.read())
-    except ImportError as error:
-        scheme = address.partition("://")[0].lower()
-        extra = {"https": "http", "memory": "", "file": "", "local": ""}.get(scheme, scheme)
-        package = f"fsspec[{extra}]" if extra else "fsspec"
-        raise InputError(
-            f"Reading {scheme}:// needs a package that is not installed ({short(error)}). Run: "
-            f"pip install '{package}'"
-        ) from error
-    except FileNotFoundError as error:
-        raise InputError(
-            f"There is no file {called(address, whole=True)}. Check the address."
-        ) from error
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever those who keep files raise: each has errors of its own
-        raise InputError(
-            f"{called(address, whole=True)} cannot be opened: {short(error)}. Check the address, "
-            "and that you may read it."
-        ) from error

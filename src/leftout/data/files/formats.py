@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leftout.data.files.fetching import check_there, file_name, is_address, is_stream
+from leftout.data.files.fetching import check_there, is_stream
 from leftout.errors import InputError
 from leftout.text import quoted
 
@@ -69,9 +69,8 @@ def format_of(path: str) -> str:
     """The format of a file, by its suffix; refuses what is not there, a folder, or unknown."""
     if is_stream(path):
         return ".csv"
-    if not is_address(path):
-        check_there(Path(path))
-    return suffix_of(file_name(path))
+    check_there(path)
+    return suffix_of(Path(path).name)
 
 
 def suffix_of(name: str) -> str:

@@ -7,7 +7,6 @@ Nobody can see that from one value. What gives it away is a pile of rows at a nu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +19,8 @@ from leftout.text import counted, shown
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-_Rule = Callable[[Floats, Counts, Floats, Counts], bool]
 
-# Numbers that people put where there is none, and those beside the nines that say why.
-_NINES = [float("9" * digits) for digits in range(1, 9)]
-_BESIDE = [nine - less for nine in _NINES[:5] for less in (1.0, 2.0)]
-_POINTED = [99.9, 999.9, 9999.9, 99.99, 999.99, 9999.99]
-_OUTER = np.array([*_NINES, *_POINTED])
-_HIGH = np.array(sorted([*_NINES, *_BESIDE, *_POINTED]))
-_LOW = -_HIGH
+_NINES = np.array([float("9" * digits) for digits in range(1, 9)])
 _DATES = np.array(["1900-01-01", "1970-01-01", "9999-12-31"], "datetime64[us]").astype(np.float64)
 _YEAR = 366 * 86_400e6
 # Words that numbers may stand beside, and what a number is.
@@ -119,73 +111,46 @@ def _found(column: Column) -> list[tuple[int, int, str]]:
     distinct, counts = column.present
     if len(distinct) < 3 or not np.isfinite(distinct[[0, -1]]).all():
         return []
-    low, high = _ends(distinct, counts, column.dates)
-    stop = len(distinct) - high
-    below = f"far below all other values (at least {column.show(distinct[low])})"
-    above = f"far above all other values (at most {column.show(distinct[stop - 1])})"
-    why = ["the only value below 0" if value == -1.0 else below for value in distinct[:low]]
-    places = [*range(low), *range(stop, len(distinct))]
-    return list(zip(places, counts[places].tolist(), why + [above] * high, strict=True))
+    lows, highs = (_DATES, _DATES) if column.dates else (np.append(-_NINES, -1.0), _NINES)
+    low, high = distinct[0] in lows, distinct[-1] in highs
+    others = slice(int(low), len(distinct) - int(high))
+    rest, often = distinct[others], counts[others]
+    if len(rest) < 2:
+        return []
+    found = []
+    if low and counts[0] >= _PILE and _is_below(distinct[0], counts[0], rest, often, column.dates):
+        why = f"far below all other values (at least {column.show(rest[0])})"
+        why = "the only value below 0" if distinct[0] == -1.0 else why
+        found.append((0, int(counts[0]), why))
+    if (
+        high
+        and counts[-1] >= _PILE
+        and _is_above(distinct[-1], counts[-1], rest, often, column.dates)
+    ):
+        why = f"far above all other values (at most {column.show(rest[-1])})"
+        found.append((len(distinct) - 1, int(counts[-1]), why))
+    return found
 
 
-def _ends(distinct: Floats, counts: Counts, dates: bool) -> tuple[int, int]:
-    """How many suspicious values at either end stand apart from all others."""
+def _is_below(value: float, rows: int, rest: Floats, often: Counts, dates: bool) -> bool:
+    """Whether a date is long ago, or a negative value a mark: it is the only one, or far off."""
+    gap, spread = rest[0] - value, rest[-1] - rest[0]
     if dates:
-        marks = np.isin(distinct, _DATES)
-        low, high = _run(marks), _run(marks[::-1])
-    else:
-        low = _run(_near(distinct[:8], _LOW) | (distinct[:8] == -1.0))
-        high = _run(_near(distinct[-8:], _HIGH)[::-1])
-
-    def is_apart(run: slice, rule: _Rule) -> bool:
-        rest = slice(low, len(distinct) - high)
-        if len(distinct[run]) == 0 or counts[run].max() < _PILE or len(distinct[rest]) < 2:
-            return False
-        return rule(distinct[run], counts[run], distinct[rest], counts[rest])
-
-    for _ in range(2):  # what is not apart at one end belongs to the rest for the other
-        if not is_apart(slice(len(distinct) - high, None), _is_long_ago if dates else _is_above):
-            high = 0
-        if not is_apart(slice(0, low), _is_long_ago if dates else _is_below):
-            low = 0
-    return low, high
-
-
-def _is_long_ago(values: Floats, rows: Counts, rest: Floats, often: Counts) -> bool:
-    """Whether dates are a year or more, and a tenth of the range, from all others; or to come."""
-    gap = max(rest[0] - values[-1], values[0] - rest[-1])
-    return bool(gap > max(_YEAR, (rest[-1] - rest[0]) / 10.0))
-
-
-def _is_below(values: Floats, rows: Counts, rest: Floats, often: Counts) -> bool:
-    """Whether negative values are marks: nothing else is negative, and they are no small change."""
+        return bool(gap > max(_YEAR, spread / 10.0))
     if rest[0] < 0.0:
-        return bool(rest[0] - values[-1] > rest[-1] - rest[0])
-    if values[-1] > -5.0:  # -1 alone, or the end of a family
-        if len(values) > 1 and values[0] > -5.0:
-            return False
-        piled = rows.sum() > often.mean() and rows.sum() >= _SHARE * (rows.sum() + often.sum())
-        return len(values) > 1 or (len(rest) >= _VALUES and bool(piled))
-    return True
+        return bool(gap > spread)
+    if value < -1.0:
+        return True
+    piled = rows > often.mean() and rows >= _SHARE * (rows + often.sum())
+    return bool(len(rest) >= _VALUES and piled)
 
 
-def _is_above(values: Floats, rows: Counts, rest: Floats, often: Counts) -> bool:
-    """Whether nines are further from the others than these are from each other."""
-    if not _near(values[-1:], _OUTER).any():
-        return False
-    gap, spread = values[0] - rest[-1], rest[-1] - rest[0]
-    if values[-1] < 10.0:  # a scale from 0 or 1 of a few values, and no decline to the end
-        scale = rest[0] >= 0 and len(rest) <= _SCALE and spread == len(rest) - 1
-        return bool(scale and gap >= _STEP and (len(rows) > 1 or rows[0] > often[-1]))
-    return bool(gap > max(spread, values[0] / 2.0))
-
-
-def _near(values: Floats, marks: Floats) -> NDArray[np.bool_]:
-    """Which values are among the marks, also where single precision has blurred them."""
-    close: NDArray[np.bool_] = np.abs(values[:, None] - marks) <= 1e-7 * np.abs(marks)
-    return np.logical_or.reduce(close, axis=1)
-
-
-def _run(marks: NDArray[np.bool_]) -> int:
-    """How many marks stand in a row at the beginning."""
-    return int(len(marks) if marks.all() else np.argmin(marks))
+def _is_above(value: float, rows: int, rest: Floats, often: Counts, dates: bool) -> bool:
+    """Whether a date is to come, or nines are further off than the others from each other."""
+    gap, spread = value - rest[-1], rest[-1] - rest[0]
+    if dates:
+        return bool(gap > max(_YEAR, spread / 10.0))
+    if value < 10.0:  # a scale from 0 or 1 of a few values, and no decline to the end
+        is_scale = rest[0] >= 0 and len(rest) <= _SCALE and spread == len(rest) - 1
+        return bool(is_scale and gap >= _STEP and rows > often[-1])
+    return bool(gap > max(spread, value / 2.0))
