@@ -31,7 +31,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
-from leftout.text import counted, listed, number
+from leftout.text import counted, number
 
 FAIR_PCA, MINIMAX_PCA = "Fair PCA", "MinimaxPCA"
 # Another group is as badly off if it loses this share of what the first did; MinimaxPCA is advised
@@ -42,13 +42,7 @@ _AS_BADLY, _CLEARLY = 0.9, 0.1
 # Gaussian noise, one of 95 % was above 0 on 7, one of 99 % on 2, and with such a gain on 1. Where
 # the two disagree, as many splits more decide.
 _HOLDS, _SURE = 0.05, 0.99
-# What to do, and why: the rule is in Afterwards.advice.
-ADVICE = {
-    MINIMAX_PCA: "Use MinimaxPCA: it leaves nobody that a search finds as badly off as either "
-    "other.",
-    FAIR_PCA: "Use Fair PCA if this group is the one to serve: nobody else is left as badly off.",
-    "more components": "Use more components: with as many, no projection spares every group.",
-}
+MORE_COMPONENTS = "more components"
 # Rounds of MinimaxPCA, which is one line of a comparison here, and climbs of the searches: among
 # all rows, and in halves.
 _ROUNDS, _TOL, _CLIMBS = 10, 0.05, 128
@@ -149,57 +143,35 @@ class Afterwards(Serializable):
 
     @property
     def advice(self) -> str:
-        """What to use: a key of ``ADVICE``."""
+        """What to use: MinimaxPCA, Fair PCA, or more components."""
         shared, fair, every = self.lines
         least = (1.0 - _CLEARLY) * min(shared.worst_loss, fair.worst_loss)
         if every.worst_loss <= least > 0.0 and self.holds is not False:
             return MINIMAX_PCA
-        return "more components" if self.moved else FAIR_PCA
+        return MORE_COMPONENTS if self.moved else FAIR_PCA
 
     @property
     def told(self) -> str:
-        """In a few sentences."""
+        """What a search finds under each projection, on rows not seen, and what to use."""
         shared, fair, every = self.lines
         sample = "" if self.rows == self.of_rows else f" among {self.rows:,} of the rows"
         first = f"the group's {self.size:,} rows{sample}"
         if self.n_groups > 1:
             first = f"the worst off of {self.n_groups} groups{sample}"
-        said = [
-            f"Under {shared.called} {first} lose "
-            f"{number(shared.group_loss)} on average. Searched again under Fair PCA for them, the "
-            f"worst-off {self.size:,} lose {number(fair.worst_loss)}; {100 * fair.shared:.0f} % of "
-            "the rows in either group are in both. Under MinimaxPCA, which protects every group of "
-            f"that size, the worst off lose {number(every.worst_loss)}, and no projection with as "
-            f"many components gets below {number(self.bound)}. The average error of all rows "
-            f"changes by {_change(fair.error)} and {_change(every.error)}."
-        ]
-        said += [
-            f"{'Worst' if line.who.describes else 'No short description fits the worst'} off under "
-            f"{line.called}{'' if line.who.describes else '; the closest'}: {line.who.text}: "
-            f"{100 * line.who.recall:.0f} % of them, {100 * line.who.precision:.0f} % of all named."
-            for line in self.lines
-            if line.who is not None
-        ]
-        return " ".join([*said, *filter(None, [self.told_held_out]), ADVICE[self.advice]])
-
-    @property
-    def told_held_out(self) -> str:
-        """What becomes of it on rows not seen; nothing if that was not tried."""
-        each = [line.held_out for line in self.lines if line.held_out is not None]
-        if self.gain is None or not each:
-            return ""
-        losses = listed([number(one.value) for one in each])
-        value, low, high = (round(100.0 * share) for share in self.gain)
-        gain = f"{value} % ({low} to {high})"
-        holds = (
-            f"MinimaxPCA gains {gain}"
-            if self.holds
-            else f"the gain of MinimaxPCA does not hold on rows not seen: {gain}"
+        text = (
+            f"Under {shared.called} {first} lose {number(shared.group_loss)} on average. Searched "
+            f"again under Fair PCA for them, the worst-off {self.size:,} lose "
+            f"{number(fair.worst_loss)}; {100 * fair.shared:.0f} % of the rows in either group are "
+            f"in both. Under MinimaxPCA the worst off lose {number(every.worst_loss)}, and no "
+            f"projection with as many components gets below {number(self.bound)}."
         )
-        return (
-            f"With components from one half of the rows, the worst off of the other half lose "
-            f"{losses}, respectively ({counted(self.splits, 'split')}); {holds}."
-        )
+        if self.gain is not None:
+            value, low, high = (round(100.0 * share) for share in self.gain)
+            text += (
+                f" On rows not seen ({counted(self.splits, 'split')} into halves) MinimaxPCA gains "
+                f"{value} % ({low} to {high}), which {'holds' if self.holds else 'does not hold'}."
+            )
+        return f"{text} {self.told_brief}"
 
     @property
     def told_brief(self) -> str:
@@ -212,7 +184,7 @@ class Afterwards(Serializable):
             f"{shared} and Fair PCA's {fair}.",
             FAIR_PCA: f"Use Fair PCA for {whom}: the loss falls from {first} to {then}, and no "
             f"group of this size was found to lose more than {fair}.",
-            "more components": f"Use more components: Fair PCA for {whom} lets another one lose "
+            MORE_COMPONENTS: f"Use more components: Fair PCA for {whom} lets another one lose "
             f"{fair}, where {first} was lost under PCA.",
         }[self.advice]
 
@@ -453,7 +425,3 @@ def _over_splits(values: Array) -> Interval | None:
     value = float(values.mean())
     wide = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, len(values) - 1) * stats.sem(values))
     return Interval(value, value - wide, value + wide)
-
-
-def _change(share: float) -> str:
-    return f"{100 * (share - 1.0):+.0f} %"
