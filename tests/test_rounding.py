@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from leftout.fair import rounding
-from leftout.fair.dual import Seen, many_groups
+from leftout.fair.dual import Seen, many_groups, rounded
 from leftout.fair.objective import Objective, leading
 from test_dual import objective_of, orthonormal, solved
 
@@ -61,6 +61,6 @@ def test_rounding_turns_a_few_of_many_directions():
     objective = Objective(second, naive.own_best(second, 20), 20)
     even = np.full(6, 1 / 6)
     answer = many_groups(objective, [Seen(even, leading(objective.mix(even), n))], 1e-9)
-    V, losses = rounding.rounded(objective, answer)
+    V, losses = rounded(objective, answer)
     assert V.shape == (20, n) and orthonormal(V)
     assert answer.bound - 1e-9 <= losses.max() <= objective.losses(answer.V[:20]).max() + 1e-12

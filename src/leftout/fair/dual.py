@@ -36,7 +36,7 @@ from leftout.fair.objective import (
     projection,
     root,
 )
-from leftout.fair.rounding import BarrierState, Settled, rounded, settle
+from leftout.fair.rounding import BarrierState, Settled, settle
 from leftout.linalg.losses import Array, Loss, own_components, shared_pca
 from leftout.linalg.moments import Moments
 
@@ -58,6 +58,10 @@ _SMALL, _PART, _PART_OF_MANY = 128, 0.3, 0.6
 _MOST_ROUNDS, _COARSE = 20, 1e-5
 # Each round about squares the gap: the last one is asked for a little more than was asked for.
 _SAFE = 0.01
+# Exactly d dimensions: proximal steps from each start, rho and mu at first (shares of the value),
+# their factors after a step that helps or does not, Newton's steps, and the rho to give up at.
+_PROXIMAL, _RHO_MU, _HELPED, _FAILED = 20, (0.3, 3e-3), (0.6, 1.0), (3.0, 0.3)
+_FEW_STEPS, _STIFF_RHO = 6, 1e3
 _EPS = float(np.finfo(float).eps)
 
 
@@ -426,3 +430,43 @@ def _fairest(
     if losses.max() <= max(answer.bound + allowed, float(answer.losses.max())):
         return projection(objective, V, answer.weights, answer.bound), None
     return answer, V
+
+
+def rounded(objective: Objective, answer: FairAnswer) -> tuple[Array, Array]:
+    """Components of exactly ``d`` dimensions (rows), and the groups' losses under them.
+
+    Not a convex problem, and the relaxation's own bound is its only certificate. From two starts
+    near the answer, proximal steps: with ``rho <F, P>`` taken away from the largest loss, which
+    adds ``rho P`` to every group's moments, the best ``F`` is near the projection ``P`` at hand,
+    and its leading eigenvectors are the next one.
+    """
+    d, scale = objective.d, objective.scale
+    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
+    order = np.argsort(-answer.occupation, kind="stable")
+    mixed = leading(unit.mix(answer.weights), d).vectors[:, :d].T
+    ends = [_descended(unit, V, answer.weights) for V in (answer.V[order[:d]], mixed)]
+    V = min(ends, key=lambda V: float(unit.losses(V).max()))
+    return V, objective.losses(V)
+
+
+def _descended(objective: Objective, V: Array, weights: Array) -> Array:
+    """A projection whose largest loss is smaller, by proximal steps."""
+    d, k = objective.d, len(weights)
+    value = float(objective.losses(V).max())
+    weights = 0.5 * weights + 0.5 / k
+    rho, mu = _RHO_MU[0] * value, _RHO_MU[1] * value / (d + k)
+    for _ in range(_PROXIMAL):
+        pulled = objective._replace(
+            second=objective.second + rho * (V.T @ V), best=objective.best + rho * d
+        )
+        state = centre(pulled, look(pulled, weights, mu), _FEW_STEPS, 0.5)
+        after = np.ascontiguousarray(state.vectors[:, :d].T)
+        largest = float(objective.losses(after).max())
+        helped = largest < value - _NOISE
+        if helped:
+            V, value, weights = after, largest, state.weights
+        elif rho > _STIFF_RHO * value:
+            break
+        factors = _HELPED if helped else _FAILED
+        rho, mu = rho * factors[0], mu * factors[1]
+    return V

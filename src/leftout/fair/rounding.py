@@ -5,20 +5,16 @@ optimum, span a face on which ``F`` may be any ``0 <= G <= I`` of the right trac
 on the conditions of optimality (those eigenvalues tie, the losses that matter are equal) finds the
 weights and ``G``; then ``G`` goes, without changing any loss, to an extreme point, where so few of
 its eigenvalues are fractions that the rank is at most ``d + floor(sqrt(2 k + 1/4) - 3/2)``.
-
-Exactly ``d`` dimensions is not a convex problem, and there is no certificate for it but the
-relaxation's own bound: a local search from two starts near the answer is what can be done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from leftout.fair.objective import FairAnswer, Objective, leading, root
 from leftout.linalg.losses import Array
@@ -31,8 +27,6 @@ _SURE, _WIDE = 0.02, 5.0
 _FEW, _MORE = 8, 3
 # Eigenvalues of G this near to 0 or 1 are that.
 _ROUND = 1e-12
-# Exactly d dimensions: turn at most this many of the kept directions, into at most so many others.
-_KEPT, _OTHERS = 12, 8
 
 _gap = attrgetter("answer.gap")
 
@@ -262,67 +256,3 @@ def _square(flat: Array, size: int) -> Array:
     matrix = np.zeros((size, size))
     matrix[rows, columns] = flat / np.where(rows == columns, 1.0, np.sqrt(2.0))
     return matrix + np.triu(matrix, 1).T
-
-
-def rounded(objective: Objective, answer: FairAnswer) -> tuple[Array, Array]:
-    """Components of exactly ``d`` dimensions (rows), and the groups' losses under them."""
-    d = objective.d
-    n = objective.second.shape[1]
-    few = max(d - _KEPT, 0)
-    count = min(len(answer.V) + _OTHERS, n)
-    order = np.argsort(-answer.occupation, kind="stable")
-    most = answer.V[order[:d]]
-    vectors = leading(objective.mix(answer.weights), count).vectors[:, :count]
-    best = None
-    for start in (most, vectors[:, :d].T):
-        # the answer's directions first, then what the weighted moments would take next
-        basis = np.linalg.qr(np.column_stack([start.T, answer.V.T, vectors]))[0][:, :count]
-        fixed, free = basis[:, :few].T, basis[:, few:]
-        small = objective.within(free)._replace(
-            best=objective.losses(fixed) if few else objective.best, d=d - few
-        )
-        V = np.vstack([fixed, _descend(small) @ free.T])
-        losses = objective.losses(V)
-        if best is None or losses.max() < best[1].max():
-            best = V, losses
-    assert best is not None
-    return best
-
-
-def _descend(objective: Objective) -> Array:
-    """Lower the largest loss from the first ``d`` coordinates on, by sequential programming.
-
-    A subspace near them is the row space of ``[I, Z]``; unknown are ``Z`` and the largest loss.
-    """
-    d, p = objective.d, objective.second.shape[1]
-    scale = objective.scale
-
-    def rows(Z: Array) -> Array:
-        return np.hstack([np.eye(d), Z[:-1].reshape(d, p - d)])
-
-    def room(Z: Array) -> Array:
-        """How far every group's loss is below the common one."""
-        return Z[-1] - objective.losses(_orthonormal(rows(Z))) / scale
-
-    def slopes(Z: Array) -> Array:
-        Y = rows(Z)
-        inverse = np.linalg.inv(Y @ Y.T)
-        off = np.eye(p) - Y.T @ inverse @ Y
-        each = [2.0 * (inverse @ Y @ S @ off)[:, d:].ravel() / scale for S in objective.second]
-        return np.column_stack([np.array(each), np.ones(len(each))])
-
-    start = np.zeros(d * (p - d) + 1)
-    start[-1] = objective.losses(np.eye(p)[:d]).max() / scale
-    down = np.append(np.zeros(len(start) - 1), 1.0)
-    constraint: dict[str, Any] = {"type": "ineq", "fun": room, "jac": slopes}
-    found = minimize(
-        lambda Z: Z[-1], start, jac=lambda Z: down, constraints=[constraint], method="SLSQP",
-        options={"ftol": 1e-13, "maxiter": 200},
-    )  # fmt: skip
-    V = _orthonormal(rows(found.x))
-    standing = np.eye(p)[:d]
-    return V if objective.losses(V).max() <= objective.losses(standing).max() else standing
-
-
-def _orthonormal(Y: Array) -> Array:
-    return np.linalg.qr(Y.T)[0].T
