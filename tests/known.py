@@ -356,12 +356,6 @@ def explanation(**changed):
         "alignment": alignment(),
         "outcome": [outcome()],
         "no_outcome": no_outcome(),
-        "other_outcomes": [
-            outcome(
-                (-0.24, -0.29, -0.18), encoding="target-free", overlap=0.64,
-                left_out=Interval(0.417, 0.377, 0.457), rest=Interval(0.663, 0.643, 0.683),
-            ),
-        ],
         "typical": [
             Typical(
                 column="town", kind="most frequent", left_out="Beeley", rest="Corby",
@@ -370,8 +364,8 @@ def explanation(**changed):
             Typical(column="age", kind="median", left_out="57", rest="33"),
         ],
         "what_if": [
-            WhatIf(feature="age", disparity=0.584, without=0.146, shuffled=0.377, overlap=0.45),
-            WhatIf(feature="town", disparity=0.584, without=0.642, shuffled=0.497, overlap=0.95),
+            WhatIf(feature="age", disparity=0.584, without=0.146, overlap=0.45),
+            WhatIf(feature="town", disparity=0.584, without=0.642, overlap=0.95),
         ],
         "rows": {
             "left_out": [{"row": 917, "values": {"age": "57", "income": None}}],
@@ -951,13 +945,13 @@ def bare():
         prediction=None,
         returns=None,
         explanation=explanation(
-            sentence=None, alignment=[], outcome=[mean_outcome()], other_outcomes=[], rows=None,
+            sentence=None, alignment=[], outcome=[mean_outcome()], rows=None,
             rules=rules().take(np.arange(0)), leading_rules=rules().take(np.arange(0)), notes=[],
             no_outcome=no_outcome(
                 (0.0087, 0.0034, 0.0168), target="income", difference=0.09,
                 left_out=Interval(0.0134, 0.0084, 0.0214), rest=Interval(0.0047, 0.0035, 0.0063),
             ),
-            what_if=[replace(once, shuffled=np.nan)],
+            what_if=[once],
             rule_frequency=Frequency(variables=[], pairs=[], runs=1, top=10),
         ),
         intake=intake(

@@ -121,7 +121,6 @@ def explanations():
                 (-0.14, -0.19, -0.09), left_out=Interval(0.589, 0.549, 0.629), difference=-0.29
             )
         ],
-        other_outcomes=[],
         alignment=known.alignment()[1:3],
         losses_by_feature=known.by_feature() * 0.9,
         disparity_by_feature=(known.by_feature()[1] - known.by_feature()[0]) * 0.9,

@@ -21,7 +21,6 @@ from leftout.evidence.duplicate_rows import (
 )
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import SURROGATES, correlations, law_of
-from leftout.explain import what_if
 from leftout.linalg import distinct
 from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
 from leftout.running import Steps
@@ -356,23 +355,3 @@ def test_trust_is_silent_of_rows_that_are_equal_by_chance():
     found = trust(search, X, n_surrogates=2, kinds="copula", n_restarts=0, splits=2, parts=0)
     assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
     assert not any("repeat" in note for note in found.notes)
-
-
-def test_shuffling_keeps_copies_equal(copied, monkeypatch):
-    X, seen = copied[0], []
-    search = MaxDisparityPartition(2, group_size=60, solver=Alternating(n_starts=4), random_state=0)
-    found = search.fit(X)
-    fit = MaxDisparityPartition.fit
-
-    def keep(self, X, y=None):
-        seen.append(X)
-        return fit(self, X, y)
-
-    monkeypatch.setattr(MaxDisparityPartition, "fit", keep)
-    what_if(found, X, features=1, shuffles=2)
-    assert [table.shape[1] for table in seen] == [5, 6, 6]
-    place = distinct_rows(X).place
-    for table in seen[1:]:
-        assert np.array_equal(distinct_rows(table).place, place)
-        changed = np.flatnonzero((table != X).any(axis=0))
-        assert len(changed) == 1 and np.isin(table[:, changed], X[:, changed]).all()

@@ -90,7 +90,7 @@ def test_python_names_no_option(name):
 
 
 def test_findings_name_what_to_repeat_with():
-    nothing = known.explanation(outcome=[], other_outcomes=[])
+    nothing = known.explanation(outcome=[])
 
     def details():
         few = known.trust(chance={}, p_value=None, p_winsorized=None, parts=None)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-import paper_data
 from leftout import MaxDisparityPartition, datasets, explain, trust
 from leftout.cli import terminal
 
@@ -54,7 +53,7 @@ def found(planted):
 @pytest.fixture(scope="module")
 def told(found, planted, raw):
     return explain.group(
-        found, planted[0], raw, target="passed", sensitive=["faith"], what_if=2, shuffles=2, rows=1
+        found, planted[0], raw, target="passed", sensitive=["faith"], what_if=2, rows=1
     )
 
 
@@ -78,7 +77,7 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert told.typical[0].column == told.alignment[0].column
     assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
     assert told.outcome == explain.compare_outcome(raw["passed"], labels, name="passed")
-    assert told.outcome[0].gap.high < 0 and told.other_outcomes == []
+    assert told.outcome[0].gap.high < 0
     shown = told.rows["left_out"][0]["values"]
     assert shown["town"] == "north" and not {"passed", "faith"} & set(shown)
 
@@ -130,7 +129,7 @@ def test_trust_brings_its_runs(planted, raw):
 
 def test_what_if_searches_again(found, planted):
     X, _ = planted
-    lines = explain.what_if(found, X, features=3, shuffles=2)
+    lines = explain.group(found, X, what_if=3).what_if
     parts = explain.feature_losses(X, found.labels_, 2)
     order = np.argsort(-(parts[1] - parts[0]))[:3]
     assert [line.feature for line in lines] == [f"x{j}" for j in order]
@@ -139,12 +138,9 @@ def test_what_if_searches_again(found, planted):
         again = MaxDisparityPartition(2, group_size=60, random_state=3).fit(without)
         assert line.without == pytest.approx(again.disparity_, rel=0.02)
         assert line.gone == 1 - line.without / found.disparity_
-        assert 0 < line.overlap <= 1 and np.isfinite(line.shuffled)
-    assert np.isnan(explain.what_if(found, X, features=1, shuffles=0)[0].shuffled)
-    same = explain.what_if(found, X, features=3, shuffles=2)
-    assert same == lines
+        assert 0 < line.overlap <= 1
     two = MaxDisparityPartition(2, group_size=60, random_state=0, n_jobs=2).fit(X)
-    assert explain.what_if(two, X, features=3, shuffles=2) == lines
+    assert explain.group(two, X, what_if=3).what_if == lines
 
 
 def test_a_feature_that_carries_the_group_takes_its_disparity_along():
@@ -153,9 +149,8 @@ def test_a_feature_that_carries_the_group_takes_its_disparity_along():
     X = rng.standard_normal((400, 5)) * [5, 4, 0.1, 0.1, 0.1]
     X[:40, 4] = rng.choice([-3, 3], 40)
     found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(X)
-    first = explain.what_if(found, X, features=1)[0]
+    first = explain.group(found, X, what_if=1).what_if[0]
     assert first.feature == "x4" and first.gone > 0.9
-    assert first.gone_shuffled < 0.3  # the values are still somewhere
 
 
 def test_features_that_repeat_others_can_be_left_out(planted):
@@ -165,7 +160,7 @@ def test_features_that_repeat_others_can_be_left_out(planted):
     twice = np.column_stack([X[:, :2], X[:, :1]])
     for table, share in ((dummies, 0.95), (twice, 1)):
         found = MaxDisparityPartition(share, group_size=60, random_state=0).fit(table)
-        lines = explain.group(found, table, what_if=6, shuffles=0).what_if
+        lines = explain.group(found, table, what_if=6).what_if
         assert all(np.isfinite(line.without) for line in lines)
     assert min(line.without for line in lines) >= 0.0
 
@@ -177,7 +172,7 @@ def test_features_that_were_made_from_one_column_go_together(planted, raw):
     for value in ("north", "south", "east"):
         frame[f"town_{value}"] = (raw["town"] == value).astype(float)
     found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
-    told = explain.group(found, frame, raw, target="passed", what_if=10, shuffles=0)
+    told = explain.group(found, frame, raw, target="passed", what_if=10)
     assert told.sources == [*(f"f{j}" for j in range(9)), *["town"] * 3]
     town = told.disparity_by_feature[9:].sum()
     assert told.by_column()["town"] == pytest.approx(town)
@@ -238,43 +233,8 @@ def test_wide_tables_are_explained_by_the_columns_that_tell(monkeypatch, found, 
 
 def test_progress_counts_to_the_end(found, planted):
     calls = []
-    explain.group(
-        found, planted[0], what_if=2, shuffles=1, progress=lambda *step: calls.append(step)
-    )
-    assert calls[-1][1] == calls[-1][2] == 8 and {total for _, _, total in calls} == {8}
-
-
-def encoded_students():
-    if reason := paper_data.missing():
-        pytest.skip(reason)
-    raw = paper_data.sample("students", rows=800)
-    return raw, paper_data.encode("students", raw)
-
-
-def test_target_encoding_is_said_and_undone():
-    raw, X = encoded_students()
-    categories = paper_data.SOURCES["students"].categories
-    found = MaxDisparityPartition(9, group_size=100, random_state=0).fit(X)
-    told = explain.group(
-        found, X, raw, target="Target", positive="Graduate", categorical=categories,
-        target_encoded=categories, what_if=0,
-    )  # fmt: skip
-    assert [o.encoding for o in told.other_outcomes] == ["target-free"]
-    assert all(0 < o.overlap <= 1 for o in told.other_outcomes)
-    text = told.summary()
-    assert "were encoded by its mean, so it reached the search that way" in text
-    assert "Outcome, target-free encoding: Target = Graduate: " in text
-    # the free encoding does not change when the target does
-    shuffled = raw.assign(Target=np.random.default_rng(0).permutation(raw["Target"]))
-    other = explain.group(
-        found, X, shuffled, target="Target", positive="Graduate", categorical=categories,
-        target_encoded=categories, what_if=0,
-    )  # fmt: skip
-    assert other.other_outcomes[0].overlap == told.other_outcomes[0].overlap
-    with pytest.raises(ValueError, match="has 3 categories; say with positive"):
-        explain.group(found, X, raw, target="Target", target_encoded=categories)
-    with pytest.raises(ValueError, match="no target is given"):
-        explain.group(found, X, raw, target_encoded=categories)
+    explain.group(found, planted[0], what_if=2, progress=lambda *step: calls.append(step))
+    assert calls[-1][1] == calls[-1][2] == 6 and {total for _, _, total in calls} == {6}
 
 
 def test_hostile_names_and_values_are_text_everywhere(planted, tmp_path):
@@ -286,7 +246,7 @@ def test_hostile_names_and_values_are_text_everywhere(planted, tmp_path):
     found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
     frame = pd.DataFrame(X, columns=[str(name) for name in HOSTILE])
     named = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
-    told = explain.group(named, frame, table, target="7", what_if=2, shuffles=1, rows=2)
+    told = explain.group(named, frame, table, target="7", what_if=2, rows=2)
     buffer = io.StringIO()
     console = Console(file=buffer, width=120, force_terminal=True, color_system="truecolor")
     terminal._show_columns(console, told)
@@ -333,34 +293,19 @@ def test_a_raw_table_that_does_not_vary_has_no_sentence(found, planted):
     assert "nothing describes the group" in told.summary() and told.to_dict()["sentence"] is None
 
 
-def test_categories_with_spaces_around_them_keep_their_columns():
-    from leftout.data.columns import column_of
-    from leftout.explain.attribution import _target_free
-
-    town = np.array(["a ", " b", "c"] * 4)
-    free = _target_free(np.zeros((12, 1)), {0: column_of(town, "town")})
-    assert np.allclose(free, np.array([np.eye(3)[k % 3] for k in (1, 0, 2) * 4]) / np.sqrt(2))
-
-
-def test_what_if_leaves_out_one_feature_and_shuffles_no_other(planted, found, monkeypatch):
+def test_what_if_leaves_out_one_feature(planted, found, monkeypatch):
     X, _ = planted
     searched, fit = [], MaxDisparityPartition.fit
 
     def keep(search, table):
         searched.append(table)
         result = fit(search, table)
-        result.disparity_ = (0.25, 0.5, 1.0)[(len(searched) - 1) % 3]
+        result.disparity_ = 0.25
         result.labels_ = found.labels_ * (np.cumsum(found.labels_) <= 15)  # of 60
         return result
 
     monkeypatch.setattr(MaxDisparityPartition, "fit", keep)
-    lines = explain.what_if(found, X, features=2, shuffles=2)
-    for line, (without, *shuffled) in zip(lines, (searched[:3], searched[3:]), strict=True):
-        place = int(line.feature[1:])
-        assert np.array_equal(without, np.delete(X, place, axis=1))
-        for each in shuffled:
-            assert np.array_equal(np.delete(each, place, axis=1), without)
-            assert np.array_equal(np.sort(each[:, place]), np.sort(X[:, place]))
-            assert np.mean(each[:, place] == X[:, place]) < 0.1
-        assert (line.disparity, line.without, line.shuffled) == (found.disparity_, 0.25, 0.75)
+    for line, table in zip(explain.group(found, X, what_if=2).what_if, searched, strict=True):
+        assert np.array_equal(table, np.delete(X, int(line.feature[1:]), axis=1))
+        assert (line.disparity, line.without) == (found.disparity_, 0.25)
         assert line.overlap == 15 / 60

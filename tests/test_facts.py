@@ -18,8 +18,6 @@ from click.testing import CliRunner
 import naive
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
 from leftout.cli import main
-from leftout.data.columns import column_of
-from leftout.explain.attribution import without_target
 
 SIDES = {"left_out": 1, "rest": 0}
 
@@ -327,23 +325,6 @@ def test_the_outcome_is_the_tables(data, raw, labels):
     ):
         close([lacking[key][end] for end in ("value", "low", "high")], want, 1e-6)
     assert (lacking["kind"], lacking["missing"]) == ("missing", gone.sum())
-    encodings = [line["encoding"] for line in data["groups"][0]["explanation"]["outcome"]]
-    assert encodings == [None, "target-free"]
-
-
-def test_without_the_target_the_search_is_repeated(data, raw, X, labels):
-    """Towns as columns as far apart as the ends of a number."""
-    place = data["table"]["feature_names"].index("town")
-    towns = pd.get_dummies(raw["town"]).to_numpy(dtype=float) / np.sqrt(2.0)
-    encoded = np.column_stack([np.delete(X, place, axis=1), towns])
-    d = sum(data["pca"]["explained_variance_ratio"])
-    again = MaxDisparityPartition(d, group_size=int(labels.sum()), random_state=0)
-    other = again.fit(encoded).labels_
-    (outcome,) = (o for o in data["groups"][0]["explanation"]["outcome"] if o["encoding"])
-    close(outcome["overlap"], np.sum(other & labels) / np.sum(other | labels))
-    for key, side in SIDES.items():
-        close(outcome[key]["value"], (raw["paid"][other == side].dropna() == "yes").mean())
-    assert 0.0 < outcome["overlap"] <= 1.0
 
 
 def test_no_row_that_is_shown_belongs_to_the_other_side(data, table, csv, X, labels):
@@ -515,18 +496,3 @@ def test_the_searched_are_told_from_what_was_kept_out(table):
     assert all(line.searched for line in kept_out.alignment if line.column.startswith("score"))
     seen = explain.group(found, X.to_numpy(), raw, what_if=0)
     assert seen.sentence.text == "told = in"
-
-
-def test_each_encoding_that_is_told_of_was_searched(found, raw, X, monkeypatch):
-    searched, fit = [], MaxDisparityPartition.fit
-    monkeypatch.setattr(
-        MaxDisparityPartition,
-        "fit",
-        lambda search, each: searched.append(each) or fit(search, each),
-    )
-    place = found.intake.encoder.features_.index("town")
-    places, paid = {place: column_of(raw["town"], "town")}, column_of(raw["paid"], "paid")
-    told = without_target(found.partition, X, places, paid, "yes")
-    assert [each.encoding for each in told] == ["target-free"]
-    (free,) = searched
-    assert free.shape == (250, X.shape[1] - 1 + 4)

@@ -117,13 +117,6 @@ def unanswered(value, **changed):
     return told(no_outcome=known.no_outcome((value, value - 0.1, value + 0.1)), **changed)
 
 
-def free(gap, overlap, ours=(-0.46, -0.49, -0.42), sizes=(-1.03, -1.03)):
-    """The gap without the target, and ours; and how large they are in standard deviations."""
-    other = known.outcome(gap, encoding="target-free", overlap=overlap, difference=sizes[0])
-    ours = known.outcome(ours, difference=sizes[1])
-    return told(outcome=[ours], other_outcomes=[other])
-
-
 def mended(after, gap=3e-10, kept=(0.75, 0.714)):
     here = known.dimension(after=after, gap=gap, kept=kept)
     return {"mitigation": replace(known.mitigation(), here=here)}
@@ -312,21 +305,7 @@ CASES = [
     ("O001", YES, "3 points lack an outcome", unanswered(0.03)),
     ("O001", YES, "more than 3 points of the rest do", unanswered(-0.0301)),
     ("O001", YES, "all have an outcome", told(no_outcome=None)),
-    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], other_outcomes=[], no_outcome=None)),
-    ("O002", YES, "the gap remains", free((-0.2, -0.3, -0.1), 0.5)),
-    ("O002", NO, "the gap is not clear", free((-0.2, -0.3, 0.1), 0.6)),
-    ("O002", NO, "the gap is reversed", free((0.2, 0.1, 0.3), 0.6)),
-    ("O002", YES, "another group", free((-0.2, -0.3, -0.1), 0.4999)),
-    ("O002", YES, "both above zero", free((0.2, 0.1, 0.3), 0.6, (0.3, 0.2, 0.4))),
-    ("O002", NOT_APPLICABLE, "no gap to begin with", free((0.2, 0.1, 0.3), 0.6, (0.0, -0.1, 0.1))),
-    ("O002", NOT_APPLICABLE, "a small gap to begin with",
-     free((0.2, 0.1, 0.3), 0.6, (0.02, 0.01, 0.03), (1.03, 0.05))),
-    ("O002", NO, "what remains is small", free((-0.02, -0.03, -0.01), 0.6, sizes=(-0.05, -1.03))),
-    ("O002", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
-    ("S003", YES, "half is shared", free((-0.2, -0.3, -0.1), 0.5)),
-    ("S003", NO, "less than half is shared", free((-0.2, -0.3, -0.1), 0.4999)),
-    ("S003", NO, "nothing is shared", free((-0.2, -0.3, -0.1), None)),
-    ("S003", NOT_APPLICABLE, "no target in the encoding", told(other_outcomes=[])),
+    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], no_outcome=None)),
     ("M001", YES, "the larger loss falls", mended((0.623, 0.626))),
     ("M001", NO, "the larger loss stays", mended((0.043, 0.627))),
     ("M001", NO, "the other one takes its place", mended((0.633, 0.257))),
@@ -430,8 +409,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
     assert found[code].status == status
     # and its detail is worded by the same result
     others = {other: each for other, each in answers().items() if other != code}
-    same_part = {"O002": {"O001", "S003"}, "S003": {"O001", "O002"}, "O001": {"O002", "S003"}}
-    same_part |= {"S001": {"S002"}, "S002": {"S001"}, "E002": {"E001"}}
+    same_part = {"S001": {"S002"}, "S002": {"S001"}, "E002": {"E001"}}
     weighed = {"C001", "C002", "V001", "H001", "H002", "B001"}
     same_part |= {each: weighed - {each} for each in weighed}
     same_part |= {"P001": {"P002", "T002"}, "P002": {"P001", "T002"}, "T002": {"P001", "P002"}}
@@ -622,7 +600,7 @@ def test_what_it_costs_and_what_helps():
         "Fair PCA with as many components brings the group's loss from 0.627 to 0.257, the rest's "
         "from 0.043 to 0.263; whether another group then loses as much was not tested."
     )
-    told = {"outcome": [], "other_outcomes": [], "no_outcome": None}
+    told = {"outcome": [], "no_outcome": None}
     without = known.audit(harm=None, explanation=known.explanation(**told), afterwards=None).answer
     assert without.cost == "" and "Cost" not in without.lines
     found = known.audit()
@@ -651,8 +629,6 @@ def test_what_changes_how_to_read_it_is_said_with_it():
     assert mind() == ["A002", "T001", "T002", "T004"]
     assert mind(**read_otherwise(0.5) | few) == ["T002"]
     assert mind(**taken(leaks=[], proxies=[], suspects=[])) == ["T001"]
-    other = free((-0.2, -0.3, -0.1), 0.4999)
-    assert mind(**other | few) == ["T001", "T002", "S003"]
     assert mind(**read_otherwise(0.5) | taken(leaks=[], proxies=[], suspects=[])) == []
     # of more than four, the most serious
     apart, scattered = known.stability(agree=0.3), known.membership(sure=74)

@@ -467,7 +467,7 @@ def test_one_group_is_weighed_at_a_time(mixed):
         leftout.restarts.agreement(MaxDisparityPartition(3, n_groups=2), mixed)
     found = MaxDisparityPartition(3, n_groups=2, group_size=20, solver=QUICK, random_state=0)
     with pytest.raises(leftout.InputError, match="Found 2 left-out groups, but one is told of"):
-        leftout.explain.what_if(found.fit(mixed), mixed)
+        leftout.explain.group(found.fit(mixed), mixed)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,6 @@ _MIND = {
     "T007": (FOUND, ""),
     "T001": (FOUND, ""),
     "T002": (FOUND, ""),
-    "S003": (NOT_FOUND, "The group is another when the target is kept out of the encoding."),
     "B001": (NOT_FOUND, "Who belongs is uncertain."),
     "T004": (FOUND, "Values may stand for something else."),
 }

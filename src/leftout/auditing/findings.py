@@ -23,10 +23,9 @@ from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import parameter_label
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.restarts import FEWEST_RUNS, Stability
 from leftout.evidence.verdict import FEWEST_TABLES, Trust
-from leftout.explain import Explanation, Outcome
+from leftout.explain import Explanation
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
@@ -49,12 +48,10 @@ _TITLES = {
     "B001": "Most rows of the group nearly always come back",
     "S001": "Searches from other starts find the same group",
     "S002": "Several distinct groups are left out nearly as much",
-    "S003": "The group stays the same when the target is kept out of the encoding",
     "E001": "A short sentence describes the group",
     "E002": "Rows that a sentence from one half describes are left out in the other",
     "A001": "The group looks like a sensitive column that the search did not see",
     "O001": "The outcome differs between the group and the rest",
-    "O002": "The outcome's gap remains when the target is kept out of the encoding",
     "G001": "All left-out groups go beyond comparison tables",
     "M001": "Fair PCA lowers the largest loss",
     "N001": "A group that can be named is left out",
@@ -75,7 +72,6 @@ _ONE_GROUP_ONLY = (
     "Looked at where there is one left-out group only: halves would have to agree on which is "
     "which."
 )
-_NO_TARGET_INSIDE = "No category was encoded by a target's mean, so no target is in the encoding."
 
 
 def answer(yes: bool) -> str:
@@ -107,7 +103,7 @@ def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "")
         _aligned(told, intake),
         _outcome(told),
     ]
-    return found + ([_encodings(told), _same_group(told)] * (intake.encoder.encoding == "target"))
+    return found
 
 
 def _gap(found: MaxDisparityPartition) -> Finding:
@@ -228,38 +224,6 @@ def _outcome(told: Explanation) -> Finding:
         return finding("O001", None, f"Too few rows with a known target: {first}.{lacking}")
     small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
     return finding("O001", first.differs != 0, f"{first}.{small}{lacking}")
-
-
-def _encodings(told: Explanation) -> Finding:
-    free = _target_free(told)
-    if free is None:
-        return finding("O002", NOT_APPLICABLE, _NO_TARGET_INSIDE)
-    ours, other = told.outcome[0].differs, free.differs
-    if not ours:
-        size = "large" if told.outcome[0].gap.clear else "clear"
-        detail = f"There is no {size} gap to begin with (O001). Without the target: {free}."
-        return finding("O002", NOT_APPLICABLE, detail)
-    detail = f"With a target-free encoding: {free}." + " The gap is reversed." * (other == -ours)
-    if (free.overlap or 0.0) < SAME_GROUP:
-        detail += " That is another group: see S003."
-    return finding("O002", other == ours, detail)
-
-
-def _same_group(told: Explanation) -> Finding:
-    free = _target_free(told)
-    if free is None:
-        return finding("S003", NOT_APPLICABLE, _NO_TARGET_INSIDE)
-    overlap = free.overlap or 0.0
-    detail = (
-        f"A search with a target-free encoding shares {100 * overlap:.0f} % of the rows that "
-        f"either leaves out; from {100 * SAME_GROUP:.0f} % on they count as one group."
-    )
-    return finding("S003", overlap >= SAME_GROUP, detail)
-
-
-def _target_free(told: Explanation) -> Outcome | None:
-    """The outcome where the target was not part of the encoding; None if it never was."""
-    return next(iter(told.other_outcomes), None)
 
 
 def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped: str) -> Finding:

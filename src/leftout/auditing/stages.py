@@ -68,8 +68,8 @@ from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
 # Of wide tables, fewer splits and starts do: each takes longer. Searches of a part from other
 # starts say whether they agree, not what is best on the whole: fewer do.
 _FEW_SPLITS, _FEW_RUNS, _RUNS_OF_A_PART = 4, 5, 10
-# Leading features to search without, and how often to shuffle each.
-_WHAT_IF, _SHUFFLES = 5, 1
+# Leading features to search without.
+_WHAT_IF = 5
 # What people read while they wait, and the share of the time, more or less.
 READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
 MEND, NAME = "what can be done", "which groups have a name"
@@ -389,8 +389,8 @@ class AuditPipeline:
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
             leading = list(told.by_column())[:_WHAT_IF]
-        steps = Steps(len(leading) * (1 + _SHUFFLES), self.stages.report)
-        told = replace(told, what_if=search_without(found, X, sources, leading, _SHUFFLES, steps))
+        steps = Steps(len(leading), self.stages.report)
+        told = replace(told, what_if=search_without(found, X, sources, leading, steps))
         if stability is not None:
             columns = [column.take(self.rows) for column in self.intake.telling]
             scores = explain.feature_scores(
@@ -422,7 +422,6 @@ class AuditPipeline:
             target=None if intake.target is None else intake.target.name,
             positive=intake.positive,
             sensitive=intake.sensitive,
-            target_encoded=intake.target_encoded,
             sources=intake.sources,
             runs=None if stability is None else stability.labels,
             what_if=_WHAT_IF if self.settings.preset is not None else 0,

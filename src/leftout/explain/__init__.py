@@ -13,7 +13,6 @@ from leftout.explain.attribution import (
     disparity_by_feature,
     feature_losses,
     feature_scores,
-    what_if,
 )
 from leftout.explain.explanation import Explanation, example_rows, group
 from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
@@ -45,5 +44,4 @@ __all__ = [
     "group",
     "rule_frequency",
     "typical_values",
-    "what_if",
 ]

@@ -1,24 +1,19 @@
 """Which features a disparity is made of, and what it is without them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from leftout.checks import check_count, check_runs, check_whole, generator, parameters_of
-from leftout.data.columns import Column, names_of
-from leftout.data.encoding import LEVELS, CategoricalEncoding, coded
+from leftout.checks import check_runs, generator, parameters_of
 from leftout.data.matrix import check_matrix
-from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.restarts import pairwise_jaccard
 from leftout.files import Serializable
-from leftout.groups.fitted import fitted_on, for_same_size
+from leftout.groups.fitted import for_same_size
 from leftout.groups.known import measured
-from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.distinct import Distinct
 from leftout.linalg.losses import (
     Array,
     Loss,
@@ -28,7 +23,7 @@ from leftout.linalg.losses import (
     top_components_of_rows,
 )
 from leftout.linalg.moments import Moments
-from leftout.running import Report, Steps, clean_interrupts, imap_ordered, one_thread
+from leftout.running import Steps, imap_ordered, one_thread
 
 
 @parameters_of(measured)
@@ -197,7 +192,7 @@ def _percentages(rows: Array, d: int, centering: str) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Serializable):
-    """The best disparity that a search finds when one feature is changed.
+    """The best disparity that a search finds when one feature is left out.
 
     Attributes
     ----------
@@ -205,82 +200,25 @@ class WhatIf(Serializable):
         Or the raw column, where several features were made from it: they go together.
     disparity : float
         With the feature as it is.
-    without, shuffled : float
-        When it is left out, and when its values are shuffled among the rows (the mean of several
-        shuffles; nan if there were none). Components are as many as before, or as many as leave
-        something out of what is left; 0 where that cannot be.
-    gone, gone_shuffled : float
+    without : float
+        When it is left out. Components are as many as before, or as many as leave something out of
+        what is left; 0 where that cannot be.
+    gone : float
         The share of the disparity that goes; negative where it grows.
     overlap : float
         Without the feature: the share of rows left out by either search that both leave out.
     """
 
-    also = ("gone", "gone_shuffled")
+    also = ("gone",)
 
     feature: str
     disparity: float
     without: float
-    shuffled: float
     overlap: float
 
     @property
     def gone(self) -> float:
         return 1.0 - self.without / self.disparity
-
-    @property
-    def gone_shuffled(self) -> float:
-        return 1.0 - self.shuffled / self.disparity
-
-
-@clean_interrupts()
-def what_if(
-    found: Any,
-    X: Any,
-    *,
-    features: int = 5,
-    shuffles: int = 3,
-    progress: Report | bool | None = None,
-) -> list[WhatIf]:
-    """Search again without each of the leading features, and with each of them shuffled.
-
-    Sensitivity, not causation: a feature may matter for the search without mattering for why people
-    are as they are, and features that say the same stand in for each other.
-
-    Parameters
-    ----------
-    found : MaxDisparityPartition or Trust
-        Fitted on ``X``; searched again with the same settings, components and group size.
-    X : table of shape (m, n)
-    features : int, default=5
-        How many: those that add most to the disparity.
-    shuffles : int, default=3
-        How often each is shuffled.
-    progress : callable, bool or None
-
-    Returns
-    -------
-    list of WhatIf
-        In the order of what the features add to the disparity.
-
-    Examples
-    --------
-    >>> from leftout import MaxDisparityPartition, datasets
-    >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
-    >>> first = what_if(found, X, features=1)[0]
-    >>> first.feature, 0.0 < first.gone < 1.0
-    ('x7', True)
-    """
-    check_count("features", features)
-    check_whole("shuffles", shuffles)
-    found, matrix = fitted_on(found, X)
-    parts = feature_losses(
-        matrix, found.labels_, found.n_components_, loss=found.loss, centering=found.centering
-    )
-    sources = names_of(X)
-    leading = list(by_source(parts[1] - parts[0], sources))[:features]
-    steps = Steps(len(leading) * (1 + shuffles), progress)
-    return search_without(found, matrix, sources, leading, shuffles, steps)
 
 
 def by_source(parts: Array, sources: list[str]) -> dict[str, float]:
@@ -292,58 +230,36 @@ def by_source(parts: Array, sources: list[str]) -> dict[str, float]:
 
 
 def search_without(
-    found: MaxDisparityPartition,
-    X: Array,
-    sources: list[str],
-    leading: list[str],
-    shuffles: int,
-    steps: Steps,
+    found: MaxDisparityPartition, X: Array, sources: list[str], leading: list[str], steps: Steps
 ) -> list[WhatIf]:
-    """:func:`what_if` for given sources of features."""
+    """Search again without the features of each leading source.
+
+    Sensitivity, not causation: a feature may matter for the search without mattering for why people
+    are as they are, and features that say the same stand in for each other.
+    """
     search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
-    copies = find_repeats(X).copies if shuffles else None
-    tasks = []
-    for source, rng in zip(leading, generator(found.random_state).spawn(len(leading)), strict=True):
-        places = np.flatnonzero([name == source for name in sources])
-        seeds = rng.spawn(1 + shuffles)
-        tasks += [(search, X, places, place > 0, copies, seed) for place, seed in enumerate(seeds)]
+    rngs = generator(found.random_state).spawn(len(leading))
+    tasks = [
+        (search, np.delete(X, [name == source for name in sources], axis=1), rng)
+        for source, rng in zip(leading, rngs, strict=True)
+    ]
     with one_thread():
         results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
-    lines = []
-    for number, source in enumerate(leading):
-        start = number * (1 + shuffles)
-        (without, labels), *shuffled = results[start : start + 1 + shuffles]
-        both = np.stack([labels, found.labels_])
-        lines.append(
-            WhatIf(
-                feature=source,
-                disparity=found.disparity_,
-                without=without,
-                shuffled=float(np.mean([value for value, _ in shuffled])) if shuffled else np.nan,
-                overlap=float(pairwise_jaccard(both, either=False)[0, 1]),
-            )
+    return [
+        WhatIf(
+            feature=source,
+            disparity=found.disparity_,
+            without=without,
+            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]), either=False)[0, 1]),
         )
-    return lines
+        for source, (without, labels) in zip(leading, results, strict=True)
+    ]
 
 
 def _again(
-    search: MaxDisparityPartition,
-    X: Array,
-    places: NDArray[np.intp],
-    shuffle: bool,
-    copies: Distinct | None,
-    rng: np.random.Generator,
+    search: MaxDisparityPartition, X: Array, rng: np.random.Generator
 ) -> tuple[float, NDArray[np.intp]]:
-    """Disparity and labels of a search on the table with some columns shuffled, or without them."""
-    if shuffle:
-        X = X.copy()
-        if copies is None:
-            X[:, places] = rng.permutation(X[:, places])
-        else:  # equal rows stay equal: telling them apart would end what they have in common
-            taken = copies.first[rng.permutation(copies.n_distinct)]
-            X[:, places] = X[np.ix_(taken[copies.place], places)]
-    else:
-        X = np.delete(X, places, axis=1)
+    """Disparity and labels of a search on what is left of a table."""
     d = min(search.n_components, _rank(X, search.centering) - 1)
     if d < 1:  # one component represents every row, or one feature is left
         return 0.0, np.zeros(len(X), dtype=np.intp)
@@ -356,38 +272,3 @@ def _rank(X: Array, centering: str) -> int:
     moments = summarise(X, "global" if centering == "paper" else centering).moments
     values = np.linalg.eigvalsh(moments.second[0])
     return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))
-
-
-TARGET_FREE = "target-free"
-
-
-def without_target(
-    partition: MaxDisparityPartition,
-    X: Array,
-    places: dict[int, Column],
-    target: Column,
-    positive: Any,
-) -> list[Outcome]:
-    """Search again with the target kept out of the encoding, and compare the outcome again.
-
-    ``places`` are the columns of ``X`` that hold the target's mean, each with the raw column it was
-    made from. Their categories become indicators, scaled so that two categories are as far apart as
-    the ends of a number; with more columns, as many components as keep as much of the variance.
-    """
-    share = float(partition.explained_variance_ratio_.sum())
-    search = for_same_size(partition).set_params(n_components=share)
-    other = search.fit(_target_free(X, places)).left_out_.mask
-    both = np.stack([other, partition.left_out_.mask])
-    overlap = float(pairwise_jaccard(both, either=False)[0, 1])
-    return [
-        replace(outcome, encoding=TARGET_FREE, overlap=overlap)
-        for outcome in outcomes(target, other, positive)
-    ]
-
-
-def _target_free(X: Array, places: dict[int, Column]) -> Array:
-    parts = [np.delete(X, list(places), axis=1)]
-    for column in places.values():
-        # by place: encode reads text as cleaned, and a raw column's may not be
-        parts.append(CategoricalEncoding.of(column, LEVELS).vectors[coded(column)[1]])
-    return np.column_stack(parts)

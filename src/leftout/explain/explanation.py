@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_whole
 from leftout.data.binning import most_informative
-from leftout.data.columns import Column, columns_of, found, names_of
+from leftout.data.columns import Column, columns_of, names_of
 from leftout.data.frames import column_names
 from leftout.data.matrix import check_rows
-from leftout.data.roles import assign, levels_of
+from leftout.data.roles import assign
 from leftout.errors import InputError
 from leftout.explain.alignment import (
     Alignment,
@@ -31,7 +31,6 @@ from leftout.explain.attribution import (
     feature_scores,
     search_without,
     split_losses,
-    without_target,
 )
 from leftout.explain.rules import (
     Frequency,
@@ -126,8 +125,6 @@ class Explanation(Serializable):
         Empty without a target.
     no_outcome : Outcome or None
         How often either side has no value of the target; None where every row has one.
-    other_outcomes : list of Outcome
-        Where the target was part of the encoding: under one that knows nothing of it.
     typical : list of Typical
         In the order of ``alignment``.
     what_if : list of WhatIf
@@ -150,7 +147,6 @@ class Explanation(Serializable):
     rule_frequency: Frequency
     alignment: list[Alignment]
     outcome: list[Outcome]
-    other_outcomes: list[Outcome]
     typical: list[Typical]
     what_if: list[WhatIf]
     no_outcome: Outcome | None = None
@@ -160,7 +156,7 @@ class Explanation(Serializable):
     def summary(self) -> str:
         """Who they are in plain words, a line for each question."""
         lines = [self.told_sentence, self._about_features(), self._about_alignment()]
-        lines += self._about_hidden() + self._about_outcome() + self._about_encodings()
+        lines += self._about_hidden() + self._about_outcome()
         if self.what_if:
             lines.append(self._about_what_if())
         return "\n".join(lines + self.notes)
@@ -222,13 +218,6 @@ class Explanation(Serializable):
             lines.append(f"Outcome: {len(each) - _SHOWN} more values differ by less.")
         return lines + [f"Outcome: {self.told_no_outcome}"] * bool(self.told_no_outcome)
 
-    def _about_encodings(self) -> list[str]:
-        return [
-            f"Outcome, {other.encoding} encoding: {other}; that search shares "
-            f"{100 * (other.overlap or 0.0):.0f} % of the rows that either leaves out."
-            for other in self.other_outcomes[:1]
-        ]
-
     def _about_what_if(self) -> str:
         each = [
             f"without {as_name(line.feature)} "
@@ -263,7 +252,7 @@ class Explanation(Serializable):
             "rule_frequency": self.rule_frequency,
             "interactions": self.rule_frequency.pairs,
             "alignment": self.alignment,
-            "outcome": self.outcome + self.other_outcomes,
+            "outcome": self.outcome,
             "no_outcome": self.no_outcome,
             "typical": self.typical,
             "what_if": self.what_if,
@@ -283,11 +272,9 @@ def group(
     categorical: Iterable[Any] | None = (),
     drop: Iterable[Any] | None = (),
     sensitive: Iterable[Any] | None = (),
-    target_encoded: Iterable[Any] | None = (),
     sources: Sequence[str] | None = None,
     runs: ArrayLike | None = None,
     what_if: int = 5,
-    shuffles: int = 3,
     rows: int = 0,
     label: int | None = None,
     progress: Report | bool | None = None,
@@ -312,9 +299,6 @@ def group(
     sensitive : names of columns of ``table`` that the search did not see
         They are compared with the group, and used in no rule and no sentence. Where ``X`` has
         names, columns that no feature is named after count as such, too.
-    target_encoded : names of columns that are in ``X`` as the target's mean by category
-        The target reached the search through them. The search is run again with indicators of
-        their categories instead, and the outcome's gap given there too.
     sources : list of str or None
         The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
         ``sources_``); None: as far as their names tell.
@@ -322,8 +306,7 @@ def group(
         Labels of several runs, for the paper's averages; None: those that ``trust`` made, if
         ``found`` comes from it, else the one partition.
     what_if : int, default=5
-        How many of the leading features to leave out and shuffle; 0 for none.
-    shuffles : int, default=3
+        How many of the leading features to leave out; 0 for none.
     rows : int, default=0
         Actual rows to show of either side, by their position, without columns that are dropped or
         kept out and without the target. A row may be a person.
@@ -349,8 +332,8 @@ def group(
     >>> told.sentence.text
     'x8 = 1'
     """
-    for name, value in (("what_if", what_if), ("shuffles", shuffles), ("rows", rows)):
-        check_whole(name, value)
+    check_whole("what_if", what_if)
+    check_whole("rows", rows)
     partition, matrix = fitted_on(found, X, label)
     stability = getattr(found, "stability", None)
     left_out = partition.left_out_.mask
@@ -359,10 +342,9 @@ def group(
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     if runs is None:
         runs = left_out if stability is None else stability.labels
-    encoded = encoded_places(X, raw, target_encoded, positive) if alone else {}
     features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
-    steps = Steps(4 + bool(encoded) + n_leading * (1 + shuffles), progress)
+    steps = Steps(4 + n_leading, progress)
 
     steps.tell("features")
     # where eigenvalues tie, the components are those of the finding
@@ -403,10 +385,6 @@ def group(
     outcome = [] if aim is None else outcomes(aim, group, positive)
     lacking = None if aim is None else without_outcome(aim, group, positive)
     steps.tell("outcome", 1)
-    others = []
-    if encoded and raw.target is not None:
-        others = without_target(partition, matrix, encoded, raw.target, positive)
-        steps.tell("searching again without the target in the encoding", 1)
     leading = list(by_source(parts, raw.sources))[:n_leading]
     return Explanation(
         sentence=sentence,
@@ -420,32 +398,20 @@ def group(
         rule_frequency=frequency,
         alignment=alignment,
         outcome=outcome,
-        other_outcomes=others,
         no_outcome=lacking,
         typical=typical_values([by_name[name] for name in order], group),
-        what_if=search_without(partition, matrix, raw.sources, leading, shuffles, steps),
+        what_if=search_without(partition, matrix, raw.sources, leading, steps),
         rows=example_rows(partition, X, raw.described, rows=rows) if rows else None,
-        notes=_notes(raw, encoded, len(telling)),
+        notes=_notes(len(raw.described), len(telling)),
     )
 
 
-def _notes(raw: Raw, encoded: dict[int, Column], n_telling: int) -> list[str]:
-    notes = []
-    if n_telling < len(raw.described):
-        notes.append(
-            f"Note: of {len(raw.described)} columns, rules use the {n_telling} that tell most "
-            "about the group."
-        )
-    if encoded and raw.target is not None:
-        names = [as_name(column.name) for column in encoded.values()]
-        more = len(names) - _SHOWN
-        names = names[:_SHOWN] + [f"{more} more"] * (more > 0)
-        notes.append(
-            f"Note: the search did not see {as_name(raw.target.name)}, but {listed(names)} "
-            f"{'was' if len(encoded) == 1 else 'were'} encoded by its mean, so it reached the "
-            "search that way, which is why another encoding was tried too."
-        )
-    return notes
+def _notes(n_columns: int, n_telling: int) -> list[str]:
+    if n_telling == n_columns:
+        return []
+    return [
+        f"Note: of {n_columns} columns, rules use the {n_telling} that tell most about the group."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -519,34 +485,6 @@ def sources_of(features: list[str], columns: list[str]) -> list[str]:
         made = (c for c in by_length if bare == c or bare.startswith((f"{c}_", f"{c}=")))
         found.append(next(made, feature))
     return found
-
-
-def encoded_places(
-    X: Any, raw: Raw, target_encoded: Iterable[Any] | None, positive: Any
-) -> dict[int, Column]:
-    """Places in ``X`` of the target-encoded columns, each with its raw column."""
-    features, by_name = names_of(X), {column.name: column for column in raw.columns}
-    named = found(features, target_encoded, "target_encoded")
-    if not named:
-        return {}
-    if raw.target is None:
-        raise InputError(
-            "target_encoded names columns that hold the target's mean, but no target is given. "
-            "Give target, too."
-        )
-    for name in named:
-        if name not in by_name:
-            raise InputError(
-                f"target_encoded names {name!r}, which is in X, but the raw table has no such "
-                "column to encode anew (or it is dropped). Keep it there."
-            )
-    levels = levels_of(raw.target, positive)
-    if levels is not None and len(levels) > 1:
-        raise InputError(
-            f"The target {raw.target.name!r} has {len(levels)} categories; say with positive whose "
-            "rate the encoded columns hold."
-        )
-    return {place: by_name[name] for place, name in enumerate(features) if name in named}
 
 
 def example_rows(

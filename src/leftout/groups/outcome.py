@@ -42,11 +42,6 @@ class Outcome(Serializable):
         The same difference, standardised: over the root of the mean of the sides' variances.
     missing : int
         Rows without a value (or with an infinite one, which has no mean), not counted.
-    encoding : str or None
-        How categories became numbers for the search that found this group; None for the one asked
-        about.
-    overlap : float or None
-        Under another encoding: the share of rows left out by either search that both leave out.
     """
 
     also = ("shown",)
@@ -59,8 +54,6 @@ class Outcome(Serializable):
     gap: Interval
     missing: int
     difference: float | None = None
-    encoding: str | None = None
-    overlap: float | None = None
 
     @property
     def text(self) -> str:
