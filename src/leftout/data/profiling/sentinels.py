@@ -112,45 +112,42 @@ def _found(column: Column) -> list[tuple[int, int, str]]:
     if len(distinct) < 3 or not np.isfinite(distinct[[0, -1]]).all():
         return []
     lows, highs = (_DATES, _DATES) if column.dates else (np.append(-_NINES, -1.0), _NINES)
-    low, high = distinct[0] in lows, distinct[-1] in highs
-    others = slice(int(low), len(distinct) - int(high))
-    rest, often = distinct[others], counts[others]
-    if len(rest) < 2:
+    first = int(distinct[0] in lows and counts[0] >= _PILE)
+    stop = len(distinct) - int(distinct[-1] in highs and counts[-1] >= _PILE)
+    if stop - first < 2:
         return []
-    found = []
-    if low and counts[0] >= _PILE and _is_below(distinct[0], counts[0], rest, often, column.dates):
-        why = f"far below all other values (at least {column.show(rest[0])})"
-        why = "the only value below 0" if distinct[0] == -1.0 else why
-        found.append((0, int(counts[0]), why))
-    if (
-        high
-        and counts[-1] >= _PILE
-        and _is_above(distinct[-1], counts[-1], rest, often, column.dates)
-    ):
-        why = f"far above all other values (at most {column.show(rest[-1])})"
-        found.append((len(distinct) - 1, int(counts[-1]), why))
-    return found
+    # what is not apart at one end belongs to the others at the other
+    if stop < len(distinct) and not _is_above(distinct[first:], counts[first:], column.dates):
+        stop = len(distinct)
+    if first and not _is_below(distinct[:stop], counts[:stop], column.dates):
+        first = 0
+    low, high = column.show(distinct[first]), column.show(distinct[stop - 1])
+    below = f"far below all other values (at least {low})"
+    below = "the only value below 0" if distinct[0] == -1.0 else below
+    above = f"far above all other values (at most {high})"
+    ends = [(0, below)] * first + [(stop, above)] * (len(distinct) - stop)
+    return [(place, int(counts[place]), why) for place, why in ends]
 
 
-def _is_below(value: float, rows: int, rest: Floats, often: Counts, dates: bool) -> bool:
-    """Whether a date is long ago, or a negative value a mark: it is the only one, or far off."""
-    gap, spread = rest[0] - value, rest[-1] - rest[0]
+def _is_below(values: Floats, counts: Counts, dates: bool) -> bool:
+    """Whether the first date is long ago, or the first value the only negative one, or far off."""
+    rest, often = values[1:], counts[1:]
+    gap, spread = rest[0] - values[0], rest[-1] - rest[0]
     if dates:
         return bool(gap > max(_YEAR, spread / 10.0))
     if rest[0] < 0.0:
         return bool(gap > spread)
-    if value < -1.0:
-        return True
-    piled = rows > often.mean() and rows >= _SHARE * (rows + often.sum())
-    return bool(len(rest) >= _VALUES and piled)
+    is_pile = counts[0] > often.mean() and counts[0] >= _SHARE * counts.sum()
+    return bool(values[0] < -1.0 or len(rest) >= _VALUES and is_pile)
 
 
-def _is_above(value: float, rows: int, rest: Floats, often: Counts, dates: bool) -> bool:
-    """Whether a date is to come, or nines are further off than the others from each other."""
-    gap, spread = value - rest[-1], rest[-1] - rest[0]
+def _is_above(values: Floats, counts: Counts, dates: bool) -> bool:
+    """Whether the last date is to come, or the last value further off than others are spread."""
+    rest = values[:-1]
+    gap, spread = values[-1] - rest[-1], rest[-1] - rest[0]
     if dates:
         return bool(gap > max(_YEAR, spread / 10.0))
-    if value < 10.0:  # a scale from 0 or 1 of a few values, and no decline to the end
+    if values[-1] < 10.0:  # a scale from 0 or 1 of a few values, and no decline to the end
         is_scale = rest[0] >= 0 and len(rest) <= _SCALE and spread == len(rest) - 1
-        return bool(is_scale and gap >= _STEP and rows > often[-1])
-    return bool(gap > max(spread, value / 2.0))
+        return bool(is_scale and gap >= _STEP and counts[-1] > counts[-2])
+    return bool(gap > max(spread, values[-1] / 2.0))
