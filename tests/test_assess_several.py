@@ -105,7 +105,7 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
     for sizes in ([60, 60], [40, 80]):
         rng = np.random.default_rng(5)
         Y = law.draw(rng)
-        sides = search_groups(task.solver, task.pose(Y).problem, sizes, rng)
+        sides = search_groups(task.null_solver, task.pose(Y).problem, sizes, rng)
         assert np.bincount(sides.labels).tolist() == [400 - sum(sizes), *sizes]
         np.testing.assert_allclose(sides.losses, group_losses(Y, sides.labels, 2), atol=1e-9)
         if sizes[0] == sizes[1]:

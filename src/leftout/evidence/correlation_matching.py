@@ -37,7 +37,7 @@ _CORRECTIONS, _DAMPING = 2, 0.5
 # where a column is told from the others, and where its coefficients are corrected.
 _SMALLEST, _SMALLEST_CORRECTED = 0.05, 0.2
 # Pairs of rows that are tried in a round of swaps, for each row, and at least.
-_PAIRS_PER_ROW, _FEWEST_PAIRS = 10, 40_000
+_PAIRS_PER_ROW, _FEWEST_PAIRS = 10, 100_000
 # Rounds go on while squares of misses come down to this share, up to a number of rounds, or until
 # misses are this small on average, in standard errors of a correlation.
 _WORTH_A_ROUND, _SWAP_ROUNDS, _SMALL_MISS = 0.8, 12, 0.02

@@ -240,7 +240,7 @@ class NullTest:
         self, X: Array, posed: SearchProblem, rng: np.random.Generator, diagnose: bool
     ) -> SearchOutcome:
         problem, diagnostics = posed.problem, None
-        found = search_groups(self.task.solver, problem, self.sizes, rng)
+        found = search_groups(self.task.null_solver, problem, self.sizes, rng)
         if diagnose:
             rows = self.task.witnesses(X)
             diagnostics = NullDiagnostics(
