@@ -22,7 +22,7 @@ from leftout.linalg.passes import Along, InMemory, Sums, fold, moments_and_rows
 from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import Cut, RowForm, ThresholdGuess, highest, reach_form, score_form
 from leftout.solvers import Alternating, SolverContext, alternating, sampling, streaming
-from leftout.solvers.streaming import profile_passes, search_passes
+from leftout.solvers.streaming import search_passes
 
 
 class Parts:
@@ -291,17 +291,6 @@ def test_the_search_of_large_tables_keeps_up_with_that_of_small_ones(monkeypatch
             again = MaxDisparityPartition(3, group_size=size, random_state=0, n_jobs=2).fit(X)
             assert_array_equal(again.labels_, found.labels_)
             assert found.predict(X).sum() == found.sizes_[1]
-
-
-def test_groups_of_several_sizes(small_samples):
-    X = np.random.default_rng(3).random((2000, 6)) ** 3
-    whole = posed(X, 2)
-    sizes = [20, 100, 600]
-    results = profile_passes(whole, sizes, SolverContext(rng=np.random.default_rng(0)))
-    assert [int(result.labels.sum()) for result in results] == sizes
-    values = [result.history["disparity"][-1] for result in results]
-    for size, value in zip(sizes, values, strict=True):
-        assert value >= 0.95 * search(posed(X, 2, size=size)).history["disparity"][-1]
 
 
 def test_a_free_size_is_found_where_it_is_not_the_smallest(small_samples):

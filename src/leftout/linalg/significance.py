@@ -56,21 +56,11 @@ def standardised(values: Array) -> Array:
     return np.where(differ, values - mean, 0.0) / np.where(differ, spread, 1.0)
 
 
-def overall_p_value(curves: Array) -> float:
-    """Rank of the first curve's largest standardised value among all curves' largest ones.
-
-    All curves, the first included, enter the means and deviations alike: were they drawn from the
-    same law, each would be the highest with the same probability.
-    """
-    highest = standardised(curves).max(axis=1)
-    return p_value(highest[0], highest[1:])
-
-
 def corrected_p_values(curves: Array) -> Array:
     """Rank of each of the first curve's standardised values among the other curves' largest ones.
 
-    The smallest of them is :func:`overall_p_value`: at most a share ``p`` of curves drawn from one
-    law have any value of a corrected p-value up to ``p``.
+    All curves, the first included, enter the means and deviations alike: at most a share ``p`` of
+    curves drawn from one law have any value of a corrected p-value up to ``p``.
     """
     scaled = standardised(curves)
     highest = scaled[1:].max(axis=1)

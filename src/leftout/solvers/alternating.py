@@ -17,7 +17,7 @@ from leftout.running import one_thread
 from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
 from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
-from leftout.solvers.streaming import STREAMED_ABOVE, profile_passes, search_passes
+from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 from leftout.text import number
 
 # Independent lines of descent, one for this many climbs and no more than this many. Fixed numbers:
@@ -109,7 +109,8 @@ class Alternating:
         """
         if _passed_over(problem):
             starts = None if self.n_starts is None else max(1, self.n_starts // _PROFILE_ENDS)
-            return profile_passes(problem, sizes, means, starts)
+            tasks = [replace(problem, group_size=int(size)) for size in sizes]
+            return [search_passes(task, means, starts) for task in tasks]
         found: list[Partition] = []
         narrow = problem.narrow()
         for size in sizes:

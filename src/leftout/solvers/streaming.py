@@ -154,7 +154,6 @@ class _StreamingSearch:
     samples: Samples
     means: SolverContext
     climbs: int
-    most_effort: int = _EFFORT
 
     @property
     def problem(self) -> Problem:
@@ -163,10 +162,10 @@ class _StreamingSearch:
     @property
     def effort(self) -> int:
         table = self.samples.table
-        most = 1 if table.n_features > WIDE else self.most_effort  # there, rows cost less
+        most = 1 if table.n_features > WIDE else _EFFORT  # there, rows cost less
         return int(np.clip(_VALUES // (table.n_features * table.n_rows), 1, most))
 
-    def starts(self, part: Problem, size: int, lines: int, own: Array | None) -> list[Array]:
+    def starts(self, part: Problem, size: int, lines: int) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
         ends = []
         guides = [part] if part.loss.compiled else []
@@ -175,7 +174,7 @@ class _StreamingSearch:
             for guide in guides:
                 rows, few = part_of(guide, size, rng, _ROWS)
                 climbs = self.climbs * max(1, _ROWS // len(rows.X))
-                ends.append(line(rows, lay_out(rows), few, climbs, rng, own)[1])
+                ends.append(line(rows, lay_out(rows), few, climbs, rng, None)[1])
         return ends
 
     def in_part(
@@ -187,20 +186,18 @@ class _StreamingSearch:
         best = max((path.best for path in paths), key=lambda group: group.value)
         return _ascend(step, part.loss, best.own, turns, _GAIN, best).best
 
-    def at(self, size: int, own: Array | None = None, lines: int = _LINES) -> AscentPath:
+    def at(self, size: int) -> AscentPath:
         """The best group of a size, from all rows."""
-        own = None if own is None else self.samples.to_part(own)
         even, few = self.samples.even, self.samples.size(size)
         rows = self.samples.pool_rows(size)
         if not rows:
-            starts = self.starts(even, few, lines, own)
+            starts = self.starts(even, few, _LINES)
             start = self.in_part(even, few, starts, _FIRST)
             return self.ascend(size, self.samples.from_part(start.own))
         long = self.samples.longest(rows)
-        starts = [self.in_part(long, size, self.starts(long, size, lines, own), _TURNS).own]
+        starts = [self.in_part(long, size, self.starts(long, size, _LINES), _TURNS).own]
         many = min(max(few, _MEMBERS), len(even.X) // 4)
-        starts += [self.in_part(even, many, self.starts(even, many, 1, own), _FIRST).own]
-        starts += [] if own is None else [own]
+        starts += [self.in_part(even, many, self.starts(even, many, 1), _FIRST).own]
         starts = [self.samples.from_part(start) for start in starts]
         step = self.step(size)
         best = max((step(start) for start in starts), key=lambda group: group.value)
@@ -318,21 +315,6 @@ def search_passes(
         path = search.exact(search.free() if size is None else search.at(size))
         means.tell(f"group of {path.best.size}: disparity {number(path.best.value, digits=6)}")
         return replace(_result(path, problem.n_rows), offset=search.offset(path, last_pass))
-
-
-def profile_passes(
-    problem: Problem, sizes: Sequence[int], means: SolverContext, n_starts: int | None = None
-) -> list[SearchResult]:
-    """The best groups of several sizes, in rising order, each from the components before."""
-    with one_thread():
-        search, own, found = _search(problem, None, means, n_starts), None, []
-        for size in sizes:
-            path = search.exact(search.at(size, own, _LINES if own is None else 1))
-            own = path.best.own
-            found.append(_result(path, problem.n_rows))
-            # what is found at one size leaves little to look for at the next
-            search = replace(search, most_effort=1)
-        return found
 
 
 def _search(
