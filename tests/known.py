@@ -38,7 +38,7 @@ from leftout.evidence.restarts import DistinctGroup, Stability
 from leftout.evidence.subsample import Membership
 from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
-from leftout.explain.attribution import FeatureScores, WhatIf
+from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
 from leftout.explain.replication import HalfReplication, Replication
 from leftout.explain.rules import Frequency
@@ -271,7 +271,7 @@ def alignment():
         ),
         Alignment(
             column="income", kind="missing", strength=0.52, cramers_v=0.56, contrast="missing",
-            left_out_share=0.47, rest_share=0.03, known_differ=False, **shared,
+            left_out_share=0.47, rest_share=0.03, **shared,
         ),
         Alignment(column="debt", kind="number", strength=0.34, difference=-0.9, ks=0.36, **shared),
         hidden(),
@@ -325,20 +325,12 @@ def rules(add=False):
 
 def explanation(**changed):
     losses = by_feature()
-    scores = np.arange(17.0)
     settled = {
         "sentence": sentence(),
         "features": FEATURES,
         "sources": [name.split(" = ")[0].split(" and ")[0] for name in FEATURES],
         "disparity_by_feature": losses[1] - losses[0],
         "losses_by_feature": losses,
-        "feature_scores": FeatureScores(
-            total=30.5 - scores,
-            left_out=np.where(scores == 0, 2.7, 20.7 + scores),
-            rest=np.where(scores == 0, 40.3, 15.3 + scores / 2),
-            difference=np.where(scores == 0, 38.1, 5.9 + scores / 2),
-            runs=6,
-        ),
         "rules": rules(),
         "leading_rules": rules(add=True),
         "rule_frequency": Frequency(

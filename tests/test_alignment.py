@@ -33,8 +33,6 @@ def test_numbers_are_those_of_scipy(table, seed):
             inside = group
             if line.kind == "missing":
                 cells = cells.isna()
-                known = [each for each in lines if each.column == line.column and each != line]
-                assert line.known_differ == any(naive_matters(table, group, k) for k in known)
             else:
                 cells, inside = cells.dropna(), group[cells.notna()]
                 assert naive_matters(table, group, line) == line.matters
@@ -146,11 +144,6 @@ def test_small_groups_have_exact_tests():
         counts = np.array([[k, 0], [50 - k, 50]])
         p = explain.align(sex, group)[0].p_value
         assert p == pytest.approx(stats.fisher_exact(counts)[1], rel=0.2 if k == 12 else 1e-9)
-    faith = pd.DataFrame({"f": ["X"] * 9 + ["A"] * 45 + ["B"] * 46})
-    assert explain.align(faith, np.arange(100) < 9)[0].p_value == pytest.approx(1e-4)
-    first = np.arange(40) == 0
-    down = (np.arange(40, 0, -1) + 0.5)[:, None]
-    assert explain.align(down, first)[0].p_value == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])
@@ -168,18 +161,6 @@ def test_tiny_groups_raise_no_more_false_alarms_than_they_should(k):
         lines = {line.column: line for line in explain.align(table, np.arange(60) < k)}
         below += [lines[name].p_value <= 0.05 for name in "ntc"]
     assert (below <= 20).all()
-
-
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1.7e308])
-def test_huge_and_tiny_numbers_align_like_others(scale):
-    rng = np.random.default_rng(0)
-    values = rng.random(200) - 0.5
-    group = values + 0.2 * rng.standard_normal(200) > 0.2
-    line, scaled = (
-        explain.align((v * s)[:, None], group)[0] for v, s in ((values, 1.0), (values, scale))
-    )
-    assert scaled.strength == pytest.approx(line.strength)
-    assert scaled.difference == pytest.approx(line.difference)
 
 
 def test_infinite_values_have_a_strength_of_the_others():
@@ -288,10 +269,8 @@ def test_missing_cells_make_a_difference_under_their_own_name():
     assert (known.left_out_share, known.rest_share) == (0.5, 0.5) and not known.matters
     assert (gaps.left_out_share, gaps.rest_share) == (0.34, 0.05) and gaps.matters
     assert gaps.standardised == pytest.approx(0.29 / np.sqrt((0.34 * 0.66 + 0.05 * 0.95) / 2))
-    assert str(gaps) == (
-        "t is missing: 34 % of the group, 5 % of the rest; its known values hardly differ"
-    )
-    assert lines["p", "missing"].known_differ and lines["p", "number"].matters
+    assert str(gaps) == "t is missing: 34 % of the group, 5 % of the rest"
+    assert lines["p", "number"].matters
     assert str(lines["p", "missing"]) == "p is missing: 34 % of the group, 5 % of the rest"
 
 

@@ -127,21 +127,8 @@ def test_an_explanation_stands_beside_the_rest(planted, found):
         np.testing.assert_allclose(line.means, (mine.mean(), rest.mean()))
         covered = (group == label).sum()
         assert told.sentence.text == f"x9 = {label}" and told.sentence.covered == covered
-        scores = naive_scores(X, found.labels_, label)
-        np.testing.assert_allclose(told.feature_scores.left_out, scores[0])
-        np.testing.assert_allclose(told.feature_scores.rest, scores[1])
     with pytest.raises(InputError, match="one is told of at a time"):
         explain.group(found, X, table)
-
-
-def naive_scores(X, labels, label):
-    rows = X - X.mean(axis=0)
-    each = []
-    for side in (label, 0):
-        values, vectors = np.linalg.eigh(rows[labels == side].T @ rows[labels == side])
-        scores = vectors[:, -2:] ** 2 @ values[-2:]
-        each.append(100.0 * scores / scores.sum())
-    return each
 
 
 def test_costs_stand_beside_the_rest(planted):

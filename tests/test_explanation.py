@@ -68,7 +68,7 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert told.features == [f"x{j}" for j in range(9)]
     alone = explain.find_rules(searched, labels, limit=50)
     assert [r.text for r in told.rules] == [r.text for r in alone]
-    assert told.feature_scores.runs == 1 and told.rule_frequency.runs == 1
+    assert told.rule_frequency.runs == 1
     names = {line.column for line in told.alignment}
     assert "faith" in names and "passed" not in names
     assert [line.column for line in told.alignment if not line.searched] == ["faith"]
@@ -104,7 +104,7 @@ def test_the_summary_says_it_in_words(told):
 def test_plain_data_and_json(told, tmp_path):
     data = told.to_dict()
     for key in (
-        "sentence", "feature_scores", "disparity_by_feature", "rules", "rule_frequency",
+        "sentence", "disparity_by_feature", "rules", "rule_frequency",
         "interactions", "alignment", "what_if", "outcome", "typical", "rows",
     ):  # fmt: skip
         assert key in data
@@ -112,19 +112,16 @@ def test_plain_data_and_json(told, tmp_path):
     assert json.loads(path.read_text(encoding="utf-8")) == data
     parts = data["disparity_by_feature"]
     assert sum(part["share"] for part in parts) == pytest.approx(1.0, abs=1e-12)
-    assert sum(line["total"] for line in data["feature_scores"]) == pytest.approx(100.0, abs=1e-9)
 
 
 def test_trust_brings_its_runs(planted, raw):
     search = MaxDisparityPartition(2, random_state=0)
     verdict = trust(search, planted[0], group_size=60, n_surrogates=0, n_restarts=4, splits=0)
     told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
-    assert told.feature_scores.runs == told.rule_frequency.runs == 4
-    alone = explain.feature_scores(planted[0], verdict.stability.labels, 2)
-    assert np.allclose(told.feature_scores.left_out, alone.left_out)
+    assert told.rule_frequency.runs == 4
     assert told.what_if == [] and "What if" not in told.summary()
     given = explain.group(verdict, planted[0], what_if=0, runs=verdict.stability.labels[:2])
-    assert given.feature_scores.runs == 2 and given.outcome == []
+    assert given.rule_frequency.runs == 2 and given.outcome == []
 
 
 def test_what_if_searches_again(found, planted):

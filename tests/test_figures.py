@@ -61,7 +61,6 @@ def figures():
     yield "rounds", plots.rounds, (known.minimax(),), {}
     yield "features", plots.disparity_by_feature, (told,), {"top": 4}
     yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
-    yield "scores", plots.feature_scores, (told,), {"top": 3}
     yield "alignment", plots.alignment, (told,), {}
     yield "named groups", plots.named_groups, (known.named(),), {"top": 3}
     yield "known groups", plots.known_groups, (known.known_groups(),), {}

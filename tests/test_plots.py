@@ -86,12 +86,9 @@ def test_bars_of_the_disparity_add_up_to_it(told, found, ax):
     assert any("\u2026" in name and len(name) == 36 for name in drawn(whole))
 
 
-def test_scores_and_alignment(told):
-    axes = [Figure().subplots() for _ in range(2)]
-    plots.feature_scores(told, axes[0])
-    assert len(axes[0].patches) == 12 and len(drawn(axes[0])) == 6
-    plots.alignment(told, axes[1], top=1)
-    assert drawn(axes[1])[-1] == "secret" and len(axes[1].patches) == 2
+def test_alignment(told):
+    ax = plots.alignment(told, Figure().subplots(), top=1)
+    assert drawn(ax)[-1] == "secret" and len(ax.patches) == 2
 
 
 def test_people_are_rows_with_two_errors(found, table, ax):
@@ -142,6 +139,6 @@ def test_parts_stand_one_after_the_other(ax):
 
 
 def test_figures_of_an_explanation_ask_for_one(found, ax):
-    for draw in (plots.alignment, plots.feature_scores, plots.disparity_by_feature):
+    for draw in (plots.alignment, plots.disparity_by_feature):
         with pytest.raises(ValueError, match="Pass what leftout.explain.group returns"):
             draw(found, ax)

@@ -393,11 +393,8 @@ class AuditPipeline:
         told = replace(told, what_if=search_without(found, X, sources, leading, steps))
         if stability is not None:
             columns = [column.take(self.rows) for column in self.intake.telling]
-            scores = explain.feature_scores(
-                self.part, stability.labels, found.n_components_, centering=found.centering
-            )
             often = explain.rule_frequency(columns, stability.labels)
-            told = replace(told, feature_scores=scores, rule_frequency=often)
+            told = replace(told, rule_frequency=often)
         return now.each(explanation=[told])
 
     def _read_otherwise(self, now: Audit) -> Audit:

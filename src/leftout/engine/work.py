@@ -56,7 +56,7 @@ ALL_ROWS = (
     "groups.explanation.outcome", "known.groups.all_rows",
 )  # fmt: skip
 OF_SAMPLE = (
-    "groups.explanation.rules", "groups.explanation.feature_scores", "groups.explanation.typical",
+    "groups.explanation.rules", "groups.explanation.typical",
     "groups.explanation.what_if", "groups.explanation.alignment",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
     "table.blanks", "groups.trust", "groups.stability", "groups.returns", "groups.prediction",

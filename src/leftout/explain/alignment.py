@@ -27,12 +27,8 @@ from leftout.text import as_name, date, lapse, leading, number
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
-# Where all are, random groups are drawn, for no more categories than this.
-_DRAWS, _MOST = 9_999, 50
 # Intervals that numbers are cut into for their strength.
 _BINS = 10
-# Groups up to this size have their Kolmogorov-Smirnov statistic's exact distribution.
-_SMALL = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +51,6 @@ class Alignment(Serializable):
         not enough for a claim, the one that is furthest apart.
     left_out_share, rest_share : float or None
         That value's shares of the rows with a value.
-    known_differ : bool or None
-        Of missing values: whether the column's known values differ enough for a claim, too.
     means, spreads : pair of float or None
         Of numbers: the means of the left-out group and of the rest, and their standard deviations.
     dates : bool
@@ -71,7 +65,7 @@ class Alignment(Serializable):
     p_value, corrected : float
         Of the chi-square (Fisher's, where rows are few) or Kolmogorov-Smirnov test, alone and
         corrected (Holm) for the number of columns of its kind, searched or not. Kolmogorov-Smirnov
-        is conservative where a column takes few values.
+        is conservative where a column takes few values, or rows are few.
     searched : bool
         Whether the search saw the column. If so, the group was chosen to differ in it, and its
         p-value is not a test; the p-values of columns kept out of the search are.
@@ -91,7 +85,6 @@ class Alignment(Serializable):
     contrast: str | None = None
     left_out_share: float | None = None
     rest_share: float | None = None
-    known_differ: bool | None = None
     means: tuple[float, float] | None = None
     spreads: tuple[float, float] | None = None
     dates: bool = False
@@ -140,8 +133,7 @@ class Alignment(Serializable):
         shares = [f"{100 * share:.{digits}f} %" for share in (a, b)]
         if self.kind == "category":
             return f"{self.text} = {self.contrast}: {' against '.join(shares)}"
-        alone = "; its known values hardly differ" if self.known_differ is False else ""
-        return f"{self.text}: {shares[0]} of the group, {shares[1]} of the rest{alone}"
+        return f"{self.text}: {shares[0]} of the group, {shares[1]} of the rest"
 
     def _about_numbers(self) -> str:
         if self.matters and not matters(self.difference):
@@ -240,9 +232,7 @@ def _lines(column: Column, group: Mask) -> list[Alignment]:
     if not missing.any():
         return lines
     counts = _counts(missing.astype(np.intp), group, 2)
-    differ = any(line.matters for line in lines)
-    of_missing = of_counts(name, "missing", counts, ["known", "missing"])
-    return lines + [replace(line, known_differ=differ) for line in of_missing]
+    return lines + of_counts(name, "missing", counts, ["known", "missing"])
 
 
 def of_counts(name: str, kind: str, counts: NDArray[np.int64], names: list[str]) -> list[Alignment]:
@@ -299,15 +289,8 @@ def _number(column: Column, group: Mask) -> list[Alignment]:
     a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
         return []
-    in_range = all(np.abs(side).max() < 1e300 / len(side) for side in (a, b))
-    means = (float(a.mean()), float(b.mean())) if in_range else None
-    few = min(len(a), len(b)) <= _SMALL and max(len(a), len(b)) <= _SMALL**2
-    test = stats.ks_2samp(a, b, method="exact" if few else "asymp")
-    # Squares of huge or tiny values are out of range, ratios of them are not.
-    middle = float(np.median(b))
-    scale = max(float(np.abs(side / 2 - middle / 2).max()) for side in (a, b))
-    a, b = ((side / 2 - middle / 2) / scale for side in (a, b))
-    spreads = (float(2.0 * scale * a.std()), float(2.0 * scale * b.std()))
+    test = stats.ks_2samp(a, b, method="asymp")
+    means = float(a.mean()), float(b.mean())
     bins = bin_column(column, _BINS)
     # infinite values are in bins of their own, or not
     counts = _counts(bins.codes[known], group[known], bins.n_known)
@@ -318,10 +301,10 @@ def _number(column: Column, group: Mask) -> list[Alignment]:
             kind="number",
             strength=_strength(_phi2(counts), counts.shape[1], len(a) + len(b)),
             p_value=float(np.clip(test.pvalue, 0.0, 1.0)),
-            difference=over_spread(a.mean() - b.mean(), a.var(), b.var()),
+            difference=over_spread(means[0] - means[1], a.var(), b.var()),
             ks=float(test.statistic),
             means=means,
-            spreads=spreads if in_range else None,
+            spreads=(float(a.std()), float(b.std())),
             dates=column.dates,
         )
     ]
@@ -341,31 +324,16 @@ def _p_value(counts: NDArray[Any]) -> float:
     """Of the independence of two rows of counts.
 
     Chi-square, rare categories together; Fisher's test where two categories are left and one is
-    rare; and where all are rare, the chi-square statistic's rank among random groups of the same
-    size. Of very many categories that are all rare, nothing can be told.
+    rare. Of more categories that are all rare, nothing can be told.
     """
-    expected = stats.contingency.expected_freq
-    pooled, rare = counts, expected(counts).min(axis=0) < _FEW
-    if counts.shape[1] > 2 and rare.any() and not rare.all():
-        pooled = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
-    if pooled.shape[1] == 2:
-        if expected(pooled).min() < _FEW:
-            return float(stats.fisher_exact(pooled)[1])
-    elif rare.all():
-        return _rank(counts) if counts.shape[1] <= _MOST else 1.0
-    return float(stats.chi2_contingency(pooled, correction=False)[1])
-
-
-def _rank(counts: NDArray[Any]) -> float:
-    """The share of random groups that differ as much, by chi-square."""
-    totals, size = counts.sum(axis=0), int(counts[1].sum())
-    expected = size * totals / totals.sum()
-    draws = np.random.default_rng(0).multivariate_hypergeometric(
-        totals, size, _DRAWS, method="marginals"
-    )
-    distance = (((draws - expected) ** 2) / expected).sum(axis=1)
-    found = (((counts[1] - expected) ** 2) / expected).sum()
-    return float((1 + np.sum(distance >= found * (1 - 1e-12))) / (1 + _DRAWS))
+    rare = stats.contingency.expected_freq(counts).min(axis=0) < _FEW
+    if counts.shape[1] > 2 and rare.any():
+        counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    if counts.shape[1] == 1:
+        return 1.0
+    if counts.shape[1] == 2 and stats.contingency.expected_freq(counts).min() < _FEW:
+        return float(stats.fisher_exact(counts)[1])
+    return float(stats.chi2_contingency(counts, correction=False)[1])
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:

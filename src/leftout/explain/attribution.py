@@ -128,7 +128,6 @@ def feature_scores(
     n_components: int | float,
     *,
     centering: str = "global",
-    beside: ArrayLike | None = None,
 ) -> FeatureScores:
     r"""How much each feature counts in the components: the paper's scores.
 
@@ -146,8 +145,6 @@ def feature_scores(
     n_components : int or float
     centering : {"global", "none", "paper"}
         Moments about the column means, about zero, or about each group's own mean.
-    beside : array of shape (m,), optional
-        Rows that the two sides are made of, where others are on neither; None: all.
 
     Returns
     -------
@@ -166,11 +163,7 @@ def feature_scores(
     known = measured(X, runs[0], n_components, centering=centering)
     rows, d = X - known.table.mean, len(known.V)
     whole = _percentages(rows, d, centering)
-    within = np.ones(len(X), dtype=bool) if beside is None else np.asarray(beside, dtype=bool)
-    sides = [
-        [_percentages(rows[(run == side) & within], d, centering) for side in (0, 1)]
-        for run in runs
-    ]
+    sides = [[_percentages(rows[run == side], d, centering) for side in (0, 1)] for run in runs]
     rest, group = np.transpose(sides, (1, 0, 2))
     return FeatureScores(
         total=whole,

@@ -25,10 +25,8 @@ from leftout.explain.alignment import (
     typical_values,
 )
 from leftout.explain.attribution import (
-    FeatureScores,
     WhatIf,
     by_source,
-    feature_scores,
     search_without,
     split_losses,
 )
@@ -67,22 +65,11 @@ class FeatureLoss(TypedDict):
     rest_loss: float
 
 
-class FeatureScore(TypedDict):
-    """One line of :class:`~leftout.explain.FeatureScores`."""
-
-    feature: str
-    total: float
-    left_out: float
-    rest: float
-    difference: float
-
-
 class ExplanationRecord(TypedDict):
     """An explanation as JSON has it, features by falling size of their part."""
 
     sentence: Sentence | None
     disparity_by_feature: list[FeatureLoss]
-    feature_scores: list[FeatureScore]
     rules: list[Rule]
     leading_rules: list[Rule]
     rule_frequency: Frequency
@@ -105,15 +92,13 @@ class Explanation(Serializable):
     sentence : Sentence or None
         The short description that fits best; None if no raw column varies.
     features : list of str
-        Names of the features of ``X``, for the next four.
+        Names of the features of ``X``, for the next three.
     sources : list of str
         The raw column that each was made from, as far as names tell; else its own name.
     disparity_by_feature : array of shape (n,)
         Parts of either sign that sum to the disparity, left-out group minus rest.
     losses_by_feature : array of shape (2, n)
         The same for the losses of the rest and of the left-out group.
-    feature_scores : FeatureScores
-        The paper's, in per cent, averaged over runs.
     rules : Rules
         At most 50 of each group, those of highest lift.
     leading_rules : Rules
@@ -141,7 +126,6 @@ class Explanation(Serializable):
     sources: list[str]
     disparity_by_feature: Array
     losses_by_feature: Array
-    feature_scores: FeatureScores
     rules: Rules
     leading_rules: Rules
     rule_frequency: Frequency
@@ -229,7 +213,7 @@ class Explanation(Serializable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
-        scores, parts = self.feature_scores, self.disparity_by_feature
+        parts = self.disparity_by_feature
         return plain({
             "sentence": self.sentence and self.sentence.to_dict() | {"told": self.told_sentence},
             "disparity_by_feature": [
@@ -239,13 +223,6 @@ class Explanation(Serializable):
                     rest_loss=self.losses_by_feature[0, i],
                 )
                 for i in np.argsort(-np.abs(parts), kind="stable")
-            ],
-            "feature_scores": [
-                FeatureScore(
-                    feature=self.features[i], total=scores.total[i], left_out=scores.left_out[i],
-                    rest=scores.rest[i], difference=scores.difference[i],
-                )
-                for i in np.argsort(-scores.total, kind="stable")
             ],
             "rules": list(self.rules),
             "leading_rules": list(self.leading_rules),
@@ -363,10 +340,6 @@ def group(
             f"found it was {number(partition.disparity_, digits=4)}. Pass the table that it was "
             "found in."
         )
-    scores = feature_scores(
-        matrix, runs, partition.n_components_, centering=partition.centering,
-        beside=partition.labels_ != NEITHER,
-    )  # fmt: skip
     steps.tell("rules", 1)
     telling = most_informative(raw.described, left_out, _RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
@@ -392,7 +365,6 @@ def group(
         sources=raw.sources,
         disparity_by_feature=parts,
         losses_by_feature=losses,
-        feature_scores=scores,
         rules=rules.leading(_RULES),
         leading_rules=rules.that_add(left_out),
         rule_frequency=frequency,

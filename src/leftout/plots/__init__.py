@@ -37,7 +37,6 @@ __all__ = [
     "alignment",
     "disparity_by_feature",
     "epochs",
-    "feature_scores",
     "harm",
     "known_groups",
     "mitigation",
@@ -140,21 +139,6 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
     named(ax, names)
     title = f"A disparity of {number(total)}, by feature"
     return finish(ax, title, "part of the disparity", ticks="x")
-
-
-def feature_scores(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
-    """The paper's scores of the left-out group and of the rest, largest difference first."""
-    _check(found)
-    ax = axis(ax)
-    scores = found.feature_scores
-    order = np.argsort(-scores.difference, kind="stable")[:top]
-    places = np.arange(len(order))
-    ax.barh(places - 0.2, scores.left_out[order], 0.38, color=LEFT_OUT, label="left-out group")
-    ax.barh(places + 0.2, scores.rest[order], 0.38, color=REST, label="rest")
-    ax.plot(scores.total[order], places, "k|", ms=14, label="all rows")
-    named(ax, [found.features[place] for place in order])
-    title = "The paper's scores" + f" (mean of {scores.runs} runs)" * (scores.runs > 1)
-    return finish(ax, title, "score, % of all features", **_LEGEND_BELOW, ncols=3)
 
 
 def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
