@@ -30,7 +30,8 @@ from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
 from leftout.data.profiling.codes import FEW
 from leftout.data.profiling.column_types import ColumnType, type_on_all_rows
-from leftout.data.profiling.relations import Relation, copies, leaks, proxies
+from leftout.data.profiling.duplicate_columns import copies
+from leftout.data.profiling.relations import Relation, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label

@@ -31,7 +31,7 @@ from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
 from leftout.data.profiling.column_names import words_of
 from leftout.data.profiling.column_types import ColumnType
-from leftout.data.profiling.relations import copies
+from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.reading import Source
 from leftout.data.roles import value_of
 from leftout.errors import InputError, asked_by, in_python
