@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from leftout import InputError
 from leftout.data.preparation import prepare_table
 from leftout.data.reading import Source
 from leftout.engine import copies as stored_csv
-from leftout.engine.copies import stored
 from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local
+from leftout.engine.tables import in_parts
 from leftout.running import collected_warnings
 from test_scale_tables import assert_same
 
@@ -97,9 +98,9 @@ def written(columns, folder, suffix=".csv", separator=",", encoding="utf-8"):
 
 
 def assert_like_memory(parts, whole):
-    with stored(parts) as chunks:
-        taken = prepare_table(Source.of(whole), rng=np.random.default_rng(0))
-        assert_same(prepare_chunks(chunks, Local().fold), chunks, taken)
+    table = in_parts(parts, "local")
+    taken = prepare_table(Source.of(whole), rng=np.random.default_rng(0))
+    assert_same(prepare_chunks(table.chunks, Local().fold), table.chunks, taken)
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +108,6 @@ def small_blocks(monkeypatch):
     """So that blocks end everywhere."""
     monkeypatch.setattr(stored_csv, "_BLOCK", 97)
     monkeypatch.setattr(stored_csv, "_ROWS", 13)
-    monkeypatch.setattr(stored_csv, "_GROUP", 30)
 
 
 @pytest.mark.parametrize("trap", TRAPS)
@@ -149,12 +149,13 @@ def test_all_of_them_at_once(suffix, separator, encoding, tmp_path):
         ),
     ],
 )
-def test_a_bad_part_is_refused_and_nothing_stays(name, content, says, tmp_path):
+def test_a_bad_part_is_refused_and_nothing_stays(name, content, says, tmp_path, monkeypatch):
     parts, copies = tmp_path / "parts", tmp_path / "copies"
     parts.mkdir(), copies.mkdir()
     (parts / "a.csv").write_bytes(b"a,b\n1,2\n")
     (parts / name).write_bytes(content)
-    with pytest.raises(InputError) as refused, stored(parts, copies):
-        pass
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    with pytest.raises(InputError) as refused:
+        in_parts(parts, "local")
     assert says in str(refused.value)
     assert not list(copies.iterdir())

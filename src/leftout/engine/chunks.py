@@ -12,9 +12,9 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,8 @@ class Chunk:
     n_rows : int
     fingerprint : tuple
         The file's size, and when it was changed.
-    layout : Layout
-        The table's columns: the same object for all chunks.
+    schema : pyarrow.Schema
+        The table's columns, each as one of few types: the same object for all chunks.
     """
 
     path: str
@@ -59,11 +59,14 @@ class Chunk:
     start: int
     n_rows: int
     fingerprint: Fingerprint
-    layout: Layout = field(repr=False)
+    schema: pa.Schema = field(repr=False)
 
-    def batches(
-        self, names: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    @property
+    def batch_size(self) -> int:
+        """Rows to read at a time."""
+        return max(min(_ROWS, _CELLS // len(self.schema)), 1024)
+
+    def batches(self, names: Sequence[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Some rows at a time, with the place of the first; of some columns, in that order.
 
         Text comes as dictionaries, which is how it is stored. Refuses a file that has changed since
@@ -71,22 +74,21 @@ class Chunk:
         """
         import pyarrow as pa
 
-        names = list(self.layout.names if names is None else names)
-        rows = rows or self.layout.batch
-        with _reading(self.path):
+        names = list(self.schema.names if names is None else names)
+        with reading(self.path):
             if fingerprint(self.path) != self.fingerprint:
                 raise InputError(
                     f"{called(self.path)} has changed since the audit began. Start again when "
                     "nothing writes to it."
                 )
-            texts = [name for name in names if is_text(self.layout.schema.field(name).type)]
+            texts = [name for name in names if is_text(self.schema.field(name).type)]
             with _opened(self.path, texts) as file:
                 start = self.start
                 for batch in file.iter_batches(
-                    rows, row_groups=[self.group], columns=names, use_threads=False
+                    self.batch_size, row_groups=[self.group], columns=names, use_threads=False
                 ):
                     # a file may have its columns in another order, and of another type
-                    cells = [self.layout.cast(name, batch.column(name)) for name in names]
+                    cells = [_cast(batch[name], self.schema.field(name).type) for name in names]
                     yield start, pa.record_batch(cells, names)
                     start += batch.num_rows
 
@@ -105,27 +107,26 @@ def listed(source: Any) -> list[Chunk]:
     list of Chunk
         In the order of the rows. Empty row groups are left out.
     """
-    paths = paths_of(source, STORED)
-    chunks: list[Chunk] = []
-    layouts: list[Layout] = []
-    start = 0
-    for path in paths:
-        with _reading(path):
+    schemas: dict[str, pa.Schema] = {}
+    groups: list[tuple[str, int, int, Fingerprint]] = []
+    for path in paths_of(source, STORED):
+        with reading(path):
             before = fingerprint(path)
             with _opened(path) as file:
                 meta = file.metadata
-                layouts.append(Layout.of(file.schema_arrow, path))
-                sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
-        if not sum(sizes):
+                schemas[path] = _table_schema(file.schema_arrow, path)
+        if not meta.num_rows:
             raise InputError(
                 f"{called(path)} has no rows; every file needs some. Remove it, or name the others."
             )
-        for group, n_rows in enumerate(sizes):
-            if n_rows:
-                chunks.append(Chunk(path, group, start, n_rows, before, layouts[0]))
-                start += n_rows
-    layout = layouts[0].joined(layouts[1:])
-    return [replace(chunk, layout=layout) for chunk in chunks]
+        sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        groups += [(path, group, n_rows, before) for group, n_rows in enumerate(sizes) if n_rows]
+    schema = unify(schemas)
+    chunks, start = [], 0
+    for path, group, n_rows, before in groups:
+        chunks.append(Chunk(path, group, start, n_rows, before, schema))
+        start += n_rows
+    return chunks
 
 
 def n_rows_of(chunks: Sequence[Chunk]) -> int:
@@ -183,7 +184,7 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def reading(path: str, kind: str = "Parquet") -> Iterator[None]:
     """A context in which whatever goes wrong with a file is refused in one sentence."""
     try:
         yield
@@ -191,14 +192,14 @@ def _reading(path: str) -> Iterator[None]:
         raise
     except ImportError as error:
         raise InputError(
-            "Reading Parquet needs a package that is not installed "
-            f"({error.name or error}). Run: pip install 'leftout[scale]'"
+            f"Reading {kind} needs a package that is not installed ({error.name or error}). Run: "
+            "pip install 'leftout[scale]'"
         ) from error
     except FileNotFoundError as error:
         raise InputError(f"There is no file {quoted(path)} any more.") from error
-    except Exception as error:
+    except Exception as error:  # whatever readers raise: each has errors of its own
         raise InputError(
-            f"{called(path)} cannot be read as a Parquet table: {short(error)}. Check the file."
+            f"{called(path)} cannot be read as a {kind} table: {short(error)}. Check the file."
         ) from error
 
 
@@ -215,84 +216,62 @@ def fingerprint(path: str) -> Fingerprint:
     return found.st_size, found.st_mtime_ns
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The columns of a table, each as one of few types, whatever files store it as."""
+def _table_schema(schema: pa.Schema, path: str) -> pa.Schema:
+    """What a file says of its columns; pandas' own index goes, or comes first by name."""
+    import pyarrow as pa
 
-    path: str  # of the first file
-    schema: pa.Schema
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
+    if twice:
+        raise InputError(
+            f"Several columns of {called(path)} are named {shortened(twice[0])!r}; names must be "
+            "unique. Rename or drop all but one."
+        )
+    kept = (schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in kept if isinstance(name, str) and name in schema.names]
+    rest = [name for name in schema.names if name not in index]
+    names = [name for name in index if not _UNNAMED.fullmatch(name)] + rest
+    if not names:
+        raise InputError(f"{called(path)} has no columns; a table with some is needed.")
+    return pa.schema([(name, _read_as(schema.field(name).type)) for name in names])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
 
-    @property
-    def batch(self) -> int:
-        """Rows to read at a time."""
-        return max(min(_ROWS, _CELLS // max(len(self.schema), 1)), 1024)
+def unify(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of all files; refuses one that has other columns, or other things in them."""
+    import pyarrow as pa
 
-    @classmethod
-    def of(cls, schema: pa.Schema, path: str) -> Layout:
-        """What a file says of its columns; pandas' own index goes, or comes first by name."""
-        import pyarrow as pa
-
-        twice = [name for name, times in Counter(schema.names).items() if times > 1]
-        if twice:
+    (first, schema), *others = schemas.items()
+    for path, other in others:
+        different = sorted({*schema.names} ^ {*other.names})
+        if different:
+            name = shortened(different[0])
+            has, lacks = (first, path) if different[0] in schema.names else (path, first)
             raise InputError(
-                f"Several columns of {called(path)} are named {_quoted(twice[0])}; names must be "
-                "unique. Rename or drop all but one."
+                f"{called(lacks)} has no column {name!r}, which {called(has)} has; all files need "
+                "the same columns. Correct or remove one."
             )
-        kept = (schema.pandas_metadata or {}).get("index_columns", [])
-        index = [name for name in kept if isinstance(name, str) and name in schema.names]
-        rest = [name for name in schema.names if name not in index]
-        names = [name for name in index if not _UNNAMED.fullmatch(name)] + rest
-        if not names:
-            raise InputError(f"{called(path)} has no columns; a table with some is needed.")
-        return cls(path, pa.schema([(name, _read_as(schema.field(name).type)) for name in names]))
+        try:
+            schema = pa.unify_schemas([schema, other], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InputError(
+                f"{called(path)} does not fit the files before it: {short(error)}. Correct or "
+                "remove it."
+            ) from error
+    types = [pa.float64() if pa.types.is_null(kind) else kind for kind in schema.types]
+    return pa.schema(list(zip(schema.names, types, strict=True)))
 
-    def joined(self, others: Sequence[Layout]) -> Layout:
-        """The layout of all files; refuses one that has other columns, or other things in them."""
-        import pyarrow as pa
 
-        types = dict(zip(self.schema.names, self.schema.types, strict=True))
-        first = dict.fromkeys(types, self.path)
-        for other in others:
-            lacks = [name for name in self.names if name not in other.schema.names]
-            extra = [name for name in other.names if name not in self.schema.names]
-            for name in [*lacks, *extra]:
-                has = ("no column", "has") if lacks else ("a column", "has not")
-                raise InputError(
-                    f"{called(other.path)} has {has[0]} {_quoted(name)}, which "
-                    f"{called(self.path)} {has[1]}; all files need the same columns. Correct or "
-                    "remove the file."
-                )
-            for name, kind in zip(other.schema.names, other.schema.types, strict=True):
-                both = _both(types[name], kind)
-                if both is None:
-                    held, before = _in_words(kind), _in_words(types[name])
-                    raise InputError(
-                        f"{called(other.path)} has {held} in the column {_quoted(name)}, where "
-                        f"{called(first[name])} has {before}; all files need the same. Correct or "
-                        "remove the file."
-                    )
-                if both != types[name]:
-                    types[name], first[name] = both, other.path
-        known = {name: pa.float64() if pa.types.is_null(t) else t for name, t in types.items()}
-        return Layout(self.path, pa.schema(list(known.items())))
+def _cast(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cells of a column as its type; texts may also be dictionaries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as is_a
 
-    def cast(self, name: str, cells: pa.Array) -> pa.Array:
-        """Cells of a column as its type; texts may also be dictionaries."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.types as is_a
-
-        kind = self.schema.field(name).type
-        if cells.type == kind or kind == pa.large_string() and is_text(cells.type):
-            return cells
-        if is_a.is_duration(cells.type) or is_a.is_time(cells.type):  # in seconds
-            whole = cells.cast(pa.int32() if is_a.is_time32(cells.type) else pa.int64())
-            return pc.divide(whole.cast(kind), _A_SECOND[cells.type.unit])
-        return cells.cast(kind, safe=False)
+    if cells.type == kind or kind == pa.large_string() and is_text(cells.type):
+        return cells
+    if is_a.is_duration(cells.type) or is_a.is_time(cells.type):  # in seconds
+        whole = cells.cast(pa.int32() if is_a.is_time32(cells.type) else pa.int64())
+        return pc.divide(whole.cast(kind), _A_SECOND[cells.type.unit])
+    return cells.cast(kind, safe=is_a.is_integer(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -320,32 +299,3 @@ def _read_as(kind: pa.DataType) -> pa.DataType:
         if any(is_it(kind) for is_it in are):
             return made
     return kind
-
-
-def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """What two files may have in the same column, as one; None if that is not the same."""
-    import pyarrow as pa
-    import pyarrow.types as is_a
-
-    if one == other or is_a.is_null(other) or is_a.is_dictionary(one) and is_a.is_dictionary(other):
-        return one
-    if is_a.is_null(one):
-        return other
-    # pandas stores whole numbers with gaps as fractions
-    numbers = all(is_a.is_integer(kind) or is_a.is_floating(kind) for kind in (one, other))
-    return pa.float64() if numbers else None
-
-
-def _in_words(kind: pa.DataType) -> str:
-    """What a column holds, in a word."""
-    import pyarrow.types as is_a
-
-    if is_text(kind) and not is_a.is_dictionary(kind):
-        return "text"
-    words = {"int64": "whole numbers", "uint64": "whole numbers", "double": "numbers"}
-    words |= {"bool": "yes and no", "timestamp[us]": "dates"}
-    return "categories" if is_a.is_dictionary(kind) else words.get(str(kind), str(kind))
-
-
-def _quoted(name: str) -> str:
-    return repr(shortened(name))

@@ -62,7 +62,7 @@ class EncodingPlan:
         Of some ``places`` alone, rising, where these are given: the others are read, not encoded.
         A block is overwritten by the next: memory that is new costs more than what it holds.
         """
-        room = np.empty((self.n_features, min(chunk.layout.batch, chunk.n_rows)))
+        room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
         plans = enumerate(self.encoder.plans_)
         needed = {place: self.searching[place] for place, plan in plans if plan.becomes is not None}
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
@@ -93,7 +93,7 @@ def _read(readers: Iterable[ColumnReader], chunk: Chunk, batch: pa.RecordBatch) 
 
 
 def _raw(reader: ColumnReader, cells: pa.Array, chunk: Chunk) -> Column:
-    kind = chunk.layout.schema.field(reader.raw).type
+    kind = chunk.schema.field(reader.raw).type
     return raw_column(reader.raw, cells, kind, reader.declared.wants_category(reader.raw))
 
 
@@ -118,7 +118,7 @@ def prepare_chunks(
     sample : int or None
         Rows that the schema is inferred from, and that can be looked at together.
     """
-    n_rows, names = n_rows_of(chunks), list(chunks[0].layout.names)
+    n_rows, names = n_rows_of(chunks), chunks[0].schema.names
     for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
             raise InputError(
@@ -170,7 +170,7 @@ def _raw_rows(wanted: tuple[Chunk, Places]) -> pa.Table:
         if first < last:
             rows = pa.Table.from_batches([batch.take(pa.array(places[first:last] - start))])
             # text that was read as a dictionary is text again
-            parts.append(rows.cast(chunk.layout.schema))
+            parts.append(rows.cast(chunk.schema))
     return pa.concat_tables(parts)
 
 

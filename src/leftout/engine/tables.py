@@ -17,13 +17,14 @@ from leftout.data.files.fetching import is_stream
 from leftout.data.files.formats import TEXT
 from leftout.data.reading import Source
 from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
-from leftout.engine.copies import FEATHER, as_parquet, copied, is_dask, stored
+from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask, private_folder
 from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
 from leftout.settings import ENGINES
 from leftout.text import shown
 
+FEATHER = (".feather",)
 # Stands for the address of a cluster that is to be started on this machine.
 HERE = "here"
 # What a cell takes while a table is read whole and audited, in bytes; and of a text file, a byte.
@@ -58,7 +59,7 @@ class ChunkedTable:
         """The whole table, in memory."""
         import pyarrow as pa
 
-        schema = self.chunks[0].layout.schema
+        schema = self.chunks[0].schema
         batches = (batch for chunk in self.chunks for _, batch in chunk.batches())
         parts = [pa.Table.from_batches([batch]).cast(schema) for batch in batches]
         return Source(as_pandas(pa.concat_tables(parts)), self.name)
@@ -91,100 +92,68 @@ class ChunkedTable:
 def in_parts(
     table: Any, engine: Any = None, memory: int | str | None = None
 ) -> ChunkedTable | None:
-    """A table in files, or in a Dask collection; None for one that is in memory, or in one file.
+    """A table in files, or in a Dask data frame; None for one that is in memory, or in one file.
 
     A file that is too large to be read whole is one in parts, too.
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
+    limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory)
+    if isinstance(table, list | tuple) and len(table) == 1:
+        (table,) = table
+    if isinstance(table, str | os.PathLike):
+        table = os.fspath(table)
+        if is_stream(table) or not _in_files(table, engine, limit):
+            return None
+        name = Path(table).name
+    elif _are_paths(table):
+        name = Path(table[0]).parent.name or None
+    elif is_dask(table) or type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
+        name = None
+    elif engine in (None, "memory"):
+        return None
+    else:
+        raise InputError(
+            f"{parameter_label('engine', engine)} passes over files, but the table is in memory. "
+            "Pass their paths, or leave the engine out."
+        )
     with ExitStack() as copies:
-        parts = _in_parts(table, engine, memory, copies)
-        if parts is not None:  # copies go when nobody has the table any more
-            finalize(parts, copies.pop_all().close)
+        chunks, paths = _chunks(table, copies)
+        size = _CELL * n_rows_of(chunks) * len(chunks[0].schema)
+        whole = engine == "memory" or (engine is None and size <= limit)
+        files = {path: str(fingerprint(path)) for path in paths}
+        parts = ChunkedTable(chunks, name, whole, files)
+        finalize(parts, copies.pop_all().close)  # copies go when nobody has the table any more
     return parts
 
 
-def _in_parts(
-    table: Any, engine: Any, memory: int | str | None, copies: ExitStack
-) -> ChunkedTable | None:
-    limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory)
-    name: str | None = None
-    source: Any
-    if is_dask(table):
-        source = copied(table, copies)
-    elif isinstance(table, str | os.PathLike):
-        source, name = os.fspath(table), Path(table).name
-        if is_stream(source) or (
-            os.path.isfile(source) and not _needs_parts(source, engine, limit)
-        ):
-            return None
-        if not os.path.exists(source) and not any(char in source for char in "*?["):
-            return None  # whoever reads it says that it is not there
-    elif (
+def _are_paths(table: Any) -> bool:
+    return (
         isinstance(table, list | tuple)
-        and table
+        and len(table) > 0
         and all(isinstance(each, str | os.PathLike) for each in table)
-    ):
-        source = [os.fspath(each) for each in table]
-        if len(source) == 1:
-            return _in_parts(source[0], engine, memory, copies)
-        name = Path(source[0]).parent.name or None
-    elif type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
-        source = table
-    else:
-        if engine not in (None, "memory"):
-            raise InputError(
-                f"{parameter_label('engine', engine)} passes over files, but the table is in "
-                "memory. Pass "
-                "their paths, or leave the engine out."
-            )
-        return None
-    paths = paths_of(source, (*STORED, *TEXT, *FEATHER))
-    chunks = _chunks(paths, copies)
-    files = {path: str(fingerprint(path)) for path in paths}
-    size = _CELL * n_rows_of(chunks) * len(chunks[0].layout.names)
-    return ChunkedTable(
-        chunks, name, engine == "memory" or (engine is None and size <= limit), files
     )
 
 
-def _chunks(paths: list[str], copies: ExitStack) -> list[Chunk]:
-    """Chunks of files of one kind; of text and Feather, those of a private copy."""
-    kinds = [_kind(path) for path in paths]
-    if len(set(kinds)) > 1:
-        other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
-        rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
-        raise InputError(
-            f"{shown(Path(paths[other]).name)!r} is {kinds[other]}, and others are {rest}; the "
-            "parts of a table are files of one kind. Name those of one kind."
-        )
-    if kinds[0] == "text":
-        return copies.enter_context(stored(paths))
-    return listed(as_parquet(paths, copies) if kinds[0] == "Feather" else paths)
-
-
-def _kind(path: str) -> str:
-    name = path.lower()
-    return "text" if name.endswith(TEXT) else "Feather" if name.endswith(FEATHER) else "Parquet"
-
-
-def _needs_parts(path: str, engine: Any, limit: int) -> bool:
-    """Whether one file is too large to be read whole, or is not to be."""
+def _in_files(path: str, engine: Any, limit: int) -> bool:
+    """Whether a path is a folder, a pattern, or one file that is not to be read whole."""
+    if not os.path.isfile(path):  # of what is not there, whoever reads it says so
+        return os.path.exists(path) or any(char in path for char in "*?[")
     if engine == "memory":
         return False
-    kind = path.lower()
-    if kind.endswith(TEXT):
-        return engine is not None or os.path.getsize(path) * _BYTE > limit
-    if not kind.endswith(STORED):
-        if engine is None or kind.endswith(FEATHER):
-            return engine is not None
-        raise InputError(
-            f"{parameter_label('engine', engine)} passes over Parquet, Feather or CSV files, not "
-            "over "
-            f"{shown(Path(path).name)!r}. Store it as Parquet, or leave the engine out."
-        )
+    kind = _kind(path)
     if engine is not None:
+        if kind is None:
+            raise InputError(
+                f"{parameter_label('engine', engine)} passes over Parquet, Feather or CSV files, "
+                f"not over {shown(Path(path).name)!r}. Store it as Parquet, or leave the engine "
+                "out."
+            )
         return True
+    if kind == "text":
+        return os.path.getsize(path) * _BYTE > limit
+    if kind != "Parquet":
+        return False
     try:
         from pyarrow.parquet import ParquetFile
 
@@ -192,6 +161,31 @@ def _needs_parts(path: str, engine: Any, limit: int) -> bool:
             return file.metadata.num_rows * file.metadata.num_columns * _CELL > limit
     except Exception:  # whoever reads it says what is wrong
         return False
+
+
+def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
+    """Chunks of files of one kind, and the files; of text and Feather, those of a private copy."""
+    if is_dask(table):
+        made = copy_dask(table, copies.enter_context(private_folder()))
+        return listed(made), list(map(str, made))
+    paths = paths_of(table, (*STORED, *TEXT, *FEATHER))
+    kinds = [_kind(path) or "Parquet" for path in paths]
+    if len(set(kinds)) > 1:
+        other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
+        rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
+        raise InputError(
+            f"{shown(Path(paths[other]).name)!r} is {kinds[other]}, and others are {rest}; the "
+            "parts of a table are files of one kind. Name those of one kind."
+        )
+    if kinds[0] == "Parquet":
+        return listed(paths), paths
+    copy = copy_text if kinds[0] == "text" else copy_feather
+    return listed(copy(paths, copies.enter_context(private_folder()))), paths
+
+
+def _kind(path: str) -> str | None:
+    kinds = {"text": TEXT, "Feather": FEATHER, "Parquet": STORED}
+    return next((kind for kind, ends in kinds.items() if path.lower().endswith(ends)), None)
 
 
 def n_bytes(text: int | str) -> int:
@@ -227,7 +221,7 @@ def opened(
 
     parts = None if sheet is not None else in_parts(list(tables), engine, memory)
     if parts is not None:
-        return parts, pd.DataFrame(columns=list(parts.chunks[0].layout.names))
+        return parts, pd.DataFrame(columns=parts.chunks[0].schema.names)
     if len(tables) > 1:
         raise InputError("Several tables are given with a sheet; a sheet is one of an Excel file.")
     source = Source.of(tables[0], sheet, called)
