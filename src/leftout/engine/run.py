@@ -68,7 +68,7 @@ def audit(
     table : path, pandas, polars or pyarrow table, or two-dimensional array
         As people have it: numbers, text, dates, gaps. Also one in parts: a pattern of paths
         (``"data/*.parquet"``), a folder, a list of paths, a ``pyarrow.dataset.Dataset``, a Dask
-        data frame or array.
+        data frame.
     features : matrix, data frame or path, optional
         What the representation sees instead of the table's columns: an embedding, pixels, gene
         expression; one row for each row of the table, in the same order, or matched by a key column
