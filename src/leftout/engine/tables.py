@@ -99,6 +99,7 @@ def in_parts(
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
     limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory)
+    name: str | None = None
     if isinstance(table, list | tuple) and len(table) == 1:
         (table,) = table
     if isinstance(table, str | os.PathLike):
@@ -108,11 +109,9 @@ def in_parts(
         name = Path(table).name
     elif _are_paths(table):
         name = Path(table[0]).parent.name or None
-    elif is_dask(table) or type(table).__module__.startswith("pyarrow") and hasattr(table, "files"):
-        name = None
-    elif engine in (None, "memory"):
-        return None
-    else:
+    elif not (is_dask(table) or isinstance(getattr(table, "files", None), list)):
+        if engine in (None, "memory"):
+            return None
         raise InputError(
             f"{parameter_label('engine', engine)} passes over files, but the table is in memory. "
             "Pass their paths, or leave the engine out."
