@@ -247,10 +247,10 @@ def names_of(table: Any) -> list[str]:
 
 
 def find(names: list[Any], name: Any, what: str) -> Any:
-    """The column that ``name`` means: itself, or one that reads the same."""
+    """The column that ``name`` means: itself, or one that reads the same but for spaces around."""
     if name in names:
         return name
-    alike = [known for known in names if str(known) == str(name)]
+    alike = [known for known in names if str(known).strip() == str(name).strip()]
     if alike:
         return alike[0]
     texts = [str(known) for known in names]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +13,7 @@ import numpy as np
 from leftout.checks import is_missing
 from leftout.data.cleaning import MISSING, clean, unique
 from leftout.data.columns import Column, find
-from leftout.data.files.fetching import fetch, short
-from leftout.data.files.formats import BINARY
-from leftout.data.files.limits import TableLimits
-from leftout.data.files.text import Dialect, decoded, unpacked
+from leftout.data.files.fetching import called, fetch, short
 from leftout.data.frames import as_frame
 from leftout.data.missing import names_by_label, number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
@@ -31,22 +25,6 @@ from leftout.text import listed, quoted, shortened
 Record = dict[str, Any]
 
 _FACTS = ("kind", "label", "values", "note")
-_FIELDS = {"column", "value", "value_label", *_FACTS}
-_ANY_FACT = f"any of {', '.join(_FACTS)}"
-# What else people call a kind.
-_ALSO = {
-    "number": ("numeric", "integer", "ordinal", "int", "float", "continuous"),
-    "code": ("codes",),
-    "yes/no": ("yes or no", "binary", "boolean", "bool"),
-    "category": ("categorical", "nominal", "factor"),
-    "date": ("datetime",),
-    "identifier": ("id",),
-    "free text": ("text",),
-}
-_FOLD = re.compile(r"[\s_/-]+")
-_KIND_OF = {
-    _FOLD.sub("", name): kind for kind in COLUMN_KINDS for name in (kind, *_ALSO.get(kind, ()))
-}
 
 
 @dataclass(frozen=True)
@@ -83,13 +61,29 @@ class Dictionary:
         Parameters
         ----------
         given : None, path, mapping, list of mappings or data frame
-            With the fields ``column``, ``kind``, ``label``, ``values`` and ``note``, or some of
-            them. Values are a mapping, or text such as ``1=yes; 0=no``. In another shape there is
-            a line for each value, with ``column``, ``value`` and ``value_label`` (or ``label``).
+            A line for each column, with the fields ``column``, ``kind``, ``label``, ``values`` and
+            ``note``, or some of them; or a mapping of columns to such facts, or to a label alone.
+            Values are a mapping, or text such as ``1=yes; 0=no``.
         """
         if given is None or isinstance(given, Dictionary):
             return given or cls()
-        return cls(_entries(_records(given)))
+        entries: dict[str, ColumnEntry] = {}
+        unused: dict[str, None] = {}
+        for record in _records(given):
+            name = text_of(record.pop("column"))
+            if name in entries:
+                raise InputError(
+                    f"The dictionary has two lines about the column {quoted(name)}. Keep one."
+                )
+            unused |= dict.fromkeys(key for key in record if key not in _FACTS)
+            entries[name] = _entry(name, record)
+        if unused:
+            warn(
+                f"The dictionary's {listed(list(map(quoted, unused)))} "
+                f"{'is' if len(unused) == 1 else 'are'} not used; what is: column, "
+                f"{', '.join(_FACTS)}."
+            )
+        return cls(entries)
 
     def __bool__(self) -> bool:
         return bool(self.entries)
@@ -97,12 +91,9 @@ class Dictionary:
     def checked(self, names: Iterable[Any]) -> Dictionary:
         """The same for a table with such columns; refuses others."""
         known = list(names)
-        entries: dict[str, ColumnEntry] = {}
-        for name, entry in self.entries.items():
-            alike = [each for each in known if str(each).strip() == name]
-            exact = name in map(str, alike)
-            column = alike[0] if alike and not exact else find(known, name, "The dictionary")
-            entries[str(column)] = entry
+        entries = {
+            str(find(known, name, "The dictionary")): entry for name, entry in self.entries.items()
+        }
         return Dictionary(entries, names_by_label(known))
 
     @property
@@ -144,15 +135,13 @@ class Dictionary:
             if entry.kind == "number":
                 return column
             made = made.as_categories()
-        names = _labelled(made, entry.values) if entry.values else list(made.categories or ())
-        return _renamed(made, names)
+        return _renamed(made, _labelled(made, entry.values))
 
     def renamed(self, columns: Sequence[Column]) -> list[Column]:
-        """Columns called by their labels; those that share one keep their names beside it."""
+        """Columns called by their labels; those that share one keep their names."""
         labels = [shortened(self.label(column.name)) for column in columns]
-        shared = {label for label in labels if labels.count(label) > 1}
         names = [
-            f"{label} ({column.name})" if label in shared and label != column.name else label
+            label if labels.count(label) == 1 else column.name
             for column, label in zip(columns, labels, strict=True)
         ]
         pairs = zip(columns, unique(names), strict=True)
@@ -168,13 +157,7 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
     numbers = column.levels
     if numbers is None:
         numbers = np.array([number_of(text) for text in texts])
-    folded = {value.casefold(): label for value, label in values.items()}
-    truths = ("False", "True")  # in any case: spreadsheets shout them
-    labels = [folded.get(t.casefold()) if t in truths else values.get(t) for t in texts]
-    done = set(values.values())  # a label stays what it is
-    labels = [
-        t if label is None and t in done else label for t, label in zip(texts, labels, strict=True)
-    ]
+    labels = [values.get(text) for text in texts]
     for value, label in values.items():
         for place in np.flatnonzero(same(numbers, number_of(value))):
             labels[place] = labels[place] or label
@@ -193,59 +176,16 @@ def _renamed(column: Column, names: list[str]) -> Column:
     return replace(made, declared=True)
 
 
-def _entries(records: list[Record]) -> dict[str, ColumnEntry]:
-    """What lines of facts say of each column, put together."""
-    extra = dict.fromkeys(key for record in records for key in record if key not in _FIELDS)
-    if extra:
-        warn(
-            f"The dictionary's {listed(list(map(quoted, extra)))} "
-            f"{'is' if len(extra) == 1 else 'are'} not used; what is: column, "
-            f"{', '.join(_FACTS)}."
-        )
-    # a line for each value may have two labels, of the column and of the value
-    value_label = "value_label" if any("value_label" in r for r in records) else "label"
-    facts: dict[str, Record] = {}
-    values: dict[str, dict[str, str]] = {}
-    for record in records:
-        if "column" not in record:
-            raise InputError(
-                f"The dictionary has a line that names no column: {quoted(record)}. Name it, "
-                "or remove the line."
-            )
-        name = text_of(record["column"])
-        labels = _values(record.get("values", {}), name)
-        if "value" in record and (label := record.pop(value_label, None)) is not None:
-            labels[text_of(record["value"])] = str(label).strip()
-        said: Record = {key: str(record[key]).strip() for key in ("label", "note") if key in record}
-        if "kind" in record:
-            said["kind"] = _kind(record["kind"], name)
-        _add(facts.setdefault(name, {}), said, f"the column {quoted(name)}")
-        _add(values.setdefault(name, {}), labels, f"a value of the column {quoted(name)}")
-    return {
-        name: ColumnEntry(values=_distinct_labels(values[name], name), **known)
-        for name, known in facts.items()
-    }
-
-
-def _add(known: Record, said: Record, about: str) -> None:
-    """Add a line's facts to those of others; refuses different ones about the same."""
-    for key, fact in said.items():
-        if known.setdefault(key, fact) != fact:
-            raise InputError(
-                f"The dictionary has different facts about {about}: {quoted(known[key])} and "
-                f"{quoted(fact)}. Keep one."
-            )
-
-
-def _kind(given: Any, name: str) -> str:
-    text = str(given).strip().casefold()
-    kind = _KIND_OF.get(_FOLD.sub("", text))
-    if kind is None:
+def _entry(name: str, record: Record) -> ColumnEntry:
+    """What a line says of a column."""
+    kind = str(record["kind"]).strip().casefold() if "kind" in record else None
+    if kind is not None and kind not in COLUMN_KINDS:
         raise InputError(
-            f"The dictionary says that {quoted(name)} is of the kind {quoted(given)}; it must be "
-            f"one of {', '.join(COLUMN_KINDS)}."
+            f"The dictionary says that {quoted(name)} is of the kind {quoted(record['kind'])}; it "
+            f"must be one of {', '.join(COLUMN_KINDS)}."
         )
-    return kind
+    label, note = (str(record[key]).strip() if key in record else None for key in ("label", "note"))
+    return ColumnEntry(kind, label, _values(record.get("values", {}), name), note)
 
 
 def _values(given: Any, name: str) -> dict[str, str]:
@@ -254,49 +194,30 @@ def _values(given: Any, name: str) -> dict[str, str]:
     if isinstance(given, Mapping):
         pairs = [(text_of(value), str(label).strip()) for value, label in given.items()]
     elif isinstance(given, str):
-        parts = [part.strip() for part in re.split(r"[;|\r\n]", given) if part.strip()]
-        commas = given.split(",")
-        if len(parts) == 1 and all(re.search("[=:]", part) for part in commas):
-            parts = commas
-        mark = "=" if all("=" in part for part in parts) else ":"
-        halves = (part.partition(mark) for part in parts)
-        pairs = [(value.strip(), label.strip()) for value, _, label in halves]
-    labels: dict[str, str] = {}
-    for value, label in pairs:
-        if not value or not label or labels.setdefault(value, label) != label:
-            raise InputError(
-                f"The values of {quoted(name)} in the dictionary are {quoted(given)}; a label "
-                "for each value is needed, written like 1=yes; 0=no."
-            )
-    return labels
-
-
-def _distinct_labels(values: dict[str, str], name: str) -> dict[str, str]:
-    """Labels that can be told apart from each other, and from other values."""
-    if len(set(values.values())) < len(values):
+        parts = (part.partition("=") for part in given.split(";") if part.strip())
+        pairs = [(value.strip(), label.strip()) for value, _, label in parts]
+    values = [shortened(value) for value, _ in pairs]
+    labels = unique([shortened(label) for _, label in pairs])
+    distinct = len(set(values)) == len(set(label for _, label in pairs)) == len(pairs)
+    if not distinct or not all(value and label for value, label in pairs):
         raise InputError(
-            f"The dictionary gives several values of {quoted(name)} the same label. Give each its "
-            "own."
+            f"The values of {quoted(name)} in the dictionary are {quoted(given)}; a label of its "
+            "own for each value is needed, written like 1=yes; 0=no."
         )
-    # what looks like a mark for a missing cell would be read as one
-    plain = [f"{label} ({v})" if label in MISSING else label for v, label in values.items()]
-    short = unique([shortened(label) for label in plain])
-    cut = unique([shortened(value) for value in values])
-    numbers = np.array([number_of(value) for value in cut])
-    for place, (value, label) in enumerate(zip(cut, short, strict=True)):
-        taken = same(numbers, number_of(label)) | (np.array(cut, dtype=object) == label)
-        if taken.sum() > taken[place]:
+    for value, label in zip(values, labels, strict=True):
+        if label in MISSING or label in values and label != value:
             raise InputError(
                 f"The dictionary labels the value {quoted(value)} of {quoted(name)} as "
-                f"{quoted(label)}, which is another value that has a label. Name it in words."
+                f"{quoted(label)}, which is another value, or stands for a missing cell. Name it "
+                "in other words."
             )
-    return dict(zip(cut, short, strict=True))
+    return dict(zip(values, labels, strict=True))
 
 
 def _records(given: Any) -> list[Record]:
     """Lines with a ``column`` and facts about it, fields in lower case, without blank cells."""
     if isinstance(given, str | os.PathLike):
-        given = _in_file(Path(given))
+        given = _in_file(os.fspath(given))
     if isinstance(given, Mapping):
         return [_folded(_under(name, facts)) for name, facts in given.items()]
     frame = as_frame(given)
@@ -308,52 +229,39 @@ def _records(given: Any) -> list[Record]:
     return [_folded(line) for line in (given if frame is None else frame.iter_rows(named=True))]
 
 
-def _under(name: Any, facts: Any) -> Any:
+def _under(name: Any, facts: Any) -> Record:
     """Facts that stand under a column's name; a text alone is its label."""
     facts = {"label": facts} if isinstance(facts, str) else facts
-    if not isinstance(facts, Mapping) or facts and not set(map(_lower, facts)) & {*_FACTS}:
+    if not isinstance(facts, Mapping) or facts and not set(facts) & set(_FACTS):
         raise InputError(
             f"The dictionary has {quoted(facts)} for the column {quoted(str(name))}; a label, or "
-            f"an object with {_ANY_FACT} is needed. Value labels go under 'values'."
+            f"an object with any of {', '.join(_FACTS)} is needed. Value labels go under 'values'."
         )
     return {**facts, "column": name}
 
 
-def _lower(name: Any) -> str:
-    return str(name).strip().casefold()
-
-
 def _folded(line: Any) -> Record:
-    if not isinstance(line, Mapping) or "column" not in map(_lower, line):
+    record = {}
+    if isinstance(line, Mapping):
+        for key, cell in line.items():
+            if not is_missing(cell) and cell != "":
+                record[str(key).strip().casefold()] = cell
+    if "column" not in record:
         raise InputError(
             f"The dictionary has the line {quoted(line)}; a field named 'column' that names a "
-            f"column of the table, and {_ANY_FACT} are needed."
+            f"column of the table, and any of {', '.join(_FACTS)} are needed."
         )
-    return {
-        _lower(field): cell
-        for field, cell in line.items()
-        if not (is_missing(cell) or isinstance(cell, str) and not cell.strip())
-    }
+    return record
 
 
-def _in_file(path: Path) -> Any:
+def _in_file(path: str) -> Any:
     """The table or the JSON in a file."""
-    import pandas as pd
-
-    name, called = path.name.lower(), f"The dictionary {quoted(path.name)}"
-    if name.endswith(BINARY):
+    if not path.lower().endswith(".json"):
         return read_table(path)
-    data, _ = fetch(os.fspath(path))
-    if name.endswith(".gz"):
-        data = unpacked(data, called, TableLimits.here())
-    text = decoded(data, called)
+    data, _ = fetch(path)
     try:
-        if name.endswith(".json"):
-            return json.loads(text)
-        # every cell as text, a mark for missing cells as well: it may be a label
-        options = Dialect.of(text, ",", called).options() | {"dtype": str, "na_values": []}
-        return pd.read_csv(io.BytesIO(text), **options)
-    except InputError:
-        raise
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{called} cannot be read: {short(error)}. Correct it.") from error
+        raise InputError(
+            f"The dictionary {called(path)} cannot be read: {short(error)}. Correct it."
+        ) from error
