@@ -28,8 +28,7 @@ from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
-from leftout.downstream.prediction import OtherGap
-from leftout.downstream.result import Cost, Difference, Figure, Harm, OtherCost
+from leftout.downstream.result import Cost, Difference, Figure, Harm
 from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
@@ -816,26 +815,6 @@ def harm(kind="two classes", **changed):
         "gain": {v: _scaled(around(0.2 - 0.05 * i), unit) for i, v in enumerate(VARIANTS)},
         "everybody": {v: _scaled(around(0.11 + 0.03 * i), unit) for i, v in enumerate(VARIANTS)},
         "leaks": ["income"],
-        "others": [
-            OtherCost(
-                "worst off under Fair PCA",
-                1_237,
-                *(_scaled(each, 0.9 * unit) for each in OTHERS),
-                errors={v: unit * (0.13 + 0.07 * i) for i, v in enumerate(VARIANTS)},
-            ),
-            OtherCost(
-                "town = Ashford",
-                2_347,
-                *(_scaled(each, unit) for each in OTHERS),
-                errors={v: unit * (0.14 + 0.02 * i) for i, v in enumerate(VARIANTS)},
-            ),
-            OtherCost(
-                "sex = f and 1980 <= born < 1990",
-                13,
-                *[UNKNOWN] * 3,
-                "13 rows in it; 20 are needed",
-            ),
-        ],
     }
     return Harm(**settled | changed)
 
@@ -867,17 +846,6 @@ def compared(gap=None, kind="two classes"):
         },
         gaps={"left-out group": {"error": _scaled(gap or Interval(0.104, 0.071, 0.137), unit)}},
         prediction="score",
-        others=[
-            OtherGap(
-                "town = Ashford", 2_297,
-                *lines(around(0.193), around(0.107, 0.003), Interval(0.086, 0.047, 0.127)),
-            ),
-            OtherGap("sex = f", 14, *[UNKNOWN] * 3, "14 rows in it; 20 are needed"),
-            OtherGap(
-                "sex = m", 7_981,
-                *lines(around(0.119), around(0.163), Interval(-0.044, -0.083, -0.011)),
-            ),
-        ],
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def partition():
 
 def harm():
     """What components cost both groups beside the rest."""
-    found = known.harm(others=[])
+    found = known.harm()
     figures = []
     for side, errors in ERRORS.items():
         usual = "rest" if side == "rest" else "left-out group"

@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-import naive
 from leftout import (
     FairPCA,
     InputError,
@@ -34,7 +33,7 @@ from leftout import (
 from leftout.checks import generator
 from leftout.datasets import make_planted
 from leftout.downstream.cross_validation import assign_folds
-from leftout.downstream.metrics import bootstrap_sums, interval, means
+from leftout.downstream.metrics import bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
 from leftout.downstream.result import Difference
 from leftout.linalg.significance import Interval
@@ -439,76 +438,6 @@ def test_groups_with_names_are_each_compared_with_all_others():
     assert {two.group, two.rest} == {"F", "M"} and len(two.table) == 8
 
 
-def test_more_groups_by_hand():
-    """Costs of 20 to 100 rows follow from the same predictions; nothing is fitted for them."""
-    X, y, group = by_hand()
-    odd = np.arange(140) % 2 == 1
-    first, ten = np.arange(140) < 60, np.arange(140) < 10
-    also = {"odd": odd, "first": first, "ten": ten, "but ten": ~ten, "ones": y == 1}
-    with mock.patch.object(FairPCA, "fit", autospec=True, side_effect=FairPCA.fit) as fair:
-        found = harm(X, y, group, 1, models=[Sees(), "logistic"], repeats=2, also=also)
-    assert fair.call_count == 10
-    lines = {line.text: line for line in found.others}
-    assert list(lines) == list(also)
-    for name, mask in (("odd", odd), ("first", first)):  # what Sees sees is the class alone
-        line, paid, rest = lines[name], y[mask].mean(), y[~mask].mean()
-        assert line.rows == mask.sum() and line.why == ""
-        assert line.cost.value == pytest.approx(paid) and line.cost.low < paid < line.cost.high
-        assert line.rest_cost.value == pytest.approx(rest)
-        assert line.extra_cost.value == pytest.approx(paid - rest)
-    assert lines["first"].cost.value == pytest.approx(0.5)  # 10 of 40 and 20 of 20
-    assert lines["first"].rest_cost.value == pytest.approx(0.5)  # 40 of 80
-    assert lines["ten"].rows == 10 and lines["ten"].why == "10 rows in it; 20 are needed"
-    assert lines["but ten"].why == "10 rows besides it; 20 are needed"
-    assert lines["ones"].why == "target is 1 in every row in it"
-    assert (
-        np.isnan(lines["ones"].cost.value) and found.to_dict()["others"][4]["cost"]["low"] is None
-    )
-    alone = harm(X, y, group, 1, models=[Sees(), "logistic"], repeats=2)
-    assert alone.others == [] and replace(found, others=[]) == alone
-
-
-def test_the_left_out_group_among_more_groups_is_itself():
-    X, y, group = planted(n_rows=500, size=120)
-    found = harm(X, y, group, 2, models="logistic", also={"same": group, "turned": 1 - group})
-    same, turned = found.others
-    cost = found.cost()
-    for one, other in (
-        (same.cost, cost.cost), (same.rest_cost, cost.rest_cost), (same.extra_cost, cost.extra_cost)
-    ):  # fmt: skip
-        assert one.value == pytest.approx(other.value)
-        assert one.low == pytest.approx(other.low, abs=0.015)
-        assert one.high == pytest.approx(other.high, abs=0.015)
-    assert turned.extra_cost.value == pytest.approx(-cost.extra_cost.value)
-    assert turned.rows == 380 and turned.cost == pytest.approx(same.rest_cost)
-
-
-def test_more_groups_keep_their_rows_where_some_are_left_out():
-    X, y, group = planted(n_rows=240, size=80)
-    gaps = y.astype(float)
-    gaps[::6] = np.nan
-    mask, known = np.arange(240) % 3 == 0, ~np.isnan(gaps)
-    found = harm(X, gaps, group, 2, models="logistic", bootstrap=9, also={"third": mask})
-    alone = harm(
-        X[known], y[known], group[known], 2, models="logistic", bootstrap=9,
-        also={"third": mask[known]},
-    )  # fmt: skip
-    assert found.missing == 40 and found.others == alone.others
-    assert found.others[0].rows == 40
-
-
-def test_means_of_more_groups_answer_to_plain_loops():
-    rng = np.random.default_rng(1)
-    values, masks = rng.gamma(1.0, size=70), [rng.random(70) < share for share in (0.3, 0.5, 0.8)]
-    found = means(values, masks, 99, np.random.default_rng(2))
-    for mask, three in zip(masks, found, strict=True):
-        drawn = naive.means_apart(values, mask, 99, np.random.default_rng(2))
-        n, few = mask.sum(), min(mask.sum(), (~mask).sum())
-        for column, rows, each in zip(drawn.T, (n, 70 - n, few), three, strict=True):
-            assert each == pytest.approx(interval(column, rows), rel=1e-9, abs=1e-12)
-    assert means(values, [], 9, rng) == []
-
-
 def test_several_classes():
     X, y, group = by_hand()
     y = np.array(["x", "y", "z"])[y + (np.arange(140) % 5 == 0)]
@@ -652,8 +581,6 @@ REFUSED = {
     "no repeats": (Y, HALF, {"repeats": 0}, "repeats=0 is not a count"),
     "components": (Y, HALF, {"n_components": 4}, "n_components=4 is out of range"),
     "positive": (Y, HALF, {"positive": 7}, "positive=7 is not a value"),
-    "short mask": (Y, HALF, {"also": {"men": HALF[:9]}}, "also has men, which is not one True"),
-    "no mask": (Y, HALF, {"also": {"men": np.arange(100)}}, "each of 100 rows. Pass masks"),
 }
 
 
@@ -695,32 +622,6 @@ def test_a_prediction_by_hand():
     assert truth.measures[GROUP]["false_negative"].value == 0.4
     turned = compare_prediction(guess, y, group, positive=0)
     assert turned.measures[GROUP]["false_negative"].value == 0.25
-
-
-def test_a_prediction_on_more_groups_by_hand():
-    y, guess, group = judged()
-    late, gone = np.arange(80) >= 25, np.arange(80) % 9 == 0
-    late[79] = False
-    also = {"late": late, "nine": gone, "ones": y == 1}
-    found = compare_prediction(guess, y, group, also=also)
-    one, two, three = found.others
-    assert (one.text, one.rows, one.why) == ("late", 54, "")
-    assert one.error.value == pytest.approx(2 / 54) and one.rest_error.value == pytest.approx(
-        9 / 26
-    )
-    assert one.gap.value == pytest.approx(2 / 54 - 9 / 26) and one.gap.clear == -1
-    assert two.why == "9 rows in it; 20 are needed" and np.isnan(two.gap.value)
-    assert three.error.value == pytest.approx(6 / 30)  # one class alone has errors, too
-    assert three.rest_error.value == pytest.approx(5 / 50)
-    assert replace(found, others=[]) == compare_prediction(guess, y, group)
-    gaps = np.where(np.arange(80) % 4, guess.astype(float), np.nan)
-    half = compare_prediction(gaps, y, group, also={"late": late[::-1], "ones": y == 1})
-    there = np.arange(80) % 4 > 0
-    assert half.others[1].rows == (y[there] == 1).sum() and half.missing == 20
-    wrong = (guess != y)[there]
-    assert half.others[1].error.value == pytest.approx(wrong[y[there] == 1].mean())
-    with pytest.raises(InputError, match="also has late"):
-        compare_prediction(guess, y, group, also={"late": late[1:]})
 
 
 def test_whether_a_prediction_errs_more():

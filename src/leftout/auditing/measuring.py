@@ -6,29 +6,26 @@ A prediction that is there already: does it err more on those who are left out?
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.auditing.given import Given
-from leftout.data.conditions import Mask
 from leftout.data.files.fetching import short
 from leftout.data.preparation import PreparedTable
 from leftout.downstream.costs import harm
 from leftout.downstream.outcomes import GROUP, REST_NAME
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
-from leftout.downstream.result import WORST_OFF, Harm
+from leftout.downstream.result import Harm
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
-from leftout.fair.assessment import Afterwards
 from leftout.groups.fitted import NEITHER
 from leftout.groups.known import known_groups
 from leftout.groups.known_result import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import SIX, NamedGroups, named_groups
+from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.running import Report, collected_warnings, warn
 from leftout.settings import Settings
 from leftout.text import as_name, counted, listed
@@ -36,8 +33,6 @@ from leftout.text import as_name, counted, listed
 # With more features, models are fitted once; with very many, they take longer than the search.
 _FITTED_ONCE, _MOST_FEATURES = 200, 1_000
 _REPEATS = 3
-# Known groups whose costs, and on which errors of a prediction, are told: of the first.
-_KNOWN_COSTS, MOST_KNOWN = 10, 20
 # Random groups that known ones are held against.
 _PERMUTATIONS = 199
 
@@ -114,33 +109,9 @@ def _of_known_columns(
     return None
 
 
-def worst_off(after: Afterwards | None, rows: NDArray[np.intp], n_rows: int) -> dict[str, Mask]:
-    """Whom each mitigation leaves worst off, where these are others than the group.
-
-    ``rows`` are those that were searched.
-    """
-    found = {}
-    for line in () if after is None else after.lines[1:]:
-        if line.others:
-            found[f"{WORST_OFF} {line.called}"] = np.zeros(n_rows, dtype=bool)
-            found[f"{WORST_OFF} {line.called}"][rows[line.worst]] = True
-    return found
-
-
-def more_groups(
-    named: NamedGroups | None, known: KnownGroups | None, most: int = _KNOWN_COSTS
-) -> dict[str, Mask]:
-    """The first six groups with a name and the first known ones, and which rows they have."""
-    groups = {} if named is None else {each.condition: each.mask for each in named.groups[:SIX]}
-    if known is not None:
-        groups |= {each.text: each.mask for each in islice(known.ranked, most)}
-    return groups
-
-
 def measure_harm(
     found: MaxDisparityPartition,
     intake: PreparedTable,
-    also: dict[str, Mask],
     settings: Settings,
     n_jobs: int | None,
     progress: Report,
@@ -148,7 +119,7 @@ def measure_harm(
 ) -> tuple[Harm | None, str]:
     """Predict the target from all columns and each projection's components, for group and rest.
 
-    What that costs; or None, and why. Errors of groups that are to be compared ``also`` follow. Of
+    What that costs; or None, and why. Of
     several left-out groups each is compared with the rest, by the same predictions. Models and
     components do not see columns that are known to give the target away. Where a pipeline was
     given, its own steps make the features and its own model predicts, fitted anew in each fold, on
@@ -181,7 +152,6 @@ def measure_harm(
                 groups,
                 found.n_components_,
                 positive=intake.positive,
-                also=also,
                 repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
                 random_state=settings.random_state,
                 n_jobs=n_jobs,
@@ -224,19 +194,18 @@ def _why_no_harm(
 
 
 def compare_predictions(
-    found: MaxDisparityPartition, intake: PreparedTable, also: dict[str, Mask], random_state: Any
+    found: MaxDisparityPartition, intake: PreparedTable, random_state: Any
 ) -> tuple[ComparedPrediction | None, str]:
-    """The prediction beside the target, for group and rest, and for groups ``also``; or why not."""
+    """The prediction beside the target, for group and rest; or why not."""
     guess, target, mask = intake.prediction, intake.target, found.left_out_.mask
     if guess is None or target is None:
         return None, ""
     sides = np.flatnonzero(found.labels_ != NEITHER)
     if len(sides) < len(mask):  # one of several groups
         guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
-        also = {name: each[sides] for name, each in also.items()}
     try:
         compared = compare_prediction(
-            guess, target, mask, positive=intake.positive, also=also, random_state=random_state
+            guess, target, mask, positive=intake.positive, random_state=random_state
         )
     except InputError as error:
         return None, str(error)

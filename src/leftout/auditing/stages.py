@@ -32,12 +32,9 @@ from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
 from leftout.auditing.measuring import (
-    MOST_KNOWN,
     compare_predictions,
     measure_harm,
-    more_groups,
     named_and_known,
-    worst_off,
 )
 from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
 from leftout.auditing.result import Audit
@@ -319,16 +316,11 @@ class AuditPipeline:
     def _costs(self, now: Audit) -> Audit:
         """With what components cost a model, and how a prediction that is there errs."""
         found, asked = now.looked_at, self.settings
-        others = worst_off(now.afterwards, self._searched_after, len(self.X))
         harm, why = measure_harm(
-            found, self.intake, others | more_groups(now.named, now.known), asked,
-            self.search.n_jobs, self.stages.begin(COST), self.given,
+            found, self.intake, asked, self.search.n_jobs, self.stages.begin(COST), self.given,
         )  # fmt: skip
-        also = more_groups(now.named, now.known, MOST_KNOWN)
         views = [one_vs_rest(found, each.label) for each in now.left_out_groups]
-        guesses = [
-            compare_predictions(view, self.intake, also, asked.random_state) for view in views
-        ]
+        guesses = [compare_predictions(view, self.intake, asked.random_state) for view in views]
         paid = [
             harm if harm is None or each.alone else harm.of(f"{GROUP} {each.label}")
             for each in now.left_out_groups

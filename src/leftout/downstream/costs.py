@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,6 @@ from leftout.downstream.cross_validation import (
 from leftout.downstream.metrics import (
     BootstrapMeasures,
     bootstrap_sums,
-    check_also,
-    compare_masks,
     interval,
     row_terms,
 )
@@ -36,7 +32,6 @@ from leftout.downstream.outcomes import (
     SHARED,
     VARIANTS,
     ComparedGroups,
-    Mask,
     prediction_target,
 )
 from leftout.downstream.result import (
@@ -45,7 +40,6 @@ from leftout.downstream.result import (
     Difference,
     Figure,
     Harm,
-    OtherCost,
 )
 from leftout.errors import InputError, parameter_label
 from leftout.groups.known import measure
@@ -70,7 +64,6 @@ def harm(
     models: Any = ("logistic", "boosting"),
     folds: int = 5,
     repeats: int = 3,
-    also: Mapping[str, ArrayLike] | None = None,
     rest: Any = None,
     bootstrap: int = 999,
     max_rows: int | None = _PREDICTED_ROWS,
@@ -116,9 +109,6 @@ def harm(
         Estimators see classes as 0, 1, ...
     folds, repeats : int, default=5 and 3
         Folds have their share of each class and group; each repeat has others.
-    also : mapping of names to masks of shape (m,), optional
-        More groups, each beside all other rows: their errors, and what the shared PCA costs them,
-        follow from the same predictions of the leading model. (Fair PCA is that of ``groups``.)
     rest : label, optional
         Compare every other group with the one of this label, instead of with all other rows.
         :meth:`Harm.of` describes each.
@@ -135,7 +125,7 @@ def harm(
     -------
     Harm
         ``table``, ``extra_cost``, ``fair_return``, ``costs_more``, ``gives_back``, ``costs``,
-        ``gain``, ``everybody``, ``others``, ``summary()``, ``to_dict()``.
+        ``gain``, ``everybody``, ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -158,7 +148,6 @@ def harm(
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
     sides = ComparedGroups.of(groups, n, rest)
-    more = check_also(also, n)
     target, known = prediction_target(y, positive, folds)
     if len(known) != n:
         raise InputError(
@@ -198,8 +187,6 @@ def harm(
         found = cross_validate(task, folds, repeats, rng, n_jobs, Steps(folds * repeats, progress))
         measures = _measured(task, sides, found, bootstrap, rng)
         gain, everybody = _overall(task, found, bootstrap, rng)
-        masks = {name: mask[chosen] for name, mask in more.items()}
-        others = _others(task, found, masks, bootstrap, rng)
     return Harm(
         target=target.text,
         kind=target.kind,
@@ -218,7 +205,6 @@ def harm(
         costs=_costs(task, sides, measures),
         gain=gain,
         everybody=everybody,
-        others=others,
         shared="PCA" if representation is None else as_representation(representation).name,
     )
 
@@ -287,19 +273,3 @@ def _overall(
         {v: interval(of, n) for v, of in zip(task.variants, side, strict=True)}
         for side in means.T.reshape(2, len(task.variants), -1)
     ]
-
-
-def _others(
-    task: PredictionTask, found: CrossValidated, masks: dict[str, Mask], bootstrap: int,
-    rng: np.random.Generator,
-) -> list[OtherCost]:  # fmt: skip
-    """What the shared PCA costs more groups in errors of the leading model, and all its errors."""
-    each = task.target.errors(found.guesses[0]).mean(axis=1)
-    wrong = dict(zip(task.variants, each, strict=True))
-    paid = wrong[SHARED] - wrong[ALL]
-    lines = compare_masks(OtherCost, task.target, paid, masks, bootstrap, rng, varied=True)
-    return [
-        line if line.why
-        else replace(line, errors={seen: float(of[mask].mean()) for seen, of in wrong.items()})
-        for line, mask in zip(lines, masks.values(), strict=True)
-    ]  # fmt: skip

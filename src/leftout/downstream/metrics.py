@@ -7,22 +7,17 @@ is compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from leftout.downstream.outcomes import FEWEST_PER_SIDE, Mask, PredictionTarget, Rows
-from leftout.errors import InputError, parameter_label
+from leftout.downstream.outcomes import Mask, PredictionTarget, Rows
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import CONFIDENCE, Interval
-from leftout.text import counted, unambiguous
 
 # Draws that are added up at a time.
 _DRAWS_TOGETHER = 64
-_UNKNOWN = Interval(np.nan, np.nan, np.nan)
 # The mean of a group, that of its rest, and the former minus the latter.
 Three = tuple[Interval, Interval, Interval]
 
@@ -170,71 +165,3 @@ def interval(values: Array, n_rows: float) -> Interval:
     tail = float(stats.norm.sf(far))
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
     return Interval(value, float(low), float(high))
-
-
-def check_also(also: Mapping[str, ArrayLike] | None, n_rows: int) -> dict[str, Mask]:
-    """Groups by their names, each as true and false for every row."""
-    found = {}
-    for name, rows in (also or {}).items():
-        mask = np.asarray(rows)
-        if mask.shape != (n_rows,) or not np.isin(mask, (0, 1)).all():
-            raise InputError(
-                f"{parameter_label('also')} has {unambiguous(name)}, which is not one True or "
-                f"False for each of {n_rows:,} rows. Pass masks of all rows."
-            )
-        found[str(name)] = mask.astype(bool)
-    return found
-
-
-def compare_masks(
-    kind: Any,
-    target: PredictionTarget,
-    values: Array,
-    masks: Mapping[str, Mask],
-    draws: int,
-    rng: np.random.Generator,
-    *,
-    varied: bool,
-) -> list[Any]:
-    """A line (of the given kind) for each group: means of ``values`` in it and in its rest.
-
-    With ``varied``, a group in which the target does not vary is left out, with the reason. Means
-    are over rows of numbers that are there already, so nothing is fitted again.
-    """
-    whys = {name: _why_not(target, mask, varied) for name, mask in masks.items()}
-    told = [name for name, why in whys.items() if not why]
-    each = dict(zip(told, means(values, [masks[name] for name in told], draws, rng), strict=True))
-    return [
-        kind(name, int(mask.sum()), *each.get(name, (_UNKNOWN,) * 3), whys[name])
-        for name, mask in masks.items()
-    ]
-
-
-def means(values: Array, masks: list[Mask], draws: int, rng: np.random.Generator) -> list[Three]:
-    """Means of numbers in each group, in its rest, and the difference; intervals by drawing rows.
-
-    Rows are drawn once for all groups, from the whole table: how many of them belong to a group
-    varies with the draw, as it does from one table to the next. O(draws * rows) for the draws, and
-    as much again for each group.
-    """
-    if not masks:
-        return []
-    n, k, inside = len(values), len(masks), np.column_stack(masks).astype(np.float64)
-    terms = np.column_stack([values[:, None] * inside, inside, values])
-    sums = bootstrap_sums(terms, np.zeros(n, dtype=np.intp), draws, rng)
-    total, rows = sums[:, :k], sums[:, k : 2 * k]
-    with np.errstate(invalid="ignore", divide="ignore"):  # a draw without any row of a group
-        both = np.hstack([total / rows, (sums[:, 2 * k :] - total) / (n - rows)])
-    found = BootstrapMeasures({}, np.r_[rows[0], n - rows[0]])
-    return [found.apart(both, group, k + group) for group in range(k)]
-
-
-def _why_not(target: PredictionTarget, mask: Mask, varied: bool) -> str:
-    """Why a group cannot be told from its rest; nothing if it can."""
-    for side, what in ((mask, "in it"), (~mask, "besides it")):
-        if side.sum() < FEWEST_PER_SIDE:
-            return f"{counted(int(side.sum()), 'row')} {what}; {FEWEST_PER_SIDE} are needed"
-        only = target.only_value(side) if varied else ""
-        if only:
-            return f"{unambiguous(target.name)} is {only} in every row {what}"
-    return ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from leftout.checks import check_whole, generator
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import levels_of, value_of
-from leftout.downstream.metrics import BootstrapMeasures, check_also, compare_masks, row_terms
+from leftout.downstream.metrics import BootstrapMeasures, row_terms
 from leftout.downstream.outcomes import (
     ComparedGroups,
     PredictionTarget,
@@ -29,22 +28,6 @@ from leftout.text import counted, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class OtherGap(Serializable):
-    """How often a prediction that is there errs on one more group, and on all other rows.
-
-    ``rows`` are those with a known target. ``why`` says what keeps it from being told; where it can
-    be told, ``why`` is empty.
-    """
-
-    text: str
-    rows: int
-    error: Interval
-    rest_error: Interval
-    gap: Interval
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,8 +50,6 @@ class ComparedPrediction(GroupComparison, Serializable):
         Of each group, each measure minus that of all other rows.
     prediction : str
         What the prediction is called.
-    others : list of OtherGap
-        Errors of more groups, where some were named.
     """
 
     also = ("gap", "errs_more", "told", "told_base")
@@ -84,7 +65,6 @@ class ComparedPrediction(GroupComparison, Serializable):
     measures: dict[str, dict[str, Interval]]
     gaps: dict[str, dict[str, Interval]]
     prediction: str = "prediction"
-    others: list[OtherGap] = field(default_factory=list)
 
     @property
     def gap(self) -> Interval:
@@ -151,7 +131,6 @@ def compare_prediction(
     groups: ArrayLike,
     *,
     positive: Any = None,
-    also: Mapping[str, ArrayLike] | None = None,
     bootstrap: int = 999,
     random_state: Any = 0,
 ) -> ComparedPrediction:
@@ -165,14 +144,11 @@ def compare_prediction(
         What was predicted.
     groups, positive, bootstrap, random_state
         As in :func:`leftout.harm`.
-    also : mapping of names to masks of shape (m,), optional
-        More groups, each beside all other rows.
 
     Returns
     -------
     ComparedPrediction
-        ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``others``, ``summary()``,
-        ``to_dict()``.
+        ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -192,7 +168,6 @@ def compare_prediction(
             "each row is needed, in the same order."
         )
     sides = ComparedGroups.of(groups, len(column))
-    more = check_also(also, len(column))
     target, known = prediction_target(column, positive, 1)
     there = ~given.missing[known]
     rows = np.flatnonzero(known)[there]
@@ -223,11 +198,7 @@ def compare_prediction(
             for side, group in enumerate(sides.names)
         },
         prediction=given.name,
-        others=compare_masks(
-            OtherGap, target, target.errors(guesses), {name: m[rows] for name, m in more.items()},
-            bootstrap, rng, varied=False,
-        ),
-    )  # fmt: skip
+    )
 
 
 def _read(given: Column, column: Column, target: PredictionTarget) -> tuple[Array, Array, bool]:

@@ -24,8 +24,6 @@ _UNEVEN = 0.3
 TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
-# Those whom a mitigation leaves worst off are called so.
-WORST_OFF = "worst off under"
 
 
 @dataclass(frozen=True)
@@ -71,30 +69,6 @@ class Cost(Serializable):
     rest_cost: Interval
     extra_cost: Interval
     returns: dict[str, Difference]
-
-
-@dataclass(frozen=True)
-class OtherCost(Serializable):
-    """What the shared PCA costs one more group, and all other rows, in errors.
-
-    ``rows`` are those with a known target, ``errors`` the group's from each kind of features.
-    ``why`` says what keeps it from being told; where it can be told, ``why`` is empty.
-    """
-
-    also = ("worst_off",)
-
-    text: str
-    rows: int
-    cost: Interval
-    rest_cost: Interval
-    extra_cost: Interval
-    why: str = ""
-    errors: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def worst_off(self) -> bool:
-        """Whether these are whom a mitigation leaves worst off."""
-        return self.text.startswith(WORST_OFF)
 
 
 def measures_table(lines: Iterable[tuple[dict[str, Any], dict[str, Interval]]]) -> pd.DataFrame:
@@ -193,8 +167,6 @@ class Harm(GroupComparison, Serializable):
         error of that guess is the measure ``guess_error``.
     everybody : dict
         For each kind of features: the leading model's error over all rows.
-    others : list of OtherCost
-        Errors of more groups, and what the shared PCA costs them, where some were named.
     leaks : list of str
         Columns that models did not see, since they alone tell the target. An audit knows them
         (finding T002); :func:`leftout.harm` alone uses all that it is given.
@@ -223,13 +195,12 @@ class Harm(GroupComparison, Serializable):
     costs: list[Cost]
     gain: dict[str, Interval]
     everybody: dict[str, Interval]
-    others: list[OtherCost] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     shared: str = "PCA"
 
     def of(self, group: str) -> Harm:
         """The same, told of another of its groups."""
-        return replace(self, group=group, others=[])
+        return replace(self, group=group)
 
     def cost(
         self, measure: str = "error", model: str | None = None, side: str | None = None

@@ -104,8 +104,7 @@ def parts(found: LossParts, ax: Axes | None = None) -> Axes:
 def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Axes:
     """Errors of the group and of the rest from all columns, and from each projection's components.
 
-    Bars are 95 % intervals. The leading model, or the one named. Of the leading model, dotted, also
-    errors of those whom a mitigation leaves worst off.
+    Bars are 95 % intervals. The leading model, or the one named.
     """
     ax = axis(ax)
     unit = 1.0 if found.kind == "number" else 100.0
@@ -118,10 +117,6 @@ def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Ax
             np.arange(len(value)) + aside, value, np.maximum(far, 0.0), color=color, marker="o",
             ms=6, lw=1.0, elinewidth=1.5, capsize=3, label=drawable(side, 30),
         )  # fmt: skip
-    others = [line for line in found.others if line.worst_off and line.errors]
-    for line, marker in zip(others if model in (None, found.models[0]) else [], "sD", strict=False):
-        errors = [unit * line.errors[seen] for seen in found.variants]
-        ax.plot(errors, ":", color=GREY, marker=marker, ms=4, label=line.text)
     called = {ALL: ALL, SHARED: f"shared {found.shared}, {found.n_components}"}
     ticks = [called.get(seen, f"{seen}, {found.n_components}") for seen in found.variants]
     ax.set_xticks(np.arange(len(ticks)), ticks)
