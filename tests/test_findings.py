@@ -451,7 +451,7 @@ def test_the_headline_is_the_fact(kept, own, shown):
     group = known.partition(**shares).left_out_
     text = (
         f"The PCA keeps {shown[0]} of the variance of most rows but only {shown[1]} of that of "
-        f"{ROWS}, 13%; components of their own would keep {shown[2]}."
+        f"{ROWS}, 13%; a PCA of their own would keep {shown[2]}."
     )
     assert headline([group]) == text
     assert headline([group], True) == text.replace("10,010 rows", "10,010 sampled rows")
@@ -544,14 +544,14 @@ def placed(inside, outside):
 def test_who_they_are_is_told_by_names_or_a_sentence():
     named = names_of(placed(600, 100), ~placed(600, 9_000))
     assert who(named, sentence=None) == (
-        "In 100% of them, x is b or x is a; 93% of all such rows belong to the group."
+        "In 100% of them, x is b or x is a; 93% of such rows belong to the group."
     )
     one = names_of(placed(700, 100))
-    alone = "In 55% of them, x is a; 88% of all such rows belong to the group."
+    alone = "In 55% of them, x is a; 88% of such rows belong to the group."
     assert who(one, sentence=None) == alone
     sentence = known.sentence()  # F1 0.81
     text = (
-        "In 88% of them, town is Beeley and age is at least 40; 75% of all such rows belong to the "
+        "In 88% of them, town is Beeley and age is at least 40; 75% of such rows belong to the "
         "group."
     )
     assert who(one) == who(None) == text
@@ -607,8 +607,8 @@ def test_what_it_costs_and_what_helps():
     assert found.answer.cost.startswith(
         "Predictions of paid = yes are wrong for 11.7% of the group from all columns, 23.7% from "
         "the components, 15.7% from Fair PCA, 17.7% from MinimaxPCA and 32.3% by always guessing "
-        "it (everybody: 11.0%, 14.0%, 17.0%, 20.0% and 31.0%). In AUC the components cost the "
-        "group 0.060, the rest 0.005: that is harm."
+        "it (everybody: 11.0%, 14.0%, 17.0%, 20.0% and 31.0%). AUC falls by 0.060, for the "
+        "rest by 0.005: that is harm."
     )
     useless = {**found.harm.gain, "shared PCA": Interval(0.0, -0.01, 0.01)}
     said = replace(found.harm, gain=useless).told_brief
@@ -620,22 +620,23 @@ def test_what_it_costs_and_what_helps():
 def test_what_changes_how_to_read_it_is_said_with_it():
     def mind(**changed):
         found = known.audit(**{"readings": None} | changed)
-        each = {finding.code: finding.detail for finding in found.findings}
-        return [code for line in found.answer.mind for code in each if line.endswith(each[code])]
+        each = {finding.caution: finding.code for finding in found.findings if finding.caution}
+        assert all(line.endswith(".") and " %" not in line for line in found.answer.mind)
+        return [each[line] for line in found.answer.mind]
 
     few = taken(proxies=[], suspects=[])  # nothing else is found
-    assert mind() == ["A002", "T001", "T002", "T004"]
+    assert mind() == ["A002"]  # the most serious
     assert mind(**read_otherwise(0.5) | few) == ["T002"]
     assert mind(**taken(leaks=[], proxies=[], suspects=[])) == ["T001"]
     assert mind(**read_otherwise(0.5) | taken(leaks=[], proxies=[], suspects=[])) == []
-    # of more than four, the most serious
     apart, scattered = known.stability(agree=0.3), known.membership(sure=74)
-    assert mind(stability=apart) == ["A002", "S001", "T001", "T002"]
+    assert mind(stability=apart) == ["A002"]
+    assert mind(stability=apart, harm=None) == ["A002", "S001"]  # where there is room
     unsure = {"trust": known.trust(membership=scattered)}
-    assert mind(**unsure | few | read_otherwise(0.5)) == ["T002", "B001"]
-    said = known.audit(stability=apart, readings=None).answer.mind[1]
-    assert said.startswith("Searches from other starts find other groups. 6 runs agree with ")
-    assert mind(readings=known.readings()) == ["A002", "R001", "T001", "T002"]
+    assert mind(**unsure | few | read_otherwise(0.5), harm=None) == ["T002", "B001"]
+    said = known.audit(stability=apart, readings=None, harm=None).answer.mind[1]
+    assert said == "Searches from other starts find other groups."
+    assert mind(readings=known.readings(), harm=None) == ["A002", "R001"]
 
 
 def test_lines_and_text_are_in_the_order_in_which_people_ask():
@@ -767,9 +768,9 @@ def words(text):
 
 @pytest.mark.parametrize("letter", VERDICTS)
 def test_an_answer_is_short_whatever_the_verdict(letter):
-    """The headline and the lines below it: full sentences, and not more than a screen."""
+    """The headline, the lines below it and cautions: full sentences, not more than a screen."""
     answer = known.audit(**VERDICTS[letter]).answer
-    assert 90 <= words(" ".join([answer.fact, *answer.lines.values()])) <= 170
+    assert answer.mind and 90 <= words(answer.text) <= 175
     assert all(line[0].isupper() and line.endswith(".") for line in answer.lines.values())
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from leftout.auditing.group_result import FOUND, NOT_FOUND, Answer, Finding, GroupResult
+from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.data.conditions import Mask
 from leftout.downstream.result import Harm
 from leftout.evidence.verdict import Trust
@@ -21,20 +21,10 @@ from leftout.groups.left_out import LeftOut
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.text import either, listed, number, percents
 
-# Findings that would change what a reader does, most serious first: under which status they are
-# said with the answer, and how that begins where the detail does not say it; so many at the most.
-_MIND = {
-    "A002": (FOUND, "A searched column stands for a sensitive one."),
-    "T005": (FOUND, ""),
-    "R001": (NOT_FOUND, ""),
-    "S001": (NOT_FOUND, "Searches from other starts find other groups."),
-    "T007": (FOUND, ""),
-    "T001": (FOUND, ""),
-    "T002": (FOUND, ""),
-    "B001": (NOT_FOUND, "Who belongs is uncertain."),
-    "T004": (FOUND, "Values may stand for something else."),
-}
-_MOST_MIND = 4
+# Findings whose cautions are said with the answer, most serious first: the first, and a second one
+# where the answer has no more words with it.
+_CAUTIONS = ("A002", "T005", "R001", "S001", "T007", "T001", "T002", "B001", "T004")
+_MOST_WORDS = 170
 # Names that cover less of the group than this fail; so many are said.
 _COVER, _MOST_NAMES = 0.5, 3
 # Each further name must cover so much of the group anew, and each condition be worth this much of
@@ -68,19 +58,24 @@ def answer_of(
     said = list(findings)
     if len(groups) > 1:
         said += [
-            replace(finding, detail=f"Group {each.label}: {finding.detail}")
+            replace(finding, caution=f"Group {each.label}: {finding.caution}")
             for each in groups
             for finding in each.findings
+            if finding.caution
         ]
-    return Answer(
+    found = Answer(
         fact=headline([each.left_out for each in groups], sampled),
         who=_of_each(groups, who),
         why=_of_each(groups, [_why(each.trust) for each in groups]),
         returns=_of_each(groups, [_replicates(each.trust) for each in groups]),
         cost=_of_each(groups, [_cost(each, harm) for each in groups]),
         advice=_advice(groups, mitigated, after),
-        mind=cautions(said),
+        mind=[],
     )
+    first, *more = cautions(said)[:2] or [""]
+    found = replace(found, mind=[first] if first else [])
+    whole = replace(found, mind=[*found.mind, *more])
+    return whole if len(whole.text.split()) <= _MOST_WORDS else found
 
 
 def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
@@ -95,10 +90,9 @@ def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
 
 def cautions(findings: Sequence[Finding]) -> list[str]:
     """Findings that would change what a reader does, most serious first."""
-    order = list(_MIND)
-    serious = [f for f in findings if f.code in _MIND and _MIND[f.code][0] == f.status]
-    serious.sort(key=lambda f: order.index(f.code))
-    return [f"{_MIND[f.code][1]} {f.detail}".lstrip() for f in serious[:_MOST_MIND]]
+    serious = [each for each in findings if each.caution and each.code in _CAUTIONS]
+    serious.sort(key=lambda finding: _CAUTIONS.index(finding.code))
+    return [finding.caution for finding in serious]
 
 
 def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
@@ -114,7 +108,7 @@ def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
         each = [f"{share} of that of {size}" for share, size in zip(kept, sizes, strict=True)]
         text = (
             f"The {first.shared} keeps {rest} of the variance of the rest but only {listed(each)} "
-            f"of {rows}; components of their own would keep {listed(own)}."
+            f"of {rows}; PCAs of their own would keep {listed(own)}."
         )
     return text.replace(f" {rows}", f" {rows.replace('rows', 'sampled rows')}") if sampled else text
 
@@ -163,7 +157,7 @@ def _who(found: GroupResult, named: NamedGroups | None, group: Mask) -> str:
 def _described(conditions: str, recall: float, precision: float) -> str:
     """Conditions, how much of the group they cover, and how much of what they select is in it."""
     (covered,), (inside,) = percents(recall), percents(precision)
-    return f"In {covered} of them, {conditions}; {inside} of all such rows belong to the group."
+    return f"In {covered} of them, {conditions}; {inside} of such rows belong to the group."
 
 
 def _why(trust: Trust | None) -> str:
@@ -190,7 +184,7 @@ def _why(trust: Trust | None) -> str:
 
 
 def _replicates(trust: Trust | None) -> str:
-    """The gap on held-out rows, with its interval, beside the one on the rows searched."""
+    """The gap on held-out rows, with its interval."""
     if trust is None or trust.held_out is None:
         return "Whether it replicates was not tested."
     value, low, high = trust.held_out.gap
@@ -198,7 +192,7 @@ def _replicates(trust: Trust | None) -> str:
     return (
         f"{how if low > 0.0 else 'It does not replicate'}: on held-out rows such groups lose "
         f"{number(value, digits=2)} ({number(low, value, 2)} to {number(high, value, 2)}) more "
-        f"than the rest, {number(trust.disparity, digits=2)} on the rows searched."
+        "than the rest."
     )
 
 

@@ -79,11 +79,11 @@ def answer(yes: bool) -> str:
     return FOUND if yes else NOT_FOUND
 
 
-def finding(code: str, answered: bool | str | None, detail: str) -> Finding:
+def finding(code: str, answered: bool | str | None, detail: str, caution: str = "") -> Finding:
     """The answer to one of our questions: yes, no, None where it was not run, or a status."""
     status = NOT_RUN if answered is None else answered
-    return Finding(code, status if isinstance(status, str) else answer(status), _TITLES[code],
-                   detail)  # fmt: skip
+    status = status if isinstance(status, str) else answer(status)
+    return Finding(code, status, _TITLES[code], detail, caution)
 
 
 def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "") -> list[Finding]:
@@ -160,7 +160,9 @@ def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
         ]
     if belongs is None:
         return [*found, finding("B001", None, "Parts of the rows were not searched.")]
-    return [*found, finding("B001", belongs.n_members > belongs.n_borderline, belongs.told)]
+    sure = belongs.n_members > belongs.n_borderline
+    unsure = "" if sure else "Which rows belong to the group is uncertain."
+    return [*found, finding("B001", sure, belongs.told, unsure)]
 
 
 def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
@@ -170,8 +172,9 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
         detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
         detail = detail if not skipped or runs else skipped
         return [finding(code, None, detail) for code in ("S001", "S002")]
+    differ = "" if stability.agrees else "Searches from other starts find other groups."
     return [
-        finding("S001", stability.agrees, stability.told),
+        finding("S001", stability.agrees, stability.told, differ),
         finding("S002", stability.n_nearly_equal > 1, stability.told_several),
     ]
 

@@ -37,12 +37,15 @@ class Finding(Serializable):
         What is asked, as a statement.
     detail : str
         What was seen; where nothing was looked at, why, and what to do.
+    caution : str
+        A sentence for the first screen, where this changes how to read it.
     """
 
     code: str
     status: str
     title: str
     detail: str
+    caution: str = ""
 
 
 def check_finding(more: Finding, taken: Iterable[Finding]) -> None:

@@ -9,7 +9,7 @@ from leftout.data.schema_inference import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.refit import SAME_GROUP
-from leftout.text import as_name, counted, leading, shown
+from leftout.text import as_name, counted, leading, listed, shown
 
 _GIVEN = "The features were given, or made by a pipeline: how columns were read did not matter."
 
@@ -33,6 +33,11 @@ def table_findings(
     ]  # fmt: skip
 
 
+def _some(columns: list[str]) -> str:
+    """One or two columns by their names, more by their number."""
+    return listed(list(map(as_name, columns))) if len(columns) < 3 else f"{len(columns)} columns"
+
+
 def _codes(intake: PreparedTable, other: OneReading | None) -> Finding:
     if intake.features is not None:
         return finding("T001", NOT_APPLICABLE, _GIVEN)
@@ -50,7 +55,10 @@ def _codes(intake: PreparedTable, other: OneReading | None) -> Finding:
         f"{100 * SAME_GROUP:.0f} % "
         f"on they count as one group. To name those that are codes: {asked}."
     )
-    return finding("T001", other.overlap < SAME_GROUP, detail)
+    codes = _some([kind.column for kind in intake.codes])
+    moves = other.overlap < SAME_GROUP
+    caution = f"Other rows are left out if {codes}, which look like codes, are categories." * moves
+    return finding("T001", moves, detail, caution)
 
 
 def _leaks(intake: PreparedTable) -> Finding:
@@ -65,7 +73,9 @@ def _leaks(intake: PreparedTable) -> Finding:
         "that predict the target; what is the outcome by another name can be left out: "
         f"{parameter_label('drop', columns)}."
     )
-    return finding("T002", True, detail)
+    alone = _some([line.column for line in intake.leaks])
+    caution = f"Models did not see {alone}, which alone would give the target away."
+    return finding("T002", True, detail, caution)
 
 
 def _copies(intake: PreparedTable) -> Finding:
@@ -80,7 +90,10 @@ def _suspects(intake: PreparedTable) -> Finding:
         detail = "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would."
         return finding("T004", False, detail)
     told = leading([suspect.told.rstrip(".") for suspect in intake.suspects], ". ")
-    return finding("T004", True, f"{told}.")
+    first = intake.suspects[0]
+    rows = counted(first.rows, "row")
+    caution = f"{as_name(first.column)} is {first.value} in {rows}, which may mean it is missing."
+    return finding("T004", True, f"{told}.", caution)
 
 
 def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
@@ -95,7 +108,8 @@ def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
     if intake.indicator_share > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
     tells = intake.indicator_share > LARGE_INDICATORS or blanks is not None and blanks.tells
-    return finding("T005", tells, " ".join(said))
+    caution = said[0].replace(" %", "%") if tells else ""
+    return finding("T005", tells, " ".join(said), caution)
 
 
 def _repeated(repeats: Repeats) -> Finding:
@@ -121,7 +135,10 @@ def _strays(intake: PreparedTable) -> Finding:
         f"{told}. These cells count as missing. Correct them in the table; or, to keep what is "
         f"written as categories: {asked}."
     )
-    return finding("T007", True, detail)
+    caution = (
+        f"Cells of {_some([fact.label for fact in odd])} that are no numbers count as missing."
+    )
+    return finding("T007", True, detail, caution)
 
 
 def _stray(fact: ColumnFacts) -> str:
@@ -140,10 +157,13 @@ def _proxies(intake: PreparedTable) -> Finding:
         detail = "No searched column alone tells a sensitive one; several together may."
         return finding("A002", False, detail)
     told = leading([line.told.rstrip(".") for line in intake.proxies], "; ")
-    return finding("A002", True, f"{told}.")
+    first = intake.proxies[0]
+    caution = f"{as_name(first.column)} stands for the sensitive column {as_name(first.of)}."
+    return finding("A002", True, f"{told}.", caution)
 
 
 def _readings(found: Readings | None, skipped: str) -> Finding:
     if found is None:
         return finding("R001", None, skipped or "There was no choice to make otherwise.")
-    return finding("R001", found.holds, found.told)
+    caution = "" if found.holds else "Other readings of the table leave mostly other rows out."
+    return finding("R001", found.holds, found.told, caution)

@@ -350,8 +350,8 @@ class Harm(GroupComparison, Serializable):
         each, name = self.within, self._words.name
         uneven = self.kind != "number" and guess_all <= _UNEVEN
         told = (
-            f"In {name} the components cost {self._short_name} {_down(each.cost.value)}, "
-            f"{self._rest} {_down(each.rest_cost.value)}"
+            f"{name} falls by {_down(each.cost.value)}, for {self._rest} by "
+            f"{_down(each.rest_cost.value)}"
         )
         if self.costs_more:
             return f"{told}: that is harm."
