@@ -18,9 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
 from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, datasets, group_losses
-from leftout.fair.dual import Seen, many_groups
+from leftout.fair.dual import many_groups
 from leftout.fair.game import Game
-from leftout.fair.objective import Objective, leading
+from leftout.fair.objective import Objective, Seen, leading
 from leftout.fair.worst import GroupSearch
 
 ESTIMATORS = [

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from leftout.fair import rounding
-from leftout.fair.dual import Seen, many_groups, rounded
-from leftout.fair.objective import Objective, leading
+from leftout.fair.dual import many_groups, rounded
+from leftout.fair.objective import Objective, Seen, leading
 from test_dual import objective_of, orthonormal, solved
 
 

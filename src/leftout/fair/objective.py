@@ -110,6 +110,17 @@ def leading(matrix: Array, count: int) -> Leading:
     return Leading(values[::-1], np.ascontiguousarray(vectors[:, ::-1]))
 
 
+class Seen(NamedTuple):
+    """Leading eigenpairs of the groups' second moments at some weights."""
+
+    weights: Array
+    pairs: Leading
+
+    def within(self, B: Array) -> Seen:
+        """The same in the coordinates of a basis whose span holds the eigenvectors."""
+        return self._replace(pairs=self.pairs._replace(vectors=B.T @ self.pairs.vectors))
+
+
 def root(function: Callable[[float], float], low: float, high: float, noise: float = 0.0) -> float:
     """Where a function vanishes between two arguments at which its signs are opposite.
 
