@@ -285,7 +285,7 @@ def test_each_argument_is_the_setting_of_its_name(monkeypatch):
     }  # fmt: skip
     with pytest.raises(InputError, match="Enough"):
         leftout.audit("table", n_jobs=9, progress=True, **asked)
-    where = dict.fromkeys(("engine", "memory", "state"))
+    where = {"engine": None, "memory": None, "resume": False}
     how = {"values": ("table", Settings(**asked)), "n_jobs": 9, "progress": True}
     assert given == how | where
 

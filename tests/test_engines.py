@@ -50,8 +50,14 @@ def test_local_tells_how_far_it_is():
     assert told == [(1, 3), (2, 3), (3, 3), (1, 2), (2, 2)]
 
 
-def passes(folder, calls, files=FILES, rest="settings"):
-    state = PassState(folder, files, {"settings": rest})
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "leftout" / "unfinished"
+
+
+def passes(calls, files=FILES, rest="settings"):
+    state = PassState.of(files, {"settings": rest})
 
     def function(item):
         calls.append(item)
@@ -66,55 +72,47 @@ def passes(folder, calls, files=FILES, rest="settings"):
     return state, run
 
 
-def test_a_stopped_run_goes_on_where_it_was(tmp_path):
-    folder, calls = tmp_path / ".unfinished", []
-    _, run = passes(folder, calls)
+def test_a_stopped_run_goes_on_where_it_was(home):
+    calls = []
+    _, run = passes(calls)
     with pytest.raises(KeyboardInterrupt):
         run([1, 2, 3], [4, 5], [6, 13])
-    assert folder.stat().st_mode & 0o077 == 0
+    assert home.stat().st_mode & 0o077 == 0
     calls.clear()
-    state, run = passes(folder, calls)
+    state, run = passes(calls)
     assert run([1, 2, 3], [4, 5], [6, 7]) == [[6, 14], [9, 41], [13, 85]]
     assert calls == [6, 7]
     state.end()
-    assert not folder.exists()
+    assert not list(home.iterdir())
 
 
-def test_a_file_that_changed_in_between_is_refused(tmp_path):
-    folder = tmp_path / ".unfinished"
-    passes(folder, [])[1]([1, 2])
-    with pytest.raises(InputError, match=r"'b.parquet' has changed since .* remove '.*unfinished'"):
-        PassState(folder, FILES | {"b.parquet": "31 bytes"}, {"settings": "settings"})
-    assert folder.exists()
+@pytest.mark.parametrize(
+    "files, rest",
+    [
+        (FILES, "others"),
+        ({"c.parquet": "1"}, "settings"),
+        (FILES | {"b.parquet": "31 bytes"}, "settings"),
+    ],
+)
+def test_another_question_or_a_changed_file_begins_anew(files, rest):
+    calls = []
+    passes([])[1]([1, 2])
+    assert passes(calls, files, rest)[1]([1, 2]) == [[3, 5]] and calls == [1, 2]
 
 
-@pytest.mark.parametrize("files, rest", [(FILES, "others"), ({"c.parquet": "1"}, "settings")])
-def test_another_question_begins_anew(tmp_path, files, rest):
-    folder, calls = tmp_path / ".unfinished", []
-    passes(folder, [])[1]([1, 2])
-    assert passes(folder, calls, files, rest)[1]([1, 2]) == [[3, 5]] and calls == [1, 2]
-
-
-def test_what_others_may_have_written_is_not_read(tmp_path):
-    folder = tmp_path / ".unfinished"
-    passes(folder, [])[1]([1, 2])
-    folder.chmod(0o777)
-    with pytest.raises(InputError, match="not a folder that only you can write to"):
-        passes(folder, [])
-
-
-def test_half_of_a_result_is_computed_again(tmp_path):
-    folder, calls = tmp_path / ".unfinished", []
-    passes(folder, [])[1]([1, 2], [3])
-    whole = (folder / "0001.npz").read_bytes()
+def test_half_of_a_result_is_computed_again():
+    calls = []
+    state, run = passes([])
+    run([1, 2], [3])
+    whole = (state.folder / "0001.npz").read_bytes()
     for cut in (0, 1, len(whole) // 2, len(whole) - 1):
-        (folder / "0001.npz").write_bytes(whole[:cut])
+        (state.folder / "0001.npz").write_bytes(whole[:cut])
         calls.clear()
-        assert passes(folder, calls)[1]([1, 2], [3]) == [[3, 5], [3, 9]] and calls == [1, 2]
+        assert passes(calls)[1]([1, 2], [3]) == [[3, 5], [3, 9]] and calls == [1, 2]
 
 
-def test_a_full_disk_is_one_sentence_and_nothing_half_written(tmp_path, monkeypatch):
-    folder, whole = tmp_path / ".unfinished", states.write_whole
+def test_a_full_disk_is_one_sentence_and_nothing_half_written(monkeypatch):
+    whole = states.write_whole
 
     def full(path, content):
         if path.name == "0002.npz":
@@ -122,8 +120,7 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_written(tmp_path, monkeypa
         return whole(path, content)
 
     monkeypatch.setattr(states, "write_whole", full)
-    with pytest.raises(
-        InputError, match=r"cannot be kept in '.*unfinished': No space left on device"
-    ):
-        passes(folder, [])[1]([1, 2], [3, 4])
-    assert sorted(path.name for path in folder.iterdir()) == ["0001.npz", "begun.json"]
+    state, run = passes([])
+    with pytest.raises(InputError, match=r"cannot be kept in '.*': No space left on device"):
+        run([1, 2], [3, 4])
+    assert [path.name for path in state.folder.iterdir()] == ["0001.npz"]

@@ -17,7 +17,6 @@ import pytest
 from click.testing import CliRunner
 
 import leftout
-from leftout import InputError
 from leftout.cli import main
 from leftout.data.column_summary import ColumnSummary
 from leftout.engine.state import PassState, packed, unpacked
@@ -92,7 +91,7 @@ def test_an_archive_with_forged_results_runs_nothing(tmp_path, monkeypatch):
         patch.setattr(PassState, "end", lambda self: None)
         first = CliRunner().invoke(main, words)
     assert first.exit_code == 0, first.output
-    (kept,) = [path.parent for path in tmp_path.rglob("begun.json")]
+    (kept,) = [path.parent for path in tmp_path.rglob("0001.npz")]
     assert kept.stat().st_mode & 0o077 == kept.parent.stat().st_mode & 0o077 == 0
     forge(kept, ran)
     beside = here / ".leftout-survey.unfinished"
@@ -158,38 +157,15 @@ def table(tmp_path_factory):
 ASKED = {"engine": "local", "n_components": 3, "quick": True}
 
 
-def test_a_folder_of_somebody_keeps_no_state(table, tmp_path):
-    before = a_persons(tmp_path / "my_results")
-    with pytest.raises(
-        InputError, match=r"'.*my_results' holds files, .* left as they are\. Give a"
-    ):
-        leftout.audit(table, state=tmp_path / "my_results", **ASKED)
-    assert all_files(tmp_path / "my_results") == before
-
-
-def test_what_somebody_put_beside_a_state_stays(table, tmp_path, monkeypatch):
-    state, asked = tmp_path / "state", {"files": {"a": "1"}, "rest": {"settings": 1}}
-    PassState(state, **asked).save(1, np.arange(3))
-    before = a_persons(state / "mine")
-    again = PassState(state, asked["files"], {"settings": 2})  # begins anew
-    assert [path.name for path in state.iterdir()] == ["mine"]
-    again.save(1, np.arange(3))
-    again.end()
-    assert all_files(state) == before
-    (tmp_path / "empty").mkdir(mode=0o700)
-    leftout.audit(table, state=tmp_path / "empty", **ASKED)
-    assert list((tmp_path / "empty").iterdir()) == []  # it was there before
-
-
 def test_states_that_nobody_came_back_for_go_after_a_month(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     home = tmp_path / "leftout" / "unfinished"
     for rest in "old", "new":
-        PassState.private({"a": "1"}, {"rest": rest}).save(1, 1)
+        PassState.of({"a": "1"}, {"rest": rest}).save(1, 1)
     before = a_persons(home / "mine")
     old, new = (path for path in home.iterdir() if path.name != "mine")
-    os.utime(old / "begun.json", (0, 0))
-    PassState.private({"a": "1"}, {"rest": "newest"})
+    os.utime(old, (0, 0))
+    PassState.of({"a": "1"}, {"rest": "newest"})
     assert {path.name for path in home.iterdir()} == {new.name, "mine"}
     assert all_files(home / "mine") == before
 
@@ -198,7 +174,7 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match=r"cannot be kept \(.*Set XDG_STATE_HOME"):
-        assert PassState.private({}, {}) is None
+        assert PassState.of({}, {}) is None
 
 
 @pytest.mark.parametrize(

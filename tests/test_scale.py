@@ -292,9 +292,9 @@ from leftout.text import number
 import leftout
 work.STREAMED_ABOVE = alternating.STREAMED_ABOVE = 0
 column_reader.SCHEMA_ROWS = scaling.SAMPLED
-folder, state, number = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
+folder, resume, number = sys.argv[1], bool(sys.argv[2]), int(sys.argv[3])
 engine = scaling.Meddling(number, lambda: os.kill(os.getpid(), signal.SIGKILL))
-found = leftout.audit(folder, engine=engine, state=state, **scaling.ASKED)
+found = leftout.audit(folder, engine=engine, resume=resume, **scaling.ASKED)
 print(json.dumps([engine.folds, scaling.said(found)], sort_keys=True))
 """
 
@@ -307,15 +307,15 @@ def run(*words, **more):
     )  # fmt: skip
 
 
-def test_a_killed_driver_goes_on_where_it_was(folder, local, counting, tmp_path):
-    state = tmp_path / ".unfinished"
-    died = run(folder, state, 6, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+def test_a_killed_driver_goes_on_where_it_was(folder, local, counting, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    died = run(folder, "resume", 6, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
     assert died.returncode == -signal.SIGKILL
-    done = sorted(path.name for path in state.iterdir())
-    assert done == [*(f"000{number}.npz" for number in range(1, 6)), "begun.json"]
+    done = sorted(path.name for path in tmp_path.rglob("*.npz"))
+    assert done == [f"000{number}.npz" for number in range(1, 6)]
     again = Meddling(0, None)
-    found = leftout.audit(str(folder), engine=again, state=state, **ASKED)
-    assert said(found) == said(local) and not state.exists()
+    found = leftout.audit(str(folder), engine=again, resume=True, **ASKED)
+    assert said(found) == said(local) and not list(tmp_path.rglob("*.npz"))
     assert again.folds == counting.folds - 5
 
 

@@ -65,7 +65,7 @@ def audit(
         folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
         where = {
             "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
-            "memory": memory, "state": True,
+            "memory": memory, "resume": True,
         }  # fmt: skip
         command = own_words({tables[0]: called} if called else {})
         _run(read, folder, given, where, command=command)

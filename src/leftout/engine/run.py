@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -58,7 +57,7 @@ def audit(
     rows: int = 0,
     engine: Any = None,
     memory: int | str | None = None,
-    state: str | os.PathLike[str] | bool | None = None,
+    resume: bool = False,
     progress: Report | bool | None = None,
 ) -> Audit:
     """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
@@ -137,10 +136,9 @@ def audit(
         ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit.
     memory : int, str or None
         What a table may take to be read whole, ``"2GB"``; None: half of what this machine has.
-    state : path, bool or None
-        A folder for what passes over a table in parts have found, so that a run that was stopped
-        goes on where it was: one that is empty or not there yet. True: one in your own folder of
-        states. What was kept is removed at the end. None keeps nothing.
+    resume : bool, default=False
+        Keep what passes over a table in parts have found in your own folder of states, so that the
+        same call goes on where a run was stopped. What was kept is removed at the end.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called as work goes on; True: to stderr.
 
@@ -162,7 +160,13 @@ def audit(
         table = Source.of(table, sheet)
     settings = Settings(**{name: given[name] for name in AUDIT})
     return run(
-        table, settings, n_jobs=n_jobs, progress=progress, engine=engine, memory=memory, state=state
+        table,
+        settings,
+        n_jobs=n_jobs,
+        progress=progress,
+        engine=engine,
+        memory=memory,
+        resume=resume,
     )
 
 
@@ -178,7 +182,7 @@ def run(
     engine: Any = None,
     scheduler: str | None = None,
     memory: int | str | None = None,
-    state: str | os.PathLike[str] | bool | None = None,
+    resume: bool = False,
     running: ExitStack | None = None,
 ) -> Audit:
     """Audit a table, or the :class:`Source` it comes from, as settings say, where it fits best.
@@ -215,7 +219,8 @@ def run(
     asked = replace(asked, command=call(settings, parts.name))
     with ExitStack() as own, collected_warnings() as notes, one_thread():
         chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
-        passes = Passes(chosen, PassState.asked_for(state, parts.files, settings.to_dict()))
+        state = PassState.of(parts.files, settings.to_dict()) if resume else None
+        passes = Passes(chosen, state)
         passes.report = stages.begin(READ)
         work = ChunkedAudit.on(parts, asked, passes, n_jobs, stages)
         found = work.audit(notes, first, partial)

@@ -1,8 +1,9 @@
 """What an audit of many chunks has done so far: saved after each pass, so that it can go on.
 
 An audit is the same sequence of passes whenever it is run on the same files with the same settings
-and versions. So the results of passes are numbered and kept in a private folder; a run that was
-stopped takes them from there, up to the pass that it was in, and ends with the same digits.
+and versions. So the results of passes are numbered and kept in a private folder, which is named
+after all of these; a run that was stopped takes them from there, up to the pass that it was in, and
+ends with the same digits.
 
 A file is NumPy's archive of arrays, with a text that says how they belong together: reading it runs
 nothing. What a result may consist of is listed here; a file that says anything else is not read.
@@ -15,11 +16,10 @@ import io
 import json
 import os
 import re
-import stat
+import shutil
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,119 +53,51 @@ _MADE: dict[str, Callable[[Any], Any]] = {
 # The array that holds the text.
 _TEXT = "text"
 
-_HEADER, _FORMAT = "begun.json", "leftout passes 1"
-# Files of ours, also those that were being written; all others are left alone.
-_OURS = re.compile(r"\.?(begun\.json|\d{4,}\.npz)(\.\w+)?")
-# How long the user's own folder keeps what nobody came back for, in seconds.
-_KEPT = 30 * 24 * 3600.0
+# Folders of ours among the user's own, and how long what nobody came back for is kept, in seconds.
+_OURS, _KEPT = re.compile("[0-9a-f]{32}"), 30 * 24 * 3600.0
 
 
 class PassState:
-    """Numbered results of passes in a folder that only its owner may open.
+    """Numbered results of passes in a folder that only its owner may open."""
 
-    The folder is made when there is something to save; one that is there is empty, or was made
-    here. Results depend on ``files``, each with what tells whether it has changed, and on the
-    ``rest``: settings, versions.
-    """
-
-    def __init__(self, folder: Path, files: Mapping[str, str], rest: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        now = json.loads(json.dumps({"files": dict(files), "rest": dict(rest)}, default=repr))
-        before = self._before()
-        self.made = not os.path.lexists(folder) if before is None else bool(before["made"])
-        self.header = json.dumps({"format": _FORMAT, "made": self.made} | now, indent=1)
-        self.begun = False
-        if before is None:
-            return
-        if before["rest"] == now["rest"] and before["files"].keys() == now["files"].keys():
-            changed = [name for name, seen in now["files"].items() if before["files"][name] != seen]
-            if changed:
-                raise InputError(
-                    f"{shown(changed[0])!r} has changed since this audit was begun, so what was "
-                    f"done so far does not fit. To begin anew, remove {str(folder)!r}."
-                )
-            self.begun = True
-        else:
-            _emptied(folder, made=False)
 
     @classmethod
-    def asked_for(
-        cls,
-        where: str | os.PathLike[str] | bool | None,
-        files: Mapping[str, str],
-        settings: Mapping[str, Any],
-    ) -> PassState | None:
-        """The one in a folder, or (True) in the user's own; None where nothing is to be kept."""
-        rest = {"settings": settings, "leftout": __version__, "numpy": np.__version__}
-        if where is True:
-            return cls.private(files, rest)
-        return cls(Path(where), files, rest) if where else None
-
-    @classmethod
-    def private(cls, files: Mapping[str, str], rest: Mapping[str, Any]) -> PassState | None:
-        """The one of these files and settings among the user's own; None, with a note, if none.
+    def of(cls, files: Mapping[str, str], settings: Mapping[str, Any]) -> PassState | None:
+        """The one of these files, each with its fingerprint, and settings; None, with a note, if
+        the user has no folder of states.
 
         What nobody came back for in a month is removed on the way.
         """
-        files = {os.path.abspath(path): seen for path, seen in files.items()}
-        asked = json.dumps([sorted(files), dict(rest)], default=repr, sort_keys=True)
+        about = [sorted((os.path.abspath(path), seen) for path, seen in files.items())]
+        asked = json.dumps([*about, settings, __version__, np.__version__], default=repr)
         try:
             home = own_folder("state") / "unfinished"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in home.iterdir():
+                if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > _KEPT:
+                    shutil.rmtree(folder, ignore_errors=True)
         except (OSError, RuntimeError) as error:  # no home, or none to write to
             warn(
                 f"What passes over the table find cannot be kept ({shown(str(error))}), so a run "
                 "that is stopped would begin anew. Set XDG_STATE_HOME to a folder of yours."
             )
             return None
-        for header in home.glob(f"*/{_HEADER}"):
-            with suppress(OSError):  # another run may do the same
-                if time.time() - header.stat().st_mtime > _KEPT:
-                    _emptied(header.parent, made=True)
-        return cls(home / hashlib.sha256(asked.encode()).hexdigest()[:32], files, rest)
-
-    def _before(self) -> dict[str, Any] | None:
-        """What a run before this one was about; None if there was none."""
-        try:
-            about = self.folder.lstat()
-        except FileNotFoundError:
-            return None
-        mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-        if not stat.S_ISDIR(about.st_mode) or not mine or about.st_mode & 0o022:
-            raise InputError(
-                f"{str(self.folder)!r} is not a folder that only you can write to, so results are "
-                "neither kept in it nor read from it. Give another one, or chmod 700 this one."
-            )
-        try:
-            found = json.loads((self.folder / _HEADER).read_text())
-            if found["format"] == _FORMAT and {"made", "files", "rest"} <= found.keys():
-                return dict(found)
-        except (OSError, ValueError, LookupError, TypeError):
-            pass
-        if not any(self.folder.iterdir()):
-            return None
-        raise InputError(
-            f"{str(self.folder)!r} holds files, and not those of an audit that was stopped; they "
-            "are left as they are. Give a folder that is empty or not there yet, or empty this one."
-        )
+        return cls(home / hashlib.sha256(asked.encode()).hexdigest()[:32])
 
     def known(self, number: int) -> tuple[Any] | None:
         """The result of a pass that was done before, if it was and can be read."""
-        if not self.begun:
-            return None
         try:
-            return (unpacked((self.folder / _file(number)).read_bytes()),)
+            return (unpacked(self._file(number).read_bytes()),)
         except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile):
             return None
 
     def save(self, number: int, result: Any) -> None:
         """Keep a result, whole or not at all."""
         try:
-            if not (self.folder / _HEADER).exists():
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_whole(self.folder / _HEADER, self.header)
-            self.begun = True
-            write_whole(self.folder / _file(number), packed(result))
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            write_whole(self._file(number), packed(result))
         except OSError as error:
             reason = (error.strerror or str(error)).rstrip(".")
             raise InputError(
@@ -174,24 +106,11 @@ class PassState:
             ) from error
 
     def end(self) -> None:
-        """All is done: remove what was kept, and the folder if it was made for that."""
-        if self.begun:
-            with suppress(OSError):
-                _emptied(self.folder, self.made)
+        """All is done: remove what was kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
-
-def _file(number: int) -> str:
-    return f"{number:04d}.npz"
-
-
-def _emptied(folder: Path, made: bool) -> None:
-    """Remove the files of ours, the one that says so last, and a folder of ours with no others."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == _HEADER):
-        if _OURS.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-    if made:
-        with suppress(OSError):
-            folder.rmdir()
+    def _file(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.npz"
 
 
 class Passes:
