@@ -579,7 +579,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
-    monkeypatch.setattr("leftout.auditing.group_selection.FEW_ROWS", 150)
+    monkeypatch.setattr("leftout.auditing.group_selection.evidence_rows", lambda n_features: 150)
     found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, **FEW)
     data = found.to_dict()
     valid(data)

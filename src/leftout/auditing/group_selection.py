@@ -23,7 +23,7 @@ from leftout.solvers import Alternating, SearchResult
 from leftout.solvers.base import as_history
 
 # What would take long on many rows is done on so many.
-FEW_ROWS = 5_000
+_MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 5_000, 2_000, 600_000
 # Climbs of the one search that the group comes from, where these are cheap.
 _THOROUGH_STARTS, _CHEAP = 600, 8_192
 # The group does not depend on the seed of an audit: its search always starts from here.
@@ -81,12 +81,23 @@ def components(posed: SearchProblem, asked: int | float) -> int:
     return other
 
 
-def few_of(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Few enough of some rows, always the same ones."""
-    if len(rows) <= FEW_ROWS:
+def evidence_rows(n_features: int) -> int:
+    """Rows that evidence is weighed on: fewer of a table with many features.
+
+    Examples
+    --------
+    >>> [evidence_rows(n) for n in (20, 200, 1_000)]
+    [5000, 3000, 2000]
+    """
+    return int(np.clip(_MOST_CELLS // n_features, _FEWEST_ROWS, _MOST_ROWS))
+
+
+def few_of(rows: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
+    """As many of some rows as evidence is weighed on, always the same ones."""
+    few = evidence_rows(n_features)
+    if len(rows) <= few:
         return rows
-    chosen = np.random.default_rng(FIXED).choice(len(rows), FEW_ROWS, replace=False)
-    return rows[np.sort(chosen)]
+    return rows[np.sort(np.random.default_rng(FIXED).choice(len(rows), few, replace=False))]
 
 
 def on_fewer(
@@ -115,7 +126,7 @@ def plan_groups(
     ``X`` may be a sample of ``n_rows``; ``d`` is the number of components.
     """
     asked, m, smallest = settings.group_size, n_rows or len(X), search.min_group_size
-    part = X.iloc[few_of(rows)] if len(X) > FEW_ROWS else X
+    part = X.iloc[few_of(rows, X.shape[1])]
     n_groups = settings.n_groups
     if n_groups == AUTO:
         plan = _count_groups(on_fewer(search, part, m), part, settings, report, m)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.auditing.group_selection import FEW_ROWS, few_of
+from leftout.auditing.group_selection import few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
 from leftout.files import Serializable
@@ -235,8 +235,9 @@ def read_in_other_ways(
     """
     group, rows = found.labels_ > 0, np.arange(len(intake.X))
     search = _for_same_sizes(found).set_params(random_state=0)
-    if intake.X.size > SMALL and len(rows) > FEW_ROWS:
-        rows = few_of(rows)
+    if intake.X.size > SMALL:
+        rows = few_of(rows, intake.X.shape[1])
+    if len(rows) < len(group):
         share = found.sizes_[1:] / len(group)
         sizes = [max(1, round(each * len(rows))) for each in share.tolist()]
         search.set_params(group_size=sizes[0] if len(sizes) == 1 else sizes)

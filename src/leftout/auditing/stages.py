@@ -138,8 +138,9 @@ class AuditPipeline:
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
-        if len(X) > group_selection.FEW_ROWS and not settings.quick:
-            rows = intake.part(group_selection.FEW_ROWS, of_trust)
+        few = group_selection.evidence_rows(X.shape[1])
+        if len(X) > few and not settings.quick:
+            rows = intake.part(few, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
             warn(
                 f"The group, its description, names and Fair PCA come from all {len(X):,} rows; "
@@ -279,8 +280,8 @@ class AuditPipeline:
     def _subgroups(self, now: Audit) -> Audit:
         """With groups that have a name, and known ones."""
         named, known = named_and_known(
-            now.looked_at, self.intake, self.settings, few_of(self.rows), self.wide,
-            self.search.n_jobs, self.stages.begin(NAME),
+            now.looked_at, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
+            self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
         if known is not None and self.exact is not None:
             known = self.exact(known)
@@ -289,7 +290,7 @@ class AuditPipeline:
     @property
     def _searched_after(self) -> NDArray[np.intp]:
         """Rows among which the worst off are searched again after a mitigation."""
-        return few_of(np.arange(len(self.X)))
+        return few_of(np.arange(len(self.X)), self.X.shape[1])
 
     def _afterwards(self, now: Audit) -> Audit:
         """With whom mitigation leaves worst off; of many rows, some are looked at."""

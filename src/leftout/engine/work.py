@@ -127,7 +127,7 @@ class ChunkedAudit:
         report = self.passes.report = self.stages.begin(FIND)
         X = pd.DataFrame(self.intake.X, columns=self.intake.feature_names)
         m, n = self.table.n_rows, self.table.n_features
-        rows = group_selection.few_of(np.arange(len(X)))
+        rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
         d = len(self.shared.components)
         plan = group_selection.plan_groups(self.search, d, X, rows, self.settings, report, m)
