@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of, find, names_of, value_counts
+from leftout.errors import InputError
 from leftout.text import shortest, shown, unambiguous
 
 CELLS = {
@@ -92,9 +93,8 @@ def test_numbers_that_are_codes():
 def test_names_that_are_numbers_and_names_that_are_not_there():
     table = pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 9]], columns=[0, 1, "2"])
     assert names_of(table) == ["0", "1", "2"]
-    with pytest.warns(UserWarning, match="Several columns are named '1'"):
-        named = columns_of(table.rename(columns={"2": "1"}))
-    assert [column.name for column in named] == ["0", "1", "1.1"]
+    with pytest.raises(InputError, match="several columns named '1'"):  # 1 and "1"
+        columns_of(table.rename(columns={"2": "1"}))
     assert columns_of(table, categorical=[1])[1].categories == ("2", "5", "8")
     assert find([0, 1], "1", "drop") == 1
     with pytest.raises(ValueError, match="drop names the column 'aeg'.*Did you mean 'age'"):

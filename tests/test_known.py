@@ -283,8 +283,8 @@ def test_columns_come_in_any_kind_of_table():
         assert found.columns == ["group"] and found.by_group.index.tolist() == ["f", "m"]
     assert known_groups(X, pl.Series("s", known["sex"]), permutations=0).columns == ["s"]
     twice = known.set_axis(["a", "a"], axis=1)
-    with pytest.warns(UserWarning, match="Several columns are named 'a'"):
-        assert known_groups(X, twice, permutations=0).columns == ["a", "a.1"]
+    with pytest.raises(InputError, match="several columns named 'a'"):
+        known_groups(X, twice, permutations=0)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from leftout.cli import main
 from leftout.data.cleaning import MISSING, clean_all
 from leftout.data.columns import columns_of
 from leftout.data.files.text import has_codes
-from leftout.data.frames import column_names
 from leftout.data.reading import Source, read_table
 from leftout.running import collected_warnings
 
@@ -177,16 +176,6 @@ def test_codes_are_found_wherever_a_field_begins(parts):
     assert has_codes(data) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
 
 
-def test_repeated_headers_are_told_apart(tmp_path):
-    path = written(tmp_path, "t.csv", b"a,b,a,a.1\n1,2,3,4\n5,6,7,8\n9,1,2,3\n")
-    said = "Several columns are named 'a'; all but the first of a name are called 'a.2'."
-    with pytest.warns(UserWarning) as warned:
-        table = read_table(path)
-    assert [str(w.message) for w in warned] == [said] and Source.of(path).notes == (said,)
-    assert list(table.columns) == column_names(table) == ["a", "b", "a.2", "a.1"]
-    assert [c.name for c in columns_of(table, drop="a")] == ["b", "a.2", "a.1"]
-
-
 REPEATED = {
     "pandas": lambda: pd.DataFrame([[1, 2, 3], [4, 5, 6], [7, 8, 0]], columns=["a", "b", "a"]),
     "pyarrow": lambda: pa.table([[1, 4, 7], [2, 5, 8], [3, 6, 0]], names=["a", "b", "a"]),
@@ -194,17 +183,9 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("kind", REPEATED)
-def test_frames_with_repeated_names(kind):
-    table = REPEATED[kind]()
-    with collected_warnings() as notes:
-        a, b, again = columns_of(table)
-        assert [c.name for c in columns_of(table, drop=["a"])] == ["b", "a.1"]
-        encoder = TableEncoder().fit(table)
-        assert TableEncoder(drop=["a"]).fit_transform(table).shape == (3, 2)
-    assert (a.name, b.name, again.name) == ("a", "b", "a.1")
-    assert again.values.tolist() == [3, 6, 0]
-    assert encoder.feature_names_in_.tolist() == ["a", "b", "a.1"]
-    assert notes == ["Several columns are named 'a'; all but the first of a name are called 'a.1'."]
+def test_repeated_names_are_refused(kind):
+    with pytest.raises(InputError, match="The table has several columns named 'a'; every column"):
+        columns_of(REPEATED[kind]())
 
 
 def planted(names):
@@ -212,16 +193,13 @@ def planted(names):
     return table.set_axis(names, axis=1)
 
 
-def test_repeated_headers_in_excel_and_parquet(tmp_path):
-    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
-        repeated = pd.DataFrame([[1, 2, "03"], [4, 5, "06"]], columns=["a", "b", "a"])
-        repeated.to_excel(book, index=False)
-    pq.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "t.parquet")
-    for name, want in (("t.xlsx", ["a", "b", "a.1"]), ("t.parquet", ["a", "a.1"])):
-        source = Source.of(tmp_path / name)
-        assert list(source.table.columns) == want
-        assert ["Several columns are named 'a'" in text for text in source.notes] == [True]
-    assert read_table_quietly(tmp_path / "t.xlsx")["a.1"].tolist() == ["03", "06"]
+def test_repeated_names_in_files_are_refused(tmp_path):
+    REPEATED["pandas"]().to_excel(tmp_path / "t.xlsx", index=False)
+    REPEATED["pandas"]().to_csv(tmp_path / "t.csv", index=False)
+    pq.write_table(REPEATED["pyarrow"](), tmp_path / "t.parquet")
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(InputError, match="has several columns named 'a'"):
+            read_table(path)
 
 
 def read_table_quietly(path, sheet=None):

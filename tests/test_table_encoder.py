@@ -422,7 +422,7 @@ def tables(draw):
 
 
 REFUSED = (
-    "No column is left", "infinite", "1 row", "at least two", "Several columns",
+    "No column is left", "infinite", "1 row", "at least two", "several columns named",
     "holds lists in its cells",
 )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,7 +12,6 @@ from scipy import sparse
 
 from leftout.checks import is_missing
 from leftout.errors import InputError
-from leftout.running import warn
 from leftout.text import listed, quoted
 
 _SHOWN = 5
@@ -50,54 +50,37 @@ def as_frame(table: Any) -> Any:
     if isinstance(table, np.ndarray):
         return None
     if nw.dependencies.is_into_dataframe(table):
-        return nw.from_native(_with_names(table), eager_only=True)
+        names = column_names(table)
+        if any(isinstance(name, tuple) for name in names):
+            raise InputError(
+                "Found column names of several levels; one name per column is needed. Join the "
+                "levels: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
+            )
+        refuse_repeated(names)
+        return nw.from_native(table, eager_only=True)
     _refuse_lazy(table)
     return None
 
 
 def column_names(table: Any) -> list[Any]:
-    """Names of a table's columns, told apart where several are the same; empty for an array."""
-    return _distinct(_own_names(table))
+    """Names of a table's columns; empty for an array."""
+    names = getattr(table, "column_names", None)  # pyarrow
+    return list(getattr(table, "columns", []) if names is None else names)
 
 
-def rename_repeated(names: list[Any]) -> list[Any]:
-    """Names of columns, told apart with a warning where several are the same."""
-    distinct = _distinct(names)
-    renamed = [(old, new) for old, new in zip(names, distinct, strict=True) if new != old]
-    if renamed:
-        repeated = list(dict.fromkeys(str(old) for old, _ in renamed))
-        warn(
-            f"Several columns are named {_some(repeated)}; all but the first of a name are called "
-            f"{_some([new for _, new in renamed])}."
+def refuse_repeated(names: Sequence[Any], called: str = "The table") -> None:
+    """Refuse columns that have the same name."""
+    repeated = [name for name, times in Counter(map(str, names)).items() if times > 1]
+    if repeated:
+        raise InputError(
+            f"{called} has several columns named {_some(repeated)}; every column needs a name of "
+            "its own. Rename them."
         )
-    return distinct
 
 
 def _some(names: list[Any]) -> str:
     more = [f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
     return listed([*map(quoted, names[:_SHOWN]), *more])
-
-
-def _distinct(names: list[Any]) -> list[Any]:
-    """Names as pandas tells them apart: the second ``a`` is ``a.1``, unless another is.
-
-    >>> _distinct(["a", "b", "a", "a", "a.1"])
-    ['a', 'b', 'a.2', 'a.3', 'a.1']
-    """
-    taken, result = set(map(str, names)), []
-    if len(taken) == len(names):
-        return names
-    times = Counter[str]()
-    for name in names:
-        times[str(name)] += 1
-        if times[str(name)] > 1:
-            number = times[str(name)] - 1
-            while f"{name}.{number}" in taken:
-                number += 1
-            name = f"{name}.{number}"
-            taken.add(name)
-        result.append(name)
-    return result
 
 
 def refuse_unnamed(places: list[int], called: str) -> None:
@@ -116,27 +99,6 @@ def rows_of(table: Any, rows: np.ndarray) -> Any:
     if hasattr(table, "column_names"):  # pyarrow
         return table.take(rows)
     return nw.from_native(table, eager_only=True)[rows.tolist(), :].to_native()
-
-
-def _own_names(table: Any) -> list[Any]:
-    names = getattr(table, "column_names", None)  # pyarrow
-    return list(getattr(table, "columns", []) if names is None else names)
-
-
-def _with_names(table: Any) -> Any:
-    """The table; where several of its columns have the same name, with others for them."""
-    own = _own_names(table)
-    if any(isinstance(name, tuple) for name in own):
-        raise InputError(
-            "Found column names of several levels; one name per column is needed. Join the levels, "
-            "for example: table.columns = ['_'.join(map(str, name)) for name in table.columns]"
-        )
-    if len(set(map(str, own))) == len(own):
-        return table
-    names = rename_repeated(own)
-    if hasattr(table, "rename_columns"):  # pyarrow
-        return table.rename_columns(names)
-    return table.set_axis(names, axis=1)
 
 
 def dense(table: Any) -> Any:

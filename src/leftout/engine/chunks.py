@@ -11,7 +11,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leftout.data.files.fetching import called, refuse_address, short
+from leftout.data.frames import refuse_repeated
 from leftout.errors import InputError
 from leftout.text import quoted, shortened
 
@@ -220,12 +220,7 @@ def _table_schema(schema: pa.Schema, path: str) -> pa.Schema:
     """What a file says of its columns; pandas' own index goes, or comes first by name."""
     import pyarrow as pa
 
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
-        raise InputError(
-            f"Several columns of {called(path)} are named {shortened(twice[0])!r}; names must be "
-            "unique. Rename or drop all but one."
-        )
+    refuse_repeated(schema.names, called(path))
     kept = (schema.pandas_metadata or {}).get("index_columns", [])
     index = [name for name in kept if isinstance(name, str) and name in schema.names]
     rest = [name for name in schema.names if name not in index]

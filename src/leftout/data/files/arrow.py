@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leftout.data.files.limits import TableLimits
-from leftout.data.frames import rename_repeated
+from leftout.data.frames import refuse_repeated
 from leftout.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,10 +74,8 @@ def _unreadable(called: str, kind: str, error: Exception) -> Exception:
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """A pyarrow table in pandas, with all of its columns under names of their own."""
-    names = rename_repeated(table.column_names)
-    if names != table.column_names:
-        table = table.rename_columns(names)
+    """A pyarrow table in pandas, with all of its columns."""
+    refuse_repeated(table.column_names)
     frame = as_pandas(table)
     if frame.index.name is not None or type(frame.index).__name__ == "MultiIndex":
         frame = frame.reset_index()  # columns that pandas kept aside

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leftout.data.cleaning import MISSING
 from leftout.data.files.limits import TableLimits
-from leftout.data.frames import refuse_unnamed, rename_repeated
+from leftout.data.frames import refuse_repeated, refuse_unnamed
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.text import listed, quoted, shown
@@ -55,8 +55,9 @@ def read_excel(
         return table
     names = table.iloc[0]
     refuse_unnamed(names.index[names.isna()].tolist(), called)
+    refuse_repeated(names.tolist(), called)
     body = table.iloc[1:].reset_index(drop=True)  # objects: text such as 01234 stays text
-    return body.set_axis(rename_repeated(names.tolist()), axis=1).infer_objects()
+    return body.set_axis(names.tolist(), axis=1).infer_objects()
 
 
 def sheet_names(data: bytes, called: str, limits: TableLimits) -> list[str]:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from leftout.data.cleaning import CODE, MISSING
 from leftout.data.files.limits import TableLimits
-from leftout.data.frames import refuse_unnamed, rename_repeated
+from leftout.data.frames import refuse_repeated, refuse_unnamed
 from leftout.errors import InputError
 from leftout.running import warn
 
@@ -63,6 +63,7 @@ class Dialect(NamedTuple):
         records = found.records(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""))
         names, second = (next(records, (0, []))[1] for _ in range(2))
         refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
+        refuse_repeated(names, called)
         if len(second) > len(names):
             raise InputError(
                 f"{called} has {len(second):,} fields in its first row but {len(names):,} names "
@@ -117,7 +118,7 @@ def read_text(
     # pandas fills short rows up without a word, and only then does a last cell lack its value
     if table.shape[1] > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
         dialect.refuse_ragged(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), called)
-    return table.set_axis(rename_repeated(dialect.names), axis=1)
+    return table.set_axis(dialect.names, axis=1)
 
 
 def unpacked(data: bytes, called: str, limits: TableLimits) -> bytes:
