@@ -19,7 +19,7 @@ from leftout.downstream.outcomes import (
     as_target,
     prediction_target,
 )
-from leftout.downstream.result import TOO_LITTLE, GroupComparison, measures_table
+from leftout.downstream.result import GroupComparison, measures_table
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
@@ -116,13 +116,8 @@ class ComparedPrediction(GroupComparison, Serializable):
 
     @property
     def _verdict(self) -> str:
-        if self.errs_more:
-            return f"It errs more on {self._group} than on {self._rest}."
-        if self.gap.clear < 0:
-            return f"It errs more on {self._rest} than on {self._group}."
-        if self.gap.clear > 0:
-            return TOO_LITTLE
-        return "The interval holds zero: that it errs more on one side is not shown."
+        errs = f"errs more on {self._group} than on {self._rest}"
+        return f"It {errs}." if self.errs_more else f"That it {errs} is not shown."
 
 
 def compare_prediction(

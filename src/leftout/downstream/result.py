@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 LEAST_COST = 0.01
 # Classes are uneven where one guess for everybody errs for no more than this share.
 _UNEVEN = 0.3
-TOO_LITTLE = "That is too little to matter."
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
 
@@ -255,7 +254,7 @@ class Harm(GroupComparison, Serializable):
         the model does clearly better from components than one guess for everybody. Not on each
         side: a group whose predictions become no better than a guess is harmed most.
         """
-        return self._enough(self.extra_cost) and not self._doubt(SHARED)
+        return self._shown(SHARED, self.extra_cost, self.within.extra_cost)
 
     @property
     def gives_back(self) -> bool:
@@ -267,35 +266,14 @@ class Harm(GroupComparison, Serializable):
         return self._gives_back(FAIR_PCA)
 
     def _gives_back(self, variant: str) -> bool:
-        back = self.cost().returns[variant]
-        return self._enough(back.group) and back.rest.clear >= 0 and not self._doubt(variant)
+        back, ranked = (each.returns[variant] for each in (self.cost(), self.within))
+        free = back.rest.clear >= 0 and ranked.rest.clear <= 0
+        return free and self._shown(variant, back.group, ranked.group)
 
-    def _doubt(self, variant: str) -> str:
-        """Why a difference in errors is no claim yet; nothing if it is one."""
-        follow = f"follow the target's {self._words.follows}"
-        if self.gain[variant].clear <= 0:
-            seen = "components" if variant == SHARED else variant
-            return (
-                f"From {seen} the model does no better than always guessing the "
-                f"{self._words.guess}, so that its errors {follow}"
-            )
-        each = self.within
-        if variant == SHARED:
-            shown = _falls(each.extra_cost)
-            told = (
-                f"it costs {self._group} {_down(each.cost.value)} and {self._rest} "
-                f"{_down(each.rest_cost.value)}, a difference of {_fallen(each.extra_cost)}"
-            )
-        else:
-            back = each.returns[variant]
-            shown = _falls(back.group) and back.rest.clear <= 0
-            told = (
-                f"it returns {self._group} {_fallen(back.group)} and {self._rest} "
-                f"{_fallen(back.rest)}"
-            )
-        if shown:
-            return ""
-        return f"Errors {follow}; in {self._words.name}, which does not, {told}"
+    def _shown(self, variant: str, errors: Interval, ranked: Interval) -> bool:
+        """Whether errors rise and AUC (R2) falls, clearly and enough, and the model is of use."""
+        falls = ranked.clear < 0 and ranked.value <= -LEAST_COST
+        return self._enough(errors) and falls and self.gain[variant].clear > 0
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -344,37 +322,48 @@ class Harm(GroupComparison, Serializable):
         """Whether that is harm; where classes are uneven, in AUC."""
         if self.gain[SHARED].clear <= 0:
             return (
-                "From the components it does no better than that guess, so these errors show no "
+                "From the components they are no better than that guess, so these errors show no "
                 "harm."
             )
-        each, name = self.within, self._words.name
         uneven = self.kind != "number" and guess_all <= _UNEVEN
-        told = (
-            f"{name} falls by {_down(each.cost.value)}, for {self._rest} by "
-            f"{_down(each.rest_cost.value)}"
+        if not (self.costs_more or uneven or self._enough(self.extra_cost)):
+            return ""
+        return (
+            f"{self._words.name} falls by {_down(self.within.cost.value)}, for {self._rest} by "
+            f"{_down(self.within.rest_cost.value)}: "
+            f"{'that is' if self.costs_more else 'no'} harm{' is shown' * (not self.costs_more)}."
         )
-        if self.costs_more:
-            return f"{told}: that is harm."
-        if self._enough(self.extra_cost) or uneven:
-            return f"{told}: no harm is shown."
-        return ""
 
     @property
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
-        cost = self.cost()
-        more = "more" if cost.extra_cost.value >= 0 else "less"
+        cost, ranked = self.cost(), self.within
         text = (
             f"The {self._words.error} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {self._components} of a shared {self.shared} it is {c} and {d}; "
-            f"always guessing the {self._words.guess}, {e} and {f}. That costs "
-            f"{self._group} {self.figure(cost.cost.value, ' points')}, "
-            f"{self._rest} {self.figure(cost.rest_cost.value, ' points')}: "
-            f"{self.around(_upward(cost.extra_cost))} {more}. {self._verdict()}"
+            f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._group} "
+            f"{self.around(cost.extra_cost)} more than {self._rest}; in {self._words.name}, "
+            f"{_down(ranked.cost.value)} and {_down(ranked.rest_cost.value)}. {self._verdict}"
         )
         return f"{text} {self.told_leaks}".rstrip()
+
+    @property
+    def _verdict(self) -> str:
+        if self.costs_more:
+            return f"The components harm {self._group}."
+        if self.gain[SHARED].clear <= 0:
+            return (
+                "From components the model does no better than that guess, so its errors show no "
+                "harm."
+            )
+        if self._enough(self.extra_cost):
+            return (
+                f"Errors follow the target's {self._words.follows}, and {self._words.name} does "
+                "not show it: that is no harm."
+            )
+        return f"That they cost {self._group} more is not shown."
 
     @property
     def _components(self) -> str:
@@ -389,18 +378,6 @@ class Harm(GroupComparison, Serializable):
         names = listed([unambiguous(name) for name in self.leaks])
         return f"Models did not see {names}, which alone {tell} the target."
 
-    def _verdict(self) -> str:
-        if self.costs_more:
-            more = f"{self._group} more than {self._rest}, in {self._words.name} too"
-            return f"The components cost {more}."
-        if self._enough(self.extra_cost):
-            return f"{self._doubt(SHARED)}: that shows no harm."
-        if self.extra_cost.clear < 0:
-            return f"They cost {self._rest} more than {self._group}."
-        if self.extra_cost.clear > 0:
-            return TOO_LITTLE
-        return "The interval holds zero: that they cost one side more is not shown."
-
     @property
     def told(self) -> list[str]:
         """What the shared PCA costs, then what each mitigation gives back."""
@@ -413,31 +390,13 @@ class Harm(GroupComparison, Serializable):
 
     def _told_return(self, variant: str) -> str:
         back, (a, b) = self.cost().returns[variant], self._both(variant)
-        text = (
-            f"{variant} with as many components has {a} and {b}: it "
-            f"{self._moved(back.group, f'the error of {self._group}')} and "
-            f"{self._moved(back.rest, f'that of {self._rest}')}."
+        gives = "It gives" if self._gives_back(variant) else "That it gives"
+        shown = "" if self._gives_back(variant) else " is not shown"
+        return (
+            f"{variant} with as many components has {a} and {b}, which returns {self._group} "
+            f"{self.around(back.group)} and {self._rest} {self.around(back.rest)}. {gives} "
+            f"{self._group} something back at no clear expense of {self._rest}{shown}."
         )
-        if self._gives_back(variant):
-            return (
-                f"{text} It gives {self._group} something back, in {self._words.name} too, at no "
-                f"clear expense of {self._rest}."
-            )
-        if back.group.clear < 0:
-            return text + f" With it {self._group} is worse off."
-        if back.group.clear > 0:
-            if back.rest.clear < 0:
-                return f"{text} That is at the expense of {self._rest}."
-            if self._enough(back.group):
-                return f"{text} {self._doubt(variant)}: that shows no return."
-            return f"{text} {TOO_LITTLE}"
-        shown = f" That it gives {self._group} something back is not shown"
-        pays = f", and is at the expense of {self._rest}" if back.rest.clear < 0 else ""
-        return f"{text}{shown}{pays}."
-
-    def _moved(self, each: Interval, what: str) -> str:
-        told = self.around(_upward(each))
-        return f"takes {told} off {what}" if each.value >= 0 else f"adds {told} to {what}"
 
     def summary(self) -> str:
         """What was found, in a few sentences."""
@@ -475,20 +434,5 @@ class Harm(GroupComparison, Serializable):
         return a, b
 
 
-def _falls(each: Interval) -> bool:
-    """Whether AUC or R2 gets clearly worse, and enough to matter."""
-    return each.clear < 0 and each.value <= -LEAST_COST
-
-
-def _fallen(each: Interval) -> str:
-    """How far AUC or R2 falls, and the interval."""
-    return f"{_down(each.value)} (95 % interval {_down(each.high)} to {_down(each.low)})"
-
-
 def _down(value: float) -> str:
     return f"{round(-value, 3) + 0.0:.3f}"  # never -0.000
-
-
-def _upward(each: Interval) -> Interval:
-    """A difference without its sign, which is said in words."""
-    return each if each.value >= 0 else Interval(-each.value, -each.high, -each.low)
