@@ -39,7 +39,6 @@ from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
-from leftout.explain.replication import HalfReplication, Replication
 from leftout.explain.rules import Frequency
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
@@ -185,17 +184,6 @@ def trust(**changed):
         "over_sizes": 3,
     }
     return Trust(**settled | changed)
-
-
-def returns(p_values=(0.013, 0.037)):
-    """A sentence from either half, judged on the other."""
-    texts = ("age >= 40", "colour = red or age >= 50")
-    figures = ((311, 0.57, 0.083), (287, 0.49, 0.091))
-    halves = [
-        HalfReplication(sentence=text, rows=rows, loss=loss, random=random, p_value=p)
-        for text, (rows, loss, random), p in zip(texts, figures, p_values, strict=True)
-    ]
-    return Replication(halves=halves, permutations=99)
 
 
 def sentence(**changed):
@@ -861,7 +849,6 @@ def audit(**changed):
         "known": known_groups(),
         "harm": harm(),
         "prediction": compared(),
-        "returns": returns(),
         "intake": intake(),
         "other_reading": OneReading("codes as categories", 3, 24, 0.37),
         "readings": readings(),
@@ -883,7 +870,7 @@ def audit(**changed):
     } | changed  # fmt: skip
     weighed = settled["trust"]
     skipped = settled.pop("skipped", "" if weighed is not None else "It was not asked for.")
-    of_group = ("trust", "stability", "explanation", "returns", "no_returns", "prediction",
+    of_group = ("trust", "stability", "explanation", "prediction",
                 "no_prediction")  # fmt: skip
     group = GroupResult(
         label=1, alone=True, partition=settled["partition"], harm=settled["harm"],
@@ -903,7 +890,6 @@ def bare():
         known=None,
         harm=None,
         prediction=None,
-        returns=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], rows=None,
             rules=rules().take(np.arange(0)), leading_rules=rules().take(np.arange(0)), notes=[],

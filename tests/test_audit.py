@@ -633,7 +633,7 @@ def test_the_papers_preset(monkeypatch):
     assert found.partition.disparity_ == pytest.approx(found.stability.disparities.max())
     assert found.trust is None and found.stability.epoch_labels is not None
     answers = {finding.code: finding.status for finding in found.findings}
-    for code in ("C001", "C002", "V001", "H001", "H002", "B001", "S001", "E002", "N001", "P001"):
+    for code in ("C001", "C002", "V001", "H001", "H002", "B001", "S001", "N001", "P001"):
         assert answers[code] == "not run", code
     assert "preset='paper'" in found.settings.command
     assert "What explains the loss was not tested." in found.html()

@@ -266,11 +266,6 @@ CASES = [
     ("E001", YES, "it tells just enough of a large group", described(250, 400, 500, 1_000)),
     ("E001", NO, "it tells too little of a large group", described(249, 400, 500, 1_000)),
     ("E001", NOT_APPLICABLE, "no column varies", told(sentence=None)),
-    ("E002", YES, "the larger p is the level", {"returns": known.returns((0.05, 0.01))}),
-    ("E002", NO, "the larger p is above it", {"returns": known.returns((0.01, 0.0501))}),
-    ("E002", NOT_RUN, "halves were not compared", {"returns": None}),
-    ("E002", NOT_RUN, "no column varies", told(sentence=None) | {"returns": None}),
-    ("E002", NOT_RUN, "not weighed", untrusted(returns=None)),
     ("A001", YES, "p is the level", hidden(0.05, 0.0501)),
     ("A001", NO, "p is above the level", hidden(0.0501, 0.2)),
     ("A001", YES, "many are alike", hidden(0.01, 0.02, 0.03, 0.04, 0.045, 0.2)),
@@ -407,7 +402,7 @@ def test_each_answer_turns_where_it_says(code, status, changed):
     assert found[code].status == status
     # and its detail is worded by the same result
     others = {other: each for other, each in answers().items() if other != code}
-    same_part = {"S001": {"S002"}, "S002": {"S001"}, "E002": {"E001"}}
+    same_part = {"S001": {"S002"}, "S002": {"S001"}}
     weighed = {"C001", "C002", "V001", "H001", "H002", "B001"}
     same_part |= {each: weighed - {each} for each in weighed}
     same_part |= {"P001": {"P002", "T002"}, "P002": {"P001", "T002"}, "T002": {"P001", "P002"}}
@@ -583,11 +578,6 @@ def test_why_names_were_not_tested():
     )
 
 
-def test_why_sentences_of_halves_were_not_judged():
-    returns = answers(returns=None, no_returns="It covers 3 rows.")["E002"]
-    assert (returns.status, returns.detail) == (NOT_RUN, "It covers 3 rows.")
-
-
 def test_what_it_costs_and_what_helps():
     bare = known.audit(harm=None, afterwards=None).answer
     assert bare.cost == (
@@ -691,7 +681,7 @@ def told_everywhere(found):
 def test_nothing_that_people_read_contradicts_the_rest(letter, size):
     rest, group = SIZES[size]
     belongs = known.membership(17, 3, rest, group)
-    changed = {"trust": None, "stability": None, "named": None, "harm": None, "returns": None}
+    changed = {"trust": None, "stability": None, "named": None, "harm": None}
     if letter != "quick":
         some = VERDICTS.get(letter) or compared(0.0526, 18)
         changed = {"trust": replace(some["trust"], membership=belongs)}

@@ -49,7 +49,6 @@ _TITLES = {
     "S001": "Searches from other starts find the same group",
     "S002": "Several distinct groups are left out nearly as much",
     "E001": "A short sentence describes the group",
-    "E002": "Rows that a sentence from one half describes are left out in the other",
     "A001": "The group looks like a sensitive column that the search did not see",
     "O001": "The outcome differs between the group and the rest",
     "G001": "All left-out groups go beyond comparison tables",
@@ -92,14 +91,12 @@ def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "")
     ``skipped``: why there is no evidence, where none was asked for.
     """
     told = group.explanation
-    no_returns = skipped or (group.no_returns if group.alone else _ONE_GROUP_ONLY)
     found = [
         _gap(group.partition),
         *_explained(group.trust, skipped),
         *_returning(group.trust, skipped),
-        *_starts(group.stability, skipped if group.alone else no_returns),
+        *_starts(group.stability, skipped if group.alone else skipped or _ONE_GROUP_ONLY),
         _sentence(told),
-        _sentence_returns(group, no_returns),
         _aligned(told, intake),
         _outcome(told),
     ]
@@ -182,14 +179,6 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
 def _sentence(told: Explanation) -> Finding:
     described = NOT_APPLICABLE if told.sentence is None else told.sentence.describes
     return finding("E001", described, told.told_sentence)
-
-
-def _sentence_returns(group: GroupResult, why_not: str) -> Finding:
-    told, returns = group.explanation, group.returns
-    if returns is None:
-        why = told.told_sentence if told.sentence is None else why_not
-        return finding("E002", None, why or "Halves of the rows were not compared.")
-    return finding("E002", returns.holds, returns.told)
 
 
 def _aligned(told: Explanation, intake: PreparedTable) -> Finding:

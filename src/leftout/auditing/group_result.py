@@ -14,7 +14,6 @@ from leftout.evidence.restarts import Stability
 from leftout.evidence.subsample import Membership
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
-from leftout.explain.replication import Replication
 from leftout.files import Serializable
 from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
@@ -120,10 +119,6 @@ class GroupResult(Serializable):
     trust : Trust or None
     stability : Stability or None
         How far searches from other starts agree.
-    returns : Replication or None
-        Whether a sentence from half of the rows describes left-out ones in the other half.
-    no_returns : str
-        Why that could not be judged, where it was tried.
     harm : Harm or None
         What PCA costs it, beside the rest.
     prediction : leftout.downstream.prediction.ComparedPrediction or None
@@ -134,7 +129,7 @@ class GroupResult(Serializable):
     """
 
     also = ("name", "left_out", "costs")
-    hidden = ("alone", "partition", "stability", "no_returns", "harm", "no_prediction")
+    hidden = ("alone", "partition", "stability", "harm", "no_prediction")
 
     label: int
     alone: bool
@@ -143,8 +138,6 @@ class GroupResult(Serializable):
     answer: Answer | None = None
     trust: Trust | None = None
     stability: Stability | None = None
-    returns: Replication | None = None
-    no_returns: str = ""
     harm: Harm | None = None
     prediction: ComparedPrediction | None = None
     no_prediction: str = ""

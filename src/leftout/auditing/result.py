@@ -28,7 +28,6 @@ from leftout.evidence.n_groups import HowMany
 from leftout.evidence.restarts import Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
-from leftout.explain.replication import Replication
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import write_whole
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 class Audit:
     """What an audit found: plain results, and the ways to show them.
 
-    ``trust``, ``stability``, ``explanation``, ``prediction`` and ``returns`` are those of the first
+    ``trust``, ``stability``, ``explanation`` and ``prediction`` are those of the first
     left-out group, which loses most; ``left_out_groups`` has them for each.
 
     Attributes
@@ -147,11 +146,6 @@ class Audit:
     def prediction(self) -> ComparedPrediction | None:
         """How a prediction that is there errs on both sides, and on groups (``others``)."""
         return self.left_out_groups[0].prediction
-
-    @property
-    def returns(self) -> Replication | None:
-        """Whether a sentence from half of the rows describes left-out ones in the other half."""
-        return self.left_out_groups[0].returns
 
     @property
     def alone(self) -> bool:

@@ -50,7 +50,6 @@ from leftout.evidence.refit import SearchTask
 from leftout.evidence.restarts import Stability, agreement, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
-from leftout.explain.replication import sentence_replicates
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
@@ -227,8 +226,7 @@ class AuditPipeline:
             (self._subgroups, True),
             (self._afterwards, False),
             (self._costs, True),
-            (lambda audit: self._evidence(audit, plan), False),
-            (self._replicated, True),
+            (lambda audit: self._evidence(audit, plan), True),
             (self._explained_further, False),
             (self._read_otherwise, False),
         ]
@@ -357,17 +355,6 @@ class AuditPipeline:
             for each in weighed
         ]  # fmt: skip
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
-
-    def _replicated(self, now: Audit) -> Audit:
-        """With whether a sentence from half of the rows describes left-out ones in the other."""
-        if self._skipped or not now.alone:
-            return now
-        rng = generator(self.settings.random_state)
-        try:
-            returns = sentence_replicates(now.looked_at, self.intake.X, self.intake.telling, rng)
-        except InputError as error:
-            return now.each(no_returns=[str(error)])
-        return now.each(returns=[returns])
 
     def _explained_further(self, now: Audit) -> Audit:
         """With what other runs and searches without leading columns say of the group."""

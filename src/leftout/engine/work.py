@@ -59,7 +59,7 @@ OF_SAMPLE = (
     "groups.explanation.rules", "groups.explanation.typical",
     "groups.explanation.what_if", "groups.explanation.alignment",
     "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "table.blanks", "groups.trust", "groups.stability", "groups.returns", "groups.prediction",
+    "table.blanks", "groups.trust", "groups.stability", "groups.prediction",
     "named", "known", "harm",
 )  # fmt: skip
 
