@@ -312,7 +312,8 @@ def test_odd_cells_are_told_and_read_alike(tmp_path):
               leftout.audit(path, quick=True, engine="local")]  # fmt: skip
     for found in audits:
         (told,) = [one.detail for one in found.findings if one.code == "T007"]
-        assert told.replace("x5", "age") == expected and told in found.summary()
+        assert told.replace("x5", "age") == expected
+        assert "no numbers count as missing" in found.summary()
         np.testing.assert_allclose(found.intake.X, audits[0].intake.X)
     again = audits[0].encoder.transform(table)
     np.testing.assert_allclose(again, audits[0].intake.X)

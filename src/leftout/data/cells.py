@@ -1,4 +1,4 @@
-"""What the cells of a column hold, whatever kind of frame they come from."""
+"""The cells of a column, of whatever frame, as pandas has them: numbers, dates or categories."""
 
 from __future__ import annotations
 
@@ -19,64 +19,77 @@ _NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFram
 _GAPS = (type(None), type(pd.NaT), type(pd.NA))
 
 
-def distinct_texts(cells: nw.Series[Any]) -> tuple[list[str], NDArray[np.integer], bool]:
+def to_series(cells: nw.Series[Any]) -> pd.Series:
+    """The same cells in pandas; whole numbers with gaps are objects, and stay exact."""
+    native = cells.to_native()
+    if isinstance(native, pd.Series) and not isinstance(native.dtype, pd.ArrowDtype):
+        return native
+    if isinstance(native, pd.Series):
+        native = native.array.__arrow_array__()
+    if hasattr(native, "combine_chunks"):  # pyarrow
+        return native.to_pandas(date_as_object=False, integer_object_nulls=True)
+    if cells.dtype in (nw.Categorical, nw.Enum):
+        order = cells.cat.get_categories().to_list()
+        return pd.Series(pd.Categorical(cells.to_list(), order, ordered=cells.dtype == nw.Enum))
+    if cells.dtype.is_float() or cells.dtype.is_integer() and not cells.null_count():
+        return pd.Series(cells.to_numpy())
+    return pd.Series(cells.to_list(), dtype=object)
+
+
+def numbers(cells: pd.Series) -> NDArray[np.float64] | None:
+    """Cells as floats, missing ones as NaN; None if they are anything but numbers."""
+    if cells.dtype.kind in "biuf":
+        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    kinds = _kinds(cells)
+    if not kinds or any(issubclass(kind, str | bytes) for kind in kinds):
+        return None
+    try:
+        known = [np.nan if is_missing(cell) else cell for cell in cells]
+        return np.array(known, dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def distinct_texts(cells: pd.Series) -> tuple[list[str], NDArray[np.integer], bool]:
     """What the cells read, each row's place among these texts (-1: none), and if they are ordered.
 
     Some of the texts may occur in no row, and categories that read the same are there twice.
     """
-    native = cells.to_native()
-    if cells.dtype in (nw.Categorical, nw.Enum):
-        if nw.dependencies.is_pyarrow_chunked_array(native):
-            native = native.to_pandas()
-        if isinstance(native, pd.Series):
-            held, ordered = native.array, bool(native.cat.ordered)
-        else:  # polars
-            order = cells.cat.get_categories().to_list()
-            held, ordered = pd.Categorical(cells.to_list(), order), cells.dtype == nw.Enum
-        return list(map(str, held.categories)), held.codes, ordered
-    if isinstance(native, pd.Series) and native.dtype != object:
-        places, values = pd.factorize(native)
-    else:
-        texts = [None if is_missing(cell) else str(cell) for cell in cells.to_list()]
-        places, values = pd.factorize(np.array(texts, dtype=object))
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return list(map(str, cells.cat.categories)), cells.cat.codes.to_numpy(), cells.cat.ordered
+    if cells.dtype == object:
+        texts = [None if is_missing(cell) else str(cell) for cell in cells]
+        cells = pd.Series(texts, dtype=object)
+    places, values = pd.factorize(cells)
     return list(map(str, values)), places, False
 
 
-def plain(name: str, cells: nw.Series[Any]) -> nw.Series[Any]:
+def plain(name: str, cells: pd.Series) -> pd.Series:
     """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
 
     Durations and times of day become seconds, Python's dates a column of dates, bytes the text that
     they hold; whatever else is left as it is, and becomes categories.
     """
-    dtype = cells.dtype
-    if dtype in (nw.List, nw.Array, nw.Struct):
-        raise _nested(name, "structs" if dtype == nw.Struct else "lists")
-    if dtype == nw.Duration:
-        return _series(cells.to_numpy().astype("timedelta64[us]") / np.timedelta64(1, "s"))
-    objects = cells.to_list() if dtype in (nw.Binary, nw.Time) else objects_of(cells)
-    if objects is None:
-        return cells
-    kinds = set(map(type, objects)).difference((*_GAPS, float))  # which may be NaN
+    if cells.dtype.kind == "m":
+        return cells.dt.total_seconds()
+    kinds = _kinds(cells) - {float}  # which may be NaN
     for kind in kinds:
         if issubclass(kind, _NESTED):
-            raise _nested(name, "dicts" if issubclass(kind, dict) else "lists")
+            what = "dicts" if issubclass(kind, dict) else "lists"
+            raise InputError(
+                f"The column {shortened(repr(name))} holds {what} in its cells; one value in each "
+                f"is needed. Drop it ({parameter_label('drop', [name])}), or split it into columns."
+            )
     for wanted, make, made in _PLAIN:
         if kinds and all(issubclass(kind, wanted) for kind in kinds):
-            known = [None if is_missing(cell) else make(cell) for cell in objects]
-            return _series(pd.Series(known, dtype=made))
+            known = [None if is_missing(cell) else make(cell) for cell in cells]
+            return pd.Series(known, dtype=made)
     return cells
 
 
-def _series(values: Any) -> nw.Series[Any]:
-    return nw.from_native(pd.Series(values), series_only=True)
-
-
-def objects_of(cells: nw.Series[Any]) -> list[Any] | None:
-    """The cells of a column of Python objects, which may be anything; None for any other."""
-    # narwhals calls objects text by the first hundred
-    dtype = getattr(cells.to_native(), "dtype", None)
-    is_object = isinstance(dtype, np.dtype) and dtype.kind == "O"
-    return cells.to_list() if is_object or cells.dtype in (nw.Object, nw.Unknown) else None
+def _kinds(cells: pd.Series) -> set[type]:
+    """What Python objects the cells are; empty for a column of another dtype."""
+    return set(map(type, cells)).difference(_GAPS) if cells.dtype == object else set()
 
 
 def _naive(cell: dt.date) -> dt.date:
@@ -84,10 +97,6 @@ def _naive(cell: dt.date) -> dt.date:
     if not isinstance(cell, dt.datetime) or cell.tzinfo is None:
         return cell
     return cell.astimezone(dt.UTC).replace(tzinfo=None)
-
-
-def _text(cell: bytes) -> str:
-    return cell.decode(errors="replace")
 
 
 def _seconds(cell: dt.time) -> float:
@@ -98,15 +107,9 @@ def _seconds(cell: dt.time) -> float:
 _PLAIN: tuple[tuple[type, Callable[[Any], Any], Any], ...] = (
     (dt.date, _naive, "datetime64[us]"),
     (dt.time, _seconds, "float64"),
-    (bytes, _text, object),
+    (dt.timedelta, dt.timedelta.total_seconds, "float64"),
+    (bytes, lambda cell: cell.decode(errors="replace"), object),
 )
-
-
-def _nested(name: str, what: str) -> InputError:
-    return InputError(
-        f"The column {shortened(repr(name))} holds {what} in its cells; one value in each is "
-        f"needed. Drop it ({parameter_label('drop', [name])}), or split it into columns."
-    )
 
 
 Floats = NDArray[np.float64]

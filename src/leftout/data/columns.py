@@ -14,14 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.checks import is_missing
-from leftout.data.cells import (
-    Tabulated,
-    distinct_texts,
-    objects_of,
-    plain,
-    value_counts,
-)
-from leftout.data.frames import as_frame, column_names, dense, numbers
+from leftout.data.cells import Tabulated, distinct_texts, numbers, plain, to_series, value_counts
+from leftout.data.frames import as_frame, column_names, dense
 from leftout.errors import InputError, parameter_label
 from leftout.text import date, number, shortened, shortest, unambiguous
 
@@ -185,7 +179,7 @@ def columns_of(
         if name in left:
             continue
         try:
-            columns.append(_column(str(name), cells, name in chosen))
+            columns.append(_column(str(name), to_series(cells), name in chosen))
         except InputError:
             if name not in aside:
                 raise
@@ -209,9 +203,8 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
             f"Found {type(values).__name__} of shape {series.shape} where one column is needed. "
             "Pass a series or a one-dimensional array with at least one value."
         )
-    if isinstance(series, np.ndarray):
-        series = nw.from_native(pd.Series(series), series_only=True)
-    return _column("values" if name is None else str(name), series, as_category)
+    cells = pd.Series(series) if isinstance(series, np.ndarray) else to_series(series)
+    return _column("values" if name is None else str(name), cells, as_category)
 
 
 def _table_of(table: Any) -> NDArray[Any]:
@@ -273,42 +266,34 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     return {find(names, name, what) for name in each}
 
 
-def _column(name: str, cells: nw.Series[Any], as_category: bool) -> Column:
+def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
     cells = plain(name, cells)
-    dtype = cells.dtype
-    if dtype == nw.Unknown and cells.to_numpy().dtype.kind == "c":
+    kind = cells.dtype.kind
+    if kind == "c":
         raise InputError(
             f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
         )
-    if dtype in (nw.Datetime, nw.Date):
-        if getattr(dtype, "time_zone", None) is not None:  # the same moment in any zone
-            cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        cells = cells.cast(nw.Datetime("us"))
+    if kind == "M":
+        if cells.dt.tz is not None:  # the same moment in any zone
+            cells = cells.dt.tz_convert(None)
         when = cells.to_numpy().astype("datetime64[us]")
         values = np.where(np.isnat(when), np.nan, when.astype(np.int64).astype(np.float64))
         column = Column(name, values, dates=True)
         return replace(column.as_categories(), declared=True) if as_category else column
-    if dtype in (nw.Categorical, nw.Enum):
+    if isinstance(cells.dtype, pd.CategoricalDtype):
         return replace(_of_texts(name, cells), declared=True)
-    numeric = None if _is_words(cells) else numbers(cells)
+    is_truth = kind == "b" or cells.dtype == object and any(isinstance(c, bool) for c in cells)
+    numeric = None if is_truth else numbers(cells)
     if numeric is None or _identifiers(cells, numeric):
         return replace(_of_texts(name, cells), declared=as_category)
     return of_numbers(name, numeric, as_category)
 
 
-def _is_words(cells: nw.Series[Any]) -> bool:
-    """Whether cells are more than what they would be as numbers: yes or no, or text."""
-    objects = objects_of(cells)
-    if objects is not None:
-        return any(issubclass(kind, bool | str) for kind in set(map(type, objects)))
-    return cells.dtype == nw.Boolean
-
-
-def _identifiers(cells: nw.Series[Any], values: Floats) -> bool:
+def _identifiers(cells: pd.Series, values: Floats) -> bool:
     """Whole numbers so large that floats do not tell them apart."""
     if not np.nanmax(np.abs(values), initial=0.0) >= LARGEST_EXACT:
         return False
-    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells.to_list())
+    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells)
 
 
 def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
@@ -324,7 +309,7 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
     return Column(name, codes, labels, levels=distinct)
 
 
-def _of_texts(name: str, cells: nw.Series[Any]) -> Column:
+def _of_texts(name: str, cells: pd.Series) -> Column:
     """A column of categories, in natural order unless somebody has put them in another."""
     texts, places, ordered = distinct_texts(cells)
     occurs = np.bincount(places + 1, minlength=len(texts) + 1)[1:] > 0

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from leftout.checks import is_missing
+from leftout.data.cells import numbers, to_series
 from leftout.errors import InputError
 from leftout.text import listed, quoted
 
@@ -32,7 +32,7 @@ def to_matrix(table: Any) -> Any:
     result = np.empty(frame.shape, order="F")
     text = []
     for position, series in enumerate(frame.iter_columns()):
-        values = numbers(series)
+        values = numbers(to_series(series))
         if values is None:
             text.append(series.name)
         else:
@@ -123,25 +123,3 @@ def _refuse_lazy(table: Any) -> None:
             f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
             "frames as they are."
         )
-
-
-def numbers(series: Any) -> np.ndarray | None:
-    """A column as floats, missing values as NaN; None if it holds anything but numbers."""
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        try:
-            return series.cast(nw.Float64).to_numpy()
-        except ValueError:  # pyarrow, of whole numbers that a float does not hold exactly
-            return np.array([np.nan if cell is None else float(cell) for cell in series.to_list()])
-    if dtype.is_temporal() or dtype in (nw.String, nw.Categorical, nw.Enum):
-        return None
-    # Python objects (of which pandas asks, on the way, what they refuse to answer), sparse columns,
-    # columns of nothing but missing values
-    objects = dtype == nw.Object
-    values = np.fromiter(series.to_list(), dtype=object) if objects else series.to_numpy()
-    if values.dtype.kind == "O":
-        values = np.where([is_missing(cell) for cell in values], np.nan, values)
-    try:
-        return np.asarray(values, dtype=np.float64) if values.ndim == 1 else None
-    except (TypeError, ValueError, ArithmeticError):
-        return None
