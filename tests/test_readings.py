@@ -118,19 +118,12 @@ def test_each_choice_is_made_otherwise_by_itself():
     assert found.to_dict()["readings"]["n_readings"] == 5
 
 
-def test_a_pipelines_readings_are_its_neighbours():
-    table, _ = mixed()
-    X = table[list("acdefg")]
-    pipeline = make_pipeline(StandardScaler(), PCA(2)).fit(X)
-    found = audit(table, pipeline=pipeline, n_surrogates=0, n_restarts=2)
-    lines = {line.choice: line for line in found.readings.lines}
-    assert set(lines) == {"one component fewer", "one component more"}
-    Z = StandardScaler().fit_transform(X)
-    size = int(found.partition.sizes_[1])
-    search = MaxDisparityPartition(representation=PCA(3).fit(Z), group_size=size, random_state=0)
-    mask, group = search.fit(Z).labels_ == 1, found.partition.labels_ == 1
-    shared = np.sum(mask & group) / np.sum(mask | group)
-    assert lines["one component more"].overlap == pytest.approx(shared, abs=1e-9)
+def test_a_pipeline_is_read_as_it_is():
+    table, _ = mixed(m=200)
+    numbers = table[list("acdefg")]
+    pipeline = make_pipeline(StandardScaler(), PCA(2))
+    found = audit(numbers, pipeline=pipeline, n_surrogates=0, n_restarts=0)
+    assert found.readings is None
 
 
 def test_quick_audits_do_not_read_otherwise():

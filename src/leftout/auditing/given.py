@@ -23,7 +23,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
-from leftout.representation.base import Representation, as_representation
+from leftout.representation.base import as_representation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline, sources_of
 from leftout.running import warn
 from leftout.settings import Settings
@@ -31,10 +31,6 @@ from leftout.text import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Means that differ by less, in spreads, are of the same rows.
-_SAME_MEAN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -108,24 +104,12 @@ def _of_pipeline(source: Source, settings: Settings, intake: PreparedTable) -> G
         ) from error
     X = check_matrix(made)
     names = split.feature_names(X.shape[1])
-    given = as_representation(split.representation)
-    origin = f"the step {split.name!r} of the pipeline, {_fitted_on(split, given, X)}"
+    as_representation(split.representation)  # or refuse it
+    how = "as it was fitted" if split.fitted else "fitted here on the rows audited"
+    origin = f"the step {split.name!r} of the pipeline, {how}"
     sources = sources_of(names, [column.name for column in intake.columns])
     features = Features(X, names, sources, origin, split.fitted)
     return Given(features, split.representation, split, table)
-
-
-def _fitted_on(split: SplitPipeline, given: Representation, X: Array) -> str:
-    """Whether a representation knows the rows audited, as far as its mean tells."""
-    if not split.fitted:
-        return "fitted here on the rows audited"
-    mean = getattr(split.representation, "mean_", None)
-    if mean is None or given.origin is None:
-        return "as it was fitted, on these rows or others"
-    spread = X.std(axis=0) + np.abs(X).max() * _SAME_MEAN
-    if (np.abs(given.origin - X.mean(axis=0)) <= _SAME_MEAN * spread).all():
-        return "as it was fitted on these rows"
-    return "as it was fitted, on other rows: it is not fitted again, and the answer is about these"
 
 
 def target_values(intake: PreparedTable) -> NDArray[Any]:

@@ -222,8 +222,7 @@ class _Otherwise(NamedTuple):
 
     choice: str
     X: Array
-    n_components: Any
-    representation: Any = None
+    n_components: int
 
 
 def read_in_other_ways(
@@ -231,8 +230,10 @@ def read_in_other_ways(
 ) -> Readings | None:
     """Repeat the search with each choice made otherwise; None where there is no choice.
 
-    Very large tables are looked at in some of their rows.
+    A representation that was given is one. Very large tables are looked at in some of their rows.
     """
+    if found.representation is not None:
+        return None
     group, rows = found.labels_ > 0, np.arange(len(intake.X))
     search = _for_same_sizes(found).set_params(random_state=0)
     if intake.X.size > SMALL:
@@ -241,16 +242,16 @@ def read_in_other_ways(
         share = found.sizes_[1:] / len(group)
         sizes = [max(1, round(each * len(rows))) for each in share.tolist()]
         search.set_params(group_size=sizes[0] if len(sizes) == 1 else sizes)
-        group = _left_out(search, intake.X[rows], found.n_components_, found.representation)
+        group = _left_out(search, intake.X[rows], found.n_components_)
     masks, lines = [group], []
     for other in _ways(found, intake, settings):
         try:
-            mask = _left_out(search, other.X[rows], other.n_components, other.representation)
+            mask = _left_out(search, other.X[rows], other.n_components)
         except InputError:  # no such number of components
             continue
         masks.append(mask)
-        d = other.n_components if other.representation is None else found.n_components_
-        lines.append(OneReading(other.choice, int(d), other.X.shape[1], _shared(mask, group)))
+        shared = _shared(mask, group)
+        lines.append(OneReading(other.choice, other.n_components, other.X.shape[1], shared))
     if not lines:
         return None
     return Readings(
@@ -275,10 +276,8 @@ def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:
     return again.set_params(min_group_size=None)
 
 
-def _searched(
-    search: MaxDisparityPartition, X: Array, n_components: Any, representation: Any = None
-) -> MaxDisparityPartition:
-    again = clone(search).set_params(n_components=n_components, representation=representation)
+def _searched(search: MaxDisparityPartition, X: Array, n_components: Any) -> MaxDisparityPartition:
+    again = clone(search).set_params(n_components=n_components)
     with collected_warnings():  # of a smallest size that follows from more features
         return again.fit(X)
 
@@ -293,12 +292,8 @@ def _ways(
     """Each choice, made otherwise."""
     X, d = intake.X, found.n_components_
     for other, choice in ((d - 1, "one component fewer"), (d + 1, "one component more")):
-        if not 1 <= other < X.shape[1]:
-            continue
-        if found.representation is None:
+        if 1 <= other < X.shape[1]:
             yield _Otherwise(choice, X, other)
-        elif (fitted := _refitted(found.representation, X, other)) is not None:
-            yield _Otherwise(choice, X, other, fitted)
     if intake.features is not None:
         return
     asked = settings.n_components
@@ -325,11 +320,3 @@ def _unflagged(intake: PreparedTable) -> Array | None:
     """The features without those that say where cells are missing."""
     flagged = intake.encoder.indicator_places_
     return np.delete(intake.X, flagged, axis=1) if flagged else None
-
-
-def _refitted(representation: Any, X: Array, d: int) -> Any:
-    """A representation of another number of components, fitted here; None if it cannot be."""
-    try:
-        return clone(representation).set_params(n_components=d).fit(X)
-    except (AttributeError, TypeError, ValueError):
-        return None
