@@ -225,8 +225,8 @@ def tiny():
         above += value > best * (1 + 1e-9) + 1e-12
     yield (
         f"{tables} tiny tables (m <= 12) solved by enumeration",
-        "optimum on 95 %, never above",
-        f"{100 * hits / tables:.1f} %, above on {above}",
+        "optimum on 95%, never above",
+        f"{100 * hits / tables:.1f}%, above on {above}",
         hits >= 0.95 * tables and above == 0,
     )
 
@@ -275,8 +275,8 @@ def million():
         )
         yield (
             f"peak memory there, {kind}",
-            "array + 50 %",
-            f"array + {100 * big['extra']:.0f} %",
+            "array + 50%",
+            f"array + {100 * big['extra']:.0f}%",
             big["extra"] <= 0.5,
         )
         seconds = [runs[rows]["ours"] for rows in runs]
@@ -311,8 +311,8 @@ def in_settings(kind):
             told = "" if former is None else f", {share:.3f} of the former disparity"
             yield (
                 f"1,000,000 x 50, {kind}, d = {d}, group_size {size}: CPU time against PCA",
-                "at most 10 x; memory array + 30 %; disparity within 1 % of before",
-                f"{ratio:.1f} x, array + {100 * run['extra']:.0f} %, disparity "
+                "at most 10 x; memory array + 30%; disparity within 1% of before",
+                f"{ratio:.1f} x, array + {100 * run['extra']:.0f}%, disparity "
                 f"{run['disparity']:.4f}{told} ({run['stopped']})",
                 ratio <= 10 and run["extra"] <= 0.3 and share >= 0.99,
             )

@@ -91,11 +91,11 @@ def false_alarms(count=200):
         before = np.mean([answer.p_value <= LEVEL for answer in found])
         warned = np.mean([answer.warned for answer in found])
         yield (
-            f"alarms of tables with the same values at 5 %, worst tenth, {tables} tables: {name}",
-            f"at most {100 * limit:.1f} %" + ", and warned of" * heavy,
+            f"alarms of tables with the same values at 5%, worst tenth, {tables} tables: {name}",
+            f"at most {100 * limit:.1f}%" + ", and warned of" * heavy,
             f"{100 * rate:.1f} % ({np.mean([answer.tables for answer in found]):.0f} comparison "
-            f"tables on average; before tails are drawn in {100 * before:.1f} %, heavy tails said "
-            f"of {100 * warned:.0f} %)",
+            f"tables on average; before tails are drawn in {100 * before:.1f}%, heavy tails said "
+            f"of {100 * warned:.0f}%)",
             rate <= limit and (not heavy or all(a.warned for a in found if a.p_value <= LEVEL)),
         )
 
@@ -107,8 +107,8 @@ def no_group(count=40):
     total = count * len(found)
     yield (
         f"verdict A on tables without a group, {len(found)} kinds x {count}",
-        "at most 1 %",
-        f"{own} of {total} ({100 * own / total:.1f} %). In per cent: "
+        "at most 1%",
+        f"{own} of {total} ({100 * own / total:.1f}%). In per cent: "
         + "; ".join(f"{name} {shares(answers)}" for name, answers in found.items()),
         own <= 0.01 * total,
     )
@@ -126,7 +126,7 @@ def explained(count=40):
         rate = np.mean([answer.verdict == letter for answer in found])
         yield (
             f"verdict {letter} on {count} tables without a group: {name}",
-            "at least 85 %",
+            "at least 85%",
             f"{100 * rate:.0f} % (in per cent: {shares(found)})",
             rate >= 0.85,
         )
@@ -143,24 +143,24 @@ def planted(count=40):
                 found = weigh(make, count)
                 rate = np.mean([answer.verdict == "A" for answer in found])
                 yield (
-                    f"verdict A on {count} tables of {rows:,} rows with {100 * share:.0f} % "
+                    f"verdict A on {count} tables of {rows:,} rows with {100 * share:.0f}% "
                     f"planted, strength {strength}",
-                    "at least 90 %",
+                    "at least 90%",
                     f"{100 * rate:.0f} % (in per cent: {shares(found)})",
                     rate >= 0.9,
                 )
 
 
 def rare_column(count=50):
-    """A column that is one in 3 % of the rows, and nothing else about these."""
+    """A column that is one in 3% of the rows, and nothing else about these."""
     found = weigh(kinds.rare_column, count)
     last = f"x{kinds.COLUMNS - 1}"
     right = [answer.verdict == "C" and answer.carriers[:1] == [last] for answer in found]
     named = np.mean([answer.carriers[:1] == [last] for answer in found])
     yield (
-        f"a rare binary column (3 %): verdict C, and named first, {count} tables",
-        "at least 90 %",
-        f"{100 * np.mean(right):.0f} % (named first in {100 * named:.0f} %; verdicts in per cent: "
+        f"a rare binary column (3%): verdict C, and named first, {count} tables",
+        "at least 90%",
+        f"{100 * np.mean(right):.0f} % (named first in {100 * named:.0f}%; verdicts in per cent: "
         f"{shares(found)})",
         np.mean(right) >= 0.9,
     )
@@ -212,9 +212,9 @@ def intervals(count=200):
     every = np.concatenate(list(found.values()))
     rate = every[:, 0].mean()
     yield (
-        f"cross-fitted 95 % intervals, {count} tables of three kinds, {ROWS} rows: hold the gap of "
+        f"cross-fitted 95% intervals, {count} tables of three kinds, {ROWS} rows: hold the gap of "
         f"the same rules on {FRESH:,} fresh rows",
-        "92 to 98 %",
+        "92 to 98%",
         f"{100 * rate:.1f} % ("
         + ", ".join(f"{name} {100 * rows[:, 0].mean():.0f}" for name, rows in found.items())
         + f"; off by {every[:, 1].mean():+.2f} standard errors on average, sd "
@@ -254,9 +254,9 @@ def looks(count=300):
     alarms = 100 * np.mean(found[null, :2] <= LEVEL, axis=0)
     yield (
         f"three looks (19, 39, 99 tables) against 99 always: same decision, {count} tables",
-        "at least 98 %",
-        f"{100 * same.mean():.1f} % (without structure {100 * same[null].mean():.1f} %, alarms "
-        f"there {alarms[0]:.1f} against {alarms[1]:.1f} %)",
+        "at least 98%",
+        f"{100 * same.mean():.1f} % (without structure {100 * same[null].mean():.1f}%, alarms "
+        f"there {alarms[0]:.1f} against {alarms[1]:.1f}%)",
         same.mean() >= 0.98,
     )
     yield (
@@ -319,9 +319,9 @@ def demo_time():
     ratio, first = seconds / reference, (firsts[0] - begin) / seconds
     yield (
         f"audit of the demo, against eigenvalues of {_MATRICES:,} matrices of its columns",
-        f"at most a fifth of {_BEFORE:.0f} x; first answer within 15 %",
+        f"at most a fifth of {_BEFORE:.0f} x; first answer within 15%",
         f"{ratio:.1f} x, {ratio / _BEFORE:.2f} of before ({seconds:.1f} CPU s; reference "
-        f"{reference:.2f} s); first answer after {100 * first:.0f} %",
+        f"{reference:.2f} s); first answer after {100 * first:.0f}%",
         ratio <= _BEFORE / 5 and first <= 0.15,
     )
     lines = [f"{question}: {line}" for question, line in found.answer.lines.items()]

@@ -61,7 +61,7 @@ def sums():
         f"{worst:.1e} of the variance",
         worst <= 1e-9,
     )
-    yield "feature scores sum to 100 %", "1e-9", f"{worst_score:.1e}", worst_score <= 1e-9
+    yield "feature scores sum to 100%", "1e-9", f"{worst_score:.1e}", worst_score <= 1e-9
 
 
 def one_hot(columns, group):
@@ -248,8 +248,8 @@ def sentences():
             named, fits = sum(right for right, _ in found), [fit for _, fit in found]
             yield (
                 f"hidden rule 'a = x {joined} b >= t' among 30 columns, labels {labels}",
-                "names those columns and no other in 90 % of 50 tables, F1 0.95",
-                f"{2 * named} %, F1 {min(fits):.3f} or more",
+                "names those columns and no other in 90% of 50 tables, F1 0.95",
+                f"{2 * named}%, F1 {min(fits):.3f} or more",
                 named >= 45 and min(fits) >= 0.95,
             )
 

@@ -264,6 +264,6 @@ def settings():
             f"students, d = 9, {name}: losses before and after, under the definition",
             f"equal after, between the two before (published, mixed centrings: {published})",
             f"{before} to {fair.max_loss_:.4f} each; {fair.sizes_[0]:,} and {fair.sizes_[1]:,} "
-            f"rows; price {100 * fair.price_:.2f} %",
+            f"rows; price {100 * fair.price_:.2f}%",
             equal and low < fair.max_loss_ < high and fair.gap_ <= 1e-9,
         )

@@ -52,7 +52,7 @@ def verdicts(count=100):
         told = ", ".join(f"{letter} {letters[letter]}" for letter in "ABCD")
         yield (
             f"beyond tables with the same values, PCA fitted on other rows, {count} tables: {name}",
-            f"at most {100 * limit:.1f} %" if asked is None else f"at least {100 * asked:.0f} %",
+            f"at most {100 * limit:.1f}%" if asked is None else f"at least {100 * asked:.0f}%",
             f"{100 * rate:.1f} % (verdicts {told})",
             rate <= limit if asked is None else rate >= asked,
         )
@@ -98,7 +98,7 @@ def pipelines(rows=6_000):
         same = float(np.mean(alone.labels_ == found.partition.labels_))
         yield (
             f"fitted pipeline on {name}: rows with the label of a search of the transformed matrix",
-            "100 %", f"{100 * same:.1f} %", same == 1.0,
+            "100%", f"{100 * same:.1f}%", same == 1.0,
         )  # fmt: skip
         off = folds_apart(X, y, found.partition.labels_, pipeline)
         yield (

@@ -41,13 +41,13 @@ def demo():
         f"demo, worst tenth, logistic, {found.n_components} components: error of the group on all "
         "columns, PCA, Fair PCA",
         "PCA at least 8 points above all columns, Fair PCA within 3",
-        f"{a:.1f} / {b:.1f} / {c:.1f} %",
+        f"{a:.1f} / {b:.1f} / {c:.1f}%",
         b - a >= 8.0 and abs(c - a) <= 3.0,
     )
     yield (
         "the same for the rest",
         "Fair PCA not above PCA",
-        f"{d:.1f} / {e:.1f} / {f:.1f} %",
+        f"{d:.1f} / {e:.1f} / {f:.1f}%",
         f <= e,
     )
     extra, auc = [100 * value for value in found.extra_cost], found.within.extra_cost
@@ -86,14 +86,14 @@ def random_groups():
     yield (
         f"random groups, {len(found)} tables of 200 to 1,000 rows: intervals of the extra cost "
         "without zero",
-        "at most 7 %",
-        f"{100 * outside:.1f} %",
+        "at most 7%",
+        f"{100 * outside:.1f}%",
         outside <= 0.07,
     )
     yield (
         "the same: PCA is said to cost the group more",
-        "at most 5 %",
-        f"{100 * more:.1f} % (Fair PCA is said to give something back: {100 * back:.1f} %)",
+        "at most 5%",
+        f"{100 * more:.1f} % (Fair PCA is said to give something back: {100 * back:.1f}%)",
         more <= 0.05,
     )
 
@@ -126,14 +126,14 @@ def planted():
         yield (
             f"planted harm of strength {strength:g}, {PLANTED} tables of 1,000 rows, 150 in the "
             "group: PCA costs it more",
-            "at least 95 %",
-            f"{100 * more:.0f} %",
+            "at least 95%",
+            f"{100 * more:.0f}%",
             more >= 0.95,
         )
         yield (
             "the same: Fair PCA gives it back",
-            "at least 90 %",
-            f"{100 * back:.0f} %",
+            "at least 90%",
+            f"{100 * back:.0f}%",
             back >= 0.9,
         )
 

@@ -72,14 +72,14 @@ def uniform(seed, rows=ROWS):
 
 
 def rare_binaries(seed, rows=ROWS):
-    """Half of the columns are 1 in 4 to 5 % of the rows."""
+    """Half of the columns are 1 in 4 to 5% of the rows."""
     Z = scaled(seed, rows)
     Z[:, 6:] = Z[:, 6:] > 1.7
     return unit(Z)
 
 
 def rare_column(seed, rows=ROWS):
-    """The last column is 1 in 3 % of the rows, which differ in nothing else."""
+    """The last column is 1 in 3% of the rows, which differ in nothing else."""
     Z = unit(scaled(seed, rows, COLUMNS - 1))
     rare = np.zeros(rows)
     rare[np.random.default_rng([seed, 1]).choice(rows, round(0.03 * rows), replace=False)] = 1.0

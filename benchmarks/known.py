@@ -40,7 +40,7 @@ def noise():
         yield (
             f"{TABLES} tables with {n_columns} known column(s) of noise, {np.mean(n_groups):.0f} "
             f"groups each ({PERMUTATIONS} permutations): some group is called left out",
-            f"at most {100 * most:.1f} % (5 % and 2 standard errors)",
-            f"{100 * blamed / TABLES:.1f} %",
+            f"at most {100 * most:.1f} % (5% and 2 standard errors)",
+            f"{100 * blamed / TABLES:.1f}%",
             blamed / TABLES <= most,
         )

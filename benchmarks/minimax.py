@@ -65,17 +65,17 @@ def gaps():
         yield (
             f"{name} ({len(X):,} rows, d = {d}): worst tenth under PCA, MinimaxPCA, with fractions "
             "of dimensions; what no projection gets below; how far above these are",
-            "rank d at most 14 %, fractions at most 4 %",
+            "rank d at most 14%, fractions at most 4%",
             f"{fair.baseline_worst_loss_:.3f}; {again:.3f}, {relaxed:.3f}; "
-            f"{lower:.3f}; {', '.join(f'{100 * value:.1f} %' for value in above.values())}; price "
-            f"{100 * fair.price_:.1f} %",
+            f"{lower:.3f}; {', '.join(f'{100 * value:.1f}%' for value in above.values())}; price "
+            f"{100 * fair.price_:.1f}%",
             above["rank d"] <= 0.14 and above["with fractions"] <= 0.04,
         )
         missed = again / fair.worst_loss_ - 1.0
         yield (
             f"{name}: the same group searched with four times the effort",
-            "at most 3 % above worst_loss_",
-            f"{100 * missed:+.1f} %",
+            "at most 3% above worst_loss_",
+            f"{100 * missed:+.1f}%",
             missed <= 0.03,
         )
 
@@ -144,7 +144,7 @@ def planted(count=5):
             f"worst {min(sizes)} rows, whoever they are, under PCA, that Fair PCA and MinimaxPCA; "
             "what no projection gets below",
             "at least 90 % (contradicts what is minimised: docs/decisions/0024)",
-            f"{100 * np.mean(shares):.0f} % (least {100 * min(shares):.0f} %); "
+            f"{100 * np.mean(shares):.0f} % (least {100 * min(shares):.0f}%); "
             f"{', '.join(of_all)}; {lower}",
             min(shares) >= 0.9,
         )
@@ -166,7 +166,7 @@ def noise(count=40):
         f"isotropic Gaussian noise ({count} tables, 400 x 8): MinimaxPCA's gain in the sample, and "
         "on rows not seen; tables on which it is said to hold, and on which it is advised",
         "none",
-        f"{100 * np.mean(gains):.0f} %, {100 * np.mean(unseen_gains):.1f} %; {held}, {advised}",
+        f"{100 * np.mean(gains):.0f}%, {100 * np.mean(unseen_gains):.1f}%; {held}, {advised}",
         held == advised == 0,
     )
 
@@ -218,8 +218,8 @@ def unseen():
         )
     many = sum(gain >= 0.15 for gain in gains)
     yield (
-        "rows not seen: tables on which the worst tenth's disparity is at least 15 % below PCA's",
+        "rows not seen: tables on which the worst tenth's disparity is at least 15% below PCA's",
         "3 of 5",
-        f"{many} ({', '.join(f'{100 * gain:.0f} %' for gain in gains)})",
+        f"{many} ({', '.join(f'{100 * gain:.0f}%' for gain in gains)})",
         many >= 3,
     )

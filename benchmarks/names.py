@@ -82,11 +82,11 @@ def coverage():
         by_law.append(f"{law.__name__} {100 * held / TABLES:.0f}")
     share, plain = (int(count) / (TABLES * len(LAWS)) for count in (inside, plain))
     yield (
-        f"cross-fitted 95 % intervals of a fixed group, {TABLES * len(LAWS)} tables of "
+        f"cross-fitted 95% intervals of a fixed group, {TABLES * len(LAWS)} tables of "
         f"{len(LAWS)} laws: hold its loss in {FRESH:,} fresh rows",
-        "93 to 97 %",
+        "93 to 97%",
         f"{100 * share:.1f} % ({', '.join(by_law)}; as wide around the held-out loss alone: "
-        f"{100 * plain:.0f} %)",
+        f"{100 * plain:.0f}%)",
         0.93 <= share <= 0.97,
     )
 
@@ -115,7 +115,7 @@ def chosen():
         f"its loss in {FRESH_CHOSEN:,} fresh rows",
         "(said)",
         f"{100 * np.mean(first):.0f} % ({', '.join(by_law)}); of the first six names "
-        f"{100 * np.mean(every):.0f} %",
+        f"{100 * np.mean(every):.0f}%",
         True,
     )
 

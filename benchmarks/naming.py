@@ -151,8 +151,8 @@ def cover():
         found = named_groups(*taken_in(name), top=6, folds=2, n_jobs=-1)
         yield (
             f"{name}: six names against the worst-represented tenth",
-            f"{100 * target:.0f} %" if target else "(said)",
-            f"{100 * found.covers:.0f} %; first: "
+            f"{100 * target:.0f}%" if target else "(said)",
+            f"{100 * found.covers:.0f}%; first: "
             + "; ".join(f"{g.condition} ({g.size:,})" for g in found.groups[:3]),
             found.covers >= target,
         )
@@ -179,10 +179,10 @@ def planted():
             hits += found[0].condition == "kind = rare and town = small"
             assert not len(found) or (found[0].mask == group).all() or hits <= seed
         yield (
-            f"a planted conjunction of {100 * share:.0f} %, 30 mixed columns, {tables} tables: "
+            f"a planted conjunction of {100 * share:.0f}%, 30 mixed columns, {tables} tables: "
             "named exactly, first",
-            "90 %",
-            f"{100 * hits / tables:.0f} %",
+            "90%",
+            f"{100 * hits / tables:.0f}%",
             hits >= 0.9 * tables,
         )
 
@@ -229,8 +229,8 @@ def p_values():
         limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / tables)
         yield (
             f"some name beyond, p <= 0.05: {tables} {what}",
-            f"at most {100 * limit:.1f} %",
-            f"{100 * alarms / tables:.1f} %",
+            f"at most {100 * limit:.1f}%",
+            f"{100 * alarms / tables:.1f}%",
             alarms <= limit * tables,
         )
 

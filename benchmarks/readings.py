@@ -40,12 +40,12 @@ def readings(count=20):
     tables = sum(each[1] >= 0.8 * each[0] for each in found)
     yield (
         f"Robust members that are planted, a tenth in {count} mixed tables",
-        "at least 80 %", f"{100 * right / members:.0f} % (so in {tables} tables)",
+        "at least 80%", f"{100 * right / members:.0f} % (so in {tables} tables)",
         right >= 0.8 * members,
     )  # fmt: skip
     noise = [looked_at(seed, planted=False) for seed in range(count)]
     robust, holds = np.mean([each[2] for each in noise]), sum(each[3] for each in noise)
     yield (
         f"Robust members of the group in {count} tables of noise; groups that hold",
-        "few; none", f"{100 * robust:.0f} % on average; {holds}", not holds,
+        "few; none", f"{100 * robust:.0f}% on average; {holds}", not holds,
     )  # fmt: skip

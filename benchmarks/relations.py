@@ -117,7 +117,7 @@ def plants(name, table, target, rng, seed):
     yield "copy with noise (r about 0.995)", amount + noise, "copy", of["number"]
     yield "copy in other words", recoded(kind, words, rng), "copy", of["category"]
     yield "copy in other numbers", recoded(kind, numbers, rng), "copy", of["category"]
-    yield "target with 2 % flips", flipped(table[target], 0.02, rng), "leak", target
+    yield "target with 2% flips", flipped(table[target], 0.02, rng), "leak", target
     yield "target in other words", recoded(table[target], words, rng), "leak", target
     yield "target in numbers", recoded(table[target], numbers, rng), "leak", target
     yield "sensitive column in other words", recoded(hidden, words, rng), "proxy", of["sensitive"]

@@ -206,7 +206,7 @@ def scale_speed():
                 ratio <= most,
             )
         yield (
-            f"{ROWS:,} x 50, {engine}: planted 2 %, d {D} (Jaccard)",
+            f"{ROWS:,} x 50, {engine}: planted 2%, d {D} (Jaccard)",
             "0.93",
             f"{found['jaccard']:.3f}",
             found["jaccard"] >= 0.93,

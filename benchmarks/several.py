@@ -79,7 +79,7 @@ def planted(count=20):
                 target,
                 f"{ours} (lowest {np.min(got):.2f}; peeling alone {peeled}; who knows the laws "
                 f"{best}; refined from the planted groups {end}; as much disparity as planted in "
-                f"{as_planted:.0f} %, as refined from there in {as_refined:.0f} %)",
+                f"{as_planted:.0f}%, as refined from there in {as_refined:.0f}%)",
                 bool(met),
             )
 
@@ -97,8 +97,8 @@ def tiny_tables(count=100):
         above += value > best + rounding
     yield (
         f"{count} tiny tables (m <= 9) with two groups of given sizes, solved by enumeration",
-        "optimum on 95 %, never above",
-        f"{100 * hits / count:.0f} %, above on {above}",
+        "optimum on 95%, never above",
+        f"{100 * hits / count:.0f}%, above on {above}",
         hits >= 0.95 * count and above == 0,
     )
 
@@ -132,8 +132,8 @@ def auto(count=30):
         counts = ", ".join(f"{g}: {c}" for g, c in enumerate(np.bincount(found)) if c)
         yield (
             f'"auto" on {count} tables (600 x 15, d 3) with {len(sizes)} planted groups {sizes}',
-            "right in at least 90 %" if sizes else f"finds any in at most {100 * limit:.0f} %",
-            f"right in {100 * right:.0f} %, too many in {100 * false:.0f} % (tables by number "
+            "right in at least 90%" if sizes else f"finds any in at most {100 * limit:.0f}%",
+            f"right in {100 * right:.0f}%, too many in {100 * false:.0f} % (tables by number "
             f"found: {counts})",
             right >= 0.9 if sizes else false <= limit,
         )
@@ -195,7 +195,7 @@ def faces():
         links = {name: cramers_v(group.mask, table[name]) for name in known}
         likest = max(links, key=links.get)
         inside = table[likest][group.mask].value_counts(normalize=True)
-        values = ", ".join(f"{value} {100 * share:.0f} %" for value, share in inside[:3].items())
+        values = ", ".join(f"{value} {100 * share:.0f}%" for value, share in inside[:3].items())
         every = ", ".join(f"{name} {link:.2f}" for name, link in links.items())
         said.append(f"group {label} (disparity {group.disparity:.2f}): {every}; {values}")
     yield (

@@ -66,7 +66,7 @@ def against_svd():
         run = json.loads(done.stdout.splitlines()[-1])
         ratio, limit = run["ours"] / run["theirs"], 2 * run["held"] + 1e9
         yield (
-            f"sparse {ROWS:,} x {COLUMNS:,}, 1 % filled, d = {d}: CPU time against TruncatedSVD",
+            f"sparse {ROWS:,} x {COLUMNS:,}, 1% filled, d = {d}: CPU time against TruncatedSVD",
             "at most 20 x; memory 2 x the matrix + 1 GB",
             f"{ratio:.1f} x ({run['ours']:.1f} s against {run['theirs']:.1f} s), "
             f"{run['memory'] / 1e6:.0f} MB of {limit / 1e6:.0f}",

@@ -81,7 +81,7 @@ def kinds():
     share = len(right) / len(lines)
     yield (
         f"kinds of the columns of {len(test_column_types.TABLES)} tables, by tests/kinds.csv",
-        "95 % right",
+        "95% right",
         f"{100 * share:.1f} % ({len(right)} of {len(lines)}; not: {', '.join(wrong)})",
         share >= 0.95,
     )
@@ -163,11 +163,11 @@ def flags():
             gaps = 20 * table["c0"].isna().var(ddof=0)
             alone.append(gaps / (gaps + spread.drop(list(names)).sum()))
     yield (
-        f"20 columns missing together (numbers, categories, yes or no; gaps of 5 to 60 %, "
+        f"20 columns missing together (numbers, categories, yes or no; gaps of 5 to 60%, "
         f"{len(least)} tables): variance of their flags against that of one column",
         "at most 1 x",
         f"{max(most):.2f} x the largest, {max(least):.2f} x the smallest at most ({max(counts)} "
-        f"flag; a flag each would hold {100 * max(alone):.0f} % of the table's variance)",
+        f"flag; a flag each would hold {100 * max(alone):.0f}% of the table's variance)",
         max(least) <= 1.0 + 1e-9 and counts == {1},
     )
 

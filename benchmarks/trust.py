@@ -53,9 +53,9 @@ def false_alarms():
         rate = np.mean(p <= 0.05)
         limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / count)
         yield (
-            f"false alarms at 5 % on {count} {name} tables, {ROWS} rows, {SIZES} sizes, "
+            f"false alarms at 5% on {count} {name} tables, {ROWS} rows, {SIZES} sizes, "
             f"{SURROGATES} copula surrogates",
-            f"at most {100 * limit:.1f} %",
+            f"at most {100 * limit:.1f}%",
             f"{100 * rate:.1f} % (mean p {p.mean():.2f})",
             rate <= limit,
         )
@@ -67,8 +67,8 @@ def power():
     rate = np.mean(p <= 0.05)
     yield (
         "power on 50 planted tables of that size, 60 rows, strength 1.0",
-        "at least 95 %",
-        f"{100 * rate:.0f} %",
+        "at least 95%",
+        f"{100 * rate:.0f}%",
         rate >= 0.95,
     )
 
@@ -107,9 +107,9 @@ def repeated_rows():
                 rates.append(np.mean(np.array(many(repeated_p, *tasks)) <= 0.05))
             good = rates[0] >= 0.95 if make is planted else rates[0] <= limit
             yield (
-                f"p at most 5 % on {count} {name} tables, {ROWS} rows, {how}, {SIZES} sizes, "
+                f"p at most 5% on {count} {name} tables, {ROWS} rows, {how}, {SIZES} sizes, "
                 f"{SURROGATES} copula surrogates",
-                "at least 95 %" if make is planted else f"at most {100 * limit:.1f} %",
+                "at least 95%" if make is planted else f"at most {100 * limit:.1f}%",
                 f"{100 * rates[0]:.1f} % (surrogates without repeated rows: {100 * rates[1]:.1f} "
                 "%)",
                 good,
@@ -160,10 +160,10 @@ def evidence_sizes():
             yield (
                 f"evidence size of {size} planted rows, strength {strength} ({count} tables, "
                 "15 sizes, 19 surrogates)",
-                "within 20 % and Jaccard 0.85 in 90 % of the tables",
-                f"sizes {found[:, 0].min():.0f} to {found[:, 0].max():.0f}, within 20 % in "
-                f"{100 * near.mean():.0f} %; Jaccard {found[:, 1].min():.2f} to "
-                f"{found[:, 1].max():.2f}, 0.85 in {100 * good.mean():.0f} %",
+                "within 20% and Jaccard 0.85 in 90% of the tables",
+                f"sizes {found[:, 0].min():.0f} to {found[:, 0].max():.0f}, within 20% in "
+                f"{100 * near.mean():.0f}%; Jaccard {found[:, 1].min():.2f} to "
+                f"{found[:, 1].max():.2f}, 0.85 in {100 * good.mean():.0f}%",
                 near.mean() >= 0.9 and good.mean() >= 0.9,
             )
 

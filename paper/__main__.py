@@ -88,7 +88,7 @@ class _Log:
     def __call__(self, what: str, done: int, total: int) -> None:
         now = 100 * done // total
         if now > self.last or what == "done":
-            click.echo(f"{now:3d} %  {what}", err=True)
+            click.echo(f"{now:3d}%  {what}", err=True)
         self.last = max(now, self.last)
 
 

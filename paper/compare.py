@@ -226,7 +226,7 @@ def _stability(results: Results) -> Iterator[Line]:
     by_chance = float(random_agreement(share, share))
     than = ("that of groups drawn at random", by_chance, agreement_by_chance)
     for name, quantile in (("low", 0.05), ("centre", 0.5), ("high", 0.95)):
-        words = f"agreement of runs, {name} ({100 * quantile:.0f} % quantile)"
+        words = f"agreement of runs, {name} ({100 * quantile:.0f}% quantile)"
         ours = results.of("students", partial(agreement, quantile), than)
         yield _line(f"/stability/pairwise_jaccard/{name}", words, ours, 2)
     for name, words, quantity in (

@@ -114,7 +114,7 @@ def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
     ax.axhline(100 * THRESHOLD, color=plots.GREY, lw=1, ls="--")
     ax.axvline(d, color=plots.LEFT_OUT, lw=1, ls=":")
     ax.set(ylim=(0, 102), xlabel="components", ylabel="share of the variance, %")
-    ax.set_title(f"{title}: {d} components keep {100 * shares[d - 1]:.1f} % of the variance")
+    ax.set_title(f"{title}: {d} components keep {100 * shares[d - 1]:.1f}% of the variance")
 
 
 def epochs(found: Found, title: str, ax: Axes) -> None:
@@ -162,8 +162,8 @@ def of_sample(key: str, first: Sampled) -> dict[str, Drawing]:
     figures = {
         f"{key}-variance": Drawing(
             partial(variance, shares, d, key.capitalize()),
-            f"{_figure(key, 1)}: cumulative variance; dashed: {100 * THRESHOLD:.0f} %.",
-            f"Curve: {d} components keep {100 * shares[d - 1]:.1f} % of the variance.",
+            f"{_figure(key, 1)}: cumulative variance; dashed: {100 * THRESHOLD:.0f}%.",
+            f"Curve: {d} components keep {100 * shares[d - 1]:.1f}% of the variance.",
         )
     }
     for formula in FORMULAS:

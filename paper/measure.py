@@ -43,7 +43,7 @@ class Formula(NamedTuple):
         )
 
 
-# The paper names no floor for rules; at 5 % its lifts (1.2 to 1.6) are met. The definition's groups
+# The paper names no floor for rules; at 5% its lifts (1.2 to 1.6) are met. The definition's groups
 # are about a quarter as large, their floor is a fifth.
 PAPER = Formula("paper", "the paper's formula", "projection_gap", "paper", "greedy", 0.05)
 DEFINITION = Formula("definition", "the definition", "excess", "global", "ours", 0.01)

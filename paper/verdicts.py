@@ -114,7 +114,7 @@ def judge(line: Line, ours: Ours | None) -> Verdict:
     if line.bound:
         kept = values >= line.published
         status = REPRODUCED if kept.all() else SAME if median >= line.published else NOT
-        return verdict(status, f"{100 * np.mean(kept):.0f} % of ours are above: {spread}")
+        return verdict(status, f"{100 * np.mean(kept):.0f}% of ours are above: {spread}")
     rounding = 0.5 * 10.0**-line.decimals if line.decimals else 0.0
     slack = rounding + 1e-12 * abs(line.published)
     if low - slack <= line.published <= high + slack:

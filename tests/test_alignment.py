@@ -119,7 +119,7 @@ def test_many_categories_are_not_alike_by_chance():
 
 
 def test_columns_kept_out_of_the_search_are_marked_and_their_p_values_hold():
-    """Under independence, 5 % of the p-values of a hidden column are below 5 %."""
+    """Under independence, 5% of the p-values of a hidden column are below 5%."""
     rng = np.random.default_rng(0)
     below = {"t": 0, "n": 0, "r": 0}
     for _ in range(300):
@@ -203,7 +203,7 @@ def test_rates_and_their_intervals():
     assert gap.value - gap.low == pytest.approx(np.hypot(a.value - a.low, b.high - b.value))
     assert gap.high - gap.value == pytest.approx(np.hypot(a.high - a.value, b.value - b.low))
     assert gap.low < gap.value < gap.high < 0
-    assert str(found).startswith("approved = 1: ") and "points (95 % interval" in str(found)
+    assert str(found).startswith("approved = 1: ") and "points (95% interval" in str(found)
 
 
 def test_the_interval_of_a_gap_covers_the_truth():
@@ -269,9 +269,9 @@ def test_missing_cells_make_a_difference_under_their_own_name():
     assert (known.left_out_share, known.rest_share) == (0.5, 0.5) and not known.matters
     assert (gaps.left_out_share, gaps.rest_share) == (0.34, 0.05) and gaps.matters
     assert gaps.standardised == pytest.approx(0.29 / np.sqrt((0.34 * 0.66 + 0.05 * 0.95) / 2))
-    assert str(gaps) == "t is missing: 34 % of the group, 5 % of the rest"
+    assert str(gaps) == "t is missing: 34% of the group, 5% of the rest"
     assert lines["p", "number"].matters
-    assert str(lines["p", "missing"]) == "p is missing: 34 % of the group, 5 % of the rest"
+    assert str(lines["p", "missing"]) == "p is missing: 34% of the group, 5% of the rest"
 
 
 def test_the_value_named_is_the_one_that_differs():
@@ -308,7 +308,7 @@ def test_rows_without_an_outcome_are_compared_too(kind):
     assert found.difference == pytest.approx(naive.standardised(gone[group], gone[~group]))
     first = explain.compare_outcome(values, group)[0]
     assert found.missing == first.missing == gone.sum() and found.notable
-    assert str(found).startswith(f"y is missing: {100 * a[0]:.1f} % of the group, ")
+    assert str(found).startswith(f"y is missing: {100 * a[0]:.1f}% of the group, ")
     assert without_outcome(column_of(values[~gone], "y"), group[~gone]) is None
 
 

@@ -75,7 +75,7 @@ def test_noise_is_nothing_beyond_its_covariance(noise):
 
 
 def test_rare_values_explain_a_loss():
-    """A column that is one in 3 % of the rows, and nothing else about these."""
+    """A column that is one in 3% of the rows, and nothing else about these."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.standard_normal((300, 5)) * 0.2, np.arange(300) < 9])
     found = trust(search(), X, **QUICK)

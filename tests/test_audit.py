@@ -148,7 +148,7 @@ def test_what_components_cost_is_measured(table):
 
 
 def test_models_do_not_see_columns_that_leak(table):
-    """A column that is the outcome by another name made every error 0.0 %."""
+    """A column that is the outcome by another name made every error 0.0%."""
     told = table.assign(mark=np.where(table["paid"] == "yes", 70, 40) + np.arange(260) % 20)
     asked = {
         "n_components": 3,

@@ -104,7 +104,7 @@ OPTIONS = {
     "a size that is too large": (["--size", "80"], "asks for 80 of 80 rows"),
     "a size below the minimum": (["--size", "5", "--min-size", "10"], "side needs at least 10"),
     "a size in words": (["--size", "big"], "--size cannot be 'big': give"),
-    "a size of 150 %": (["--size", "150%"], "--size cannot be '150%': give"),
+    "a size of 150%": (["--size", "150%"], "--size cannot be '150%': give"),
     "a group too many": (["--groups", "10"], "up to 9 left-out.*--groups 9 or less"),
     "as many as there are, in haste": (["--groups", "auto", "--quick"], "--groups auto counts"),
     "evidence without tables": (["--size", "evidence", "--surrogates", "0"], "none were asked for"),

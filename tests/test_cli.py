@@ -71,7 +71,7 @@ def test_rows_are_shown_only_when_asked_for(tmp_path):
     result = call("audit", tmp_path / "t.csv", *asked, "--rows", "2", "--full", "--out", tmp_path)
     text = " ".join(result.stdout.split())
     for words in (
-        "Findings", "not run", "Subgroups", "names cover 100 % of the worst-represented",
+        "Findings", "not run", "Subgroups", "names cover 100% of the worst-represented",
         "What it costs", "Which columns the group looks like", "Rules: who is left out",
     ):  # fmt: skip
         assert words in text

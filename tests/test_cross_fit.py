@@ -151,17 +151,17 @@ def test_interval_is_students():
     [
         (
             [[0.62, 0.31], [0.7, 0.35]],
-            "Groups of halves of the table, searched apart, share 66 % of the rows that either "
+            "Groups of halves of the table, searched apart, share 66% of the rows that either "
             "leaves out (2 splits): one group.",
         ),
         (
             [[0.25, 0.5]],
-            "Groups, of half the size, of halves of the table, searched apart, share 50 % of the "
+            "Groups, of half the size, of halves of the table, searched apart, share 50% of the "
             "rows that either leaves out (1 split): one group.",
         ),
         (
             [[0.48, 0.2]],
-            "Groups of halves of the table, searched apart, share 48 % of the rows that either "
+            "Groups of halves of the table, searched apart, share 48% of the rows that either "
             "leaves out (1 split): different rows.",
         ),
     ],

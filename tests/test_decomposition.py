@@ -42,8 +42,8 @@ def test_parts_by_hand():
     ]
     assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
     assert found.told == (
-        "Of the loss, 44 % is structure of its own; covariance alone explains 38 %; rare or skewed "
-        "values of b and c add 19 %."
+        "Of the loss, 44% is structure of its own; covariance alone explains 38%; rare or skewed "
+        "values of b and c add 19%."
     )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
@@ -75,14 +75,14 @@ def test_a_part_may_be_below_zero():
 @pytest.mark.parametrize(
     ("losses", "says"),
     [
-        ((0.60, 0.33, 0.03), "Most of the loss, 62 %, is what covariance alone explains; rare or "
-         "skewed values of b add 34 %; 3 % is structure of its own."),
-        ((0.1, 0.1, 0.8), "Most of the loss, 80 %, is structure of its own; covariance alone "
-         "explains 10 %; rare or skewed values of b add 10 %."),
+        ((0.60, 0.33, 0.03), "Most of the loss, 62%, is what covariance alone explains; rare or "
+         "skewed values of b add 34%; 3% is structure of its own."),
+        ((0.1, 0.1, 0.8), "Most of the loss, 80%, is structure of its own; covariance alone "
+         "explains 10%; rare or skewed values of b add 10%."),
         # a part below zero is no part, and what is left is all of it
         ((1.1, -0.02, -0.08), "All of the loss is what covariance alone explains."),
-        ((0.7, 0.4, -0.1), "Most of the loss, 70 %, is what covariance alone explains; rare or "
-         "skewed values of b add 40 %."),
+        ((0.7, 0.4, -0.1), "Most of the loss, 70%, is what covariance alone explains; rare or "
+         "skewed values of b add 40%."),
         ((-0.2, 0.1, 0.05), ""),
     ],
 )  # fmt: skip
@@ -97,7 +97,7 @@ def test_parts_without_columns():
     found = LossParts.of((1.0, None), (0.375, None), (0.5625, None), ["a"], None, 0.05)
     assert found.by_feature is None and found.own.columns == found.own.carriers == []
     assert found.losses.tolist() == [0.375, 0.1875, 0.4375]
-    assert found.told.endswith("rare or skewed values add 19 %.")
+    assert found.told.endswith("rare or skewed values add 19%.")
 
 
 @given(st.integers(0, 1000), st.integers(1, 8))

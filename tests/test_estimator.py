@@ -460,7 +460,7 @@ def test_columns_of_all_scales_never_fare_worse_than_ordinary_pca():
 
 
 def test_a_gap_that_stays_open_is_told():
-    with pytest.warns(ConvergenceWarning, match="stayed at 0.1 .20 % of it., above the tolerance"):
+    with pytest.warns(ConvergenceWarning, match="stayed at 0.1 .20% of it., above the tolerance"):
         warn_if_open(0.1, 0.5, 1e-9, 1.0)
     warn_if_open(1e-13, 1e-6, 1e-9, 1.0)  # rounding
 

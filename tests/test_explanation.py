@@ -17,7 +17,7 @@ HOSTILE = [
     'say "hi", <b>bold</b>',
     "<script>alert('x')</script>",
     "[bold red]markup[/] [/nothing]",
-    "$x_1^2$ and 50 % of it",
+    "$x_1^2$ and 50% of it",
     "\U0001f600 emoji \U0001f468\u200d\U0001f469\u200d\U0001f467",
     "n" * 200,
     "tab\tline\nescape\x1b[2J \u202etfel-ot-thgir",
@@ -198,7 +198,7 @@ def test_of_many_outcomes_the_widest_gaps_are_told(found, planted, raw):
     many = np.where(found.labels_ == 1, "z", np.array(list("abcde"))[np.arange(300) % 5])
     told = explain.group(found, planted[0], raw, target=many, what_if=0)
     lines = [line for line in told.summary().splitlines() if line.startswith("Outcome")]
-    assert len(told.outcome) == 6 and lines[0].startswith("Outcome: target = z: 100.0 %")
+    assert len(told.outcome) == 6 and lines[0].startswith("Outcome: target = z: 100.0%")
     assert lines[-1] == "Outcome: 3 more values differ by less."
 
 

@@ -111,15 +111,15 @@ def test_costs_by_hand():
 def test_words_say_which_side():
     X, y, group = by_hand()
     text = harm(X, y, group, 1, models=Sees(), repeats=1).summary()
-    assert "from all columns is 0.0 % for the left-out group and 0.0 % for the rest" in text
-    assert "1 component of a shared PCA it is 25.0 % and 60.0 %" in text
-    assert "costs the left-out group -35.0 points (95 % interval" in text
-    assert "The target itself is at 25.0 % in the left-out group and 60.0 % in the rest" in text
+    assert "from all columns is 0.0% for the left-out group and 0.0% for the rest" in text
+    assert "1 component of a shared PCA it is 25.0% and 60.0%" in text
+    assert "costs the left-out group -35.0 points (95% interval" in text
+    assert "The target itself is at 25.0% in the left-out group and 60.0% in the rest" in text
     assert "a different rate or mean alone is not harm" in text
     turned = harm(X, y, 1 - group, 1, models=Sees(), repeats=1)
     assert turned.extra_cost.value == 0.6 - 0.25 and turned.extra_cost.clear == 1
     assert not turned.costs_more  # what says 0 of everybody errs as often as there are ones
-    assert "it is 60.0 % and 25.0 %; always guessing the most frequent class, 60.0 %" in (
+    assert "it is 60.0% and 25.0%; always guessing the most frequent class, 60.0%" in (
         turned.told_cost
     )
     assert "the model does no better than that guess" in turned.told_cost
@@ -154,8 +154,8 @@ def test_findings_need_what_is_clear_and_enough():
     assert told(clear, clear, clear).gives_back and not told(clear, clear, worse).gives_back
     paid = told(clear, clear, worse).told_return
     assert (
-        "returns the left-out group 10.0 points (95 % interval 2.0 to 20.0) and the rest -10.0 "
-        "points (95 % interval -20.0 to -2.0)" in paid
+        "returns the left-out group 10.0 points (95% interval 2.0 to 20.0) and the rest -10.0 "
+        "points (95% interval -20.0 to -2.0)" in paid
     )
 
 
@@ -581,7 +581,7 @@ def test_a_prediction_by_hand():
     assert (b["false_negative"].value, b["false_positive"].value) == (0.1, 0.0)
     assert a["mean_prediction"].value == 11 / 30 and a["base_rate"].value == 10 / 30
     assert "auc" not in a and not found.probabilities
-    assert "30.0 % for the left-out group (30 rows) and 4.0 % for the rest" in found.summary()
+    assert "30.0% for the left-out group (30 rows) and 4.0% for the rest" in found.summary()
     assert found.table.error.tolist() == [9 / 30, 2 / 50]
     assert found.to_dict()["gap"]["value"] == found.gap.value
     named = compare_prediction(

@@ -121,7 +121,7 @@ def test_who_left_a_question_blank_is_told():
     np.testing.assert_allclose([blanks.group, blanks.rest], [group, rest])
     (told,) = [one for one in found.findings if one.code == "T005"]
     assert told.status == "found" and told.detail in found.summary()
-    assert told.detail.startswith(f"{points(group)} % of the group filled in police 0 and 7 other ")
+    assert told.detail.startswith(f"{points(group)}% of the group filled in police 0 and 7 other ")
 
 
 def test_blanks_that_tell_nothing():

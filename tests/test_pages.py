@@ -71,7 +71,7 @@ def test_parts_below_zero():
     ]
     carried = [line for line in lines if line.startswith("  part: [key values]")]
     assert carried == [
-        "  part: [key values] rare or skewed values | loss: -0.143 | share: -48 % | p: 0.025 | "
+        "  part: [key values] rare or skewed values | loss: -0.143 | share: -48% | p: 0.025 | "
         "columns that carry it: \u2013"
     ]
 
@@ -99,7 +99,7 @@ def test_what_folded_sections_say_they_hold():
     ]
     assert "known" not in other
     assert gists(data | {"trust": trust | {"held_out": None}})["real"] == (
-        "A distinct group (40 % of the loss); copula surrogates: p = 0.025"
+        "A distinct group (40% of the loss); copula surrogates: p = 0.025"
     )
 
 

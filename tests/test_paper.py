@@ -711,7 +711,7 @@ def test_the_command_writes_and_tells(written):
         for name in ("global", "daytime-evening", "low-grade-and-unpaid-tuition")
     )
     # how far it is, one line per stage
-    assert "0 %  students: sample 1 of 2" in result.stderr and "100 %  done" in result.stderr
+    assert "0%  students: sample 1 of 2" in result.stderr and "100%  done" in result.stderr
     assert "diabetes: sample 2 of 2" in result.stderr
 
 
@@ -774,7 +774,7 @@ def test_what_is_measured_beyond_the_paper_from_its_definition():
     known = SimpleNamespace(target="y", positive="no", categories=(), codes=())
     told = lessons.who(known, tables.Sample(raw, raw.iloc[:, :6]), group, 2, DEFINITION)
     parts = disparity_by_feature(X, group, 2)
-    assert told["rows"] == 20 and told["outcome"].startswith("y = no: 100.0 % of the group")
+    assert told["rows"] == 20 and told["outcome"].startswith("y = no: 100.0% of the group")
     assert [each["feature"] for each in told["features"]] == [
         f"x{i}" for i in np.argsort(-parts)[:5]
     ]

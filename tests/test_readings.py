@@ -84,11 +84,11 @@ def test_robust_members_are_left_out_in_most_readings():
     assert found.told == (
         "The table was read in 3 reasonable ways. 2 rows are left out in at least 3 of them; the "
         "group has 3: under other readings those left out are the same people. Rows shared with "
-        "the group when one choice is made otherwise: x (25 %); y (50 %)."
+        "the group when one choice is made otherwise: x (25%); y (50%)."
     )
     assert found.brief == (
         "Read in 3 ways, 2 of the group's 3 rows are left out in at least 3 of them; it changes "
-        "most with x (25 % of the rows shared)."
+        "most with x (25% of the rows shared)."
     )
     other = counts([("x", 0.1)] * 4, [5, 1, 1, 4, 0], [1, 1, 1, 0, 0], 50)
     assert other.needed == 4 and not other.holds

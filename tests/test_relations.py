@@ -353,7 +353,7 @@ def test_planted_copies_are_named(name, seed):
     assert strength["noisy"].told == f"noisy nearly copies {number}: correlation {r:.3g}."
     assert strength["reversed"].told == f"reversed copies {number}, in reverse: correlation -1."
     assert strength["recoded"].told == (
-        f"recoded is {word} by other names: their values go together in 100 % of the rows."
+        f"recoded is {word} by other names: their values go together in 100% of the rows."
     )
     assert abs(strength["not"].strength) == pytest.approx(1.0)
 
@@ -377,7 +377,7 @@ def test_chance_makes_no_copy():
     table |= {"wild": np.where(age > 70, np.inf, age * 1.0), "huge": 1e308 * rng.uniform(-1, 1, n)}
     columns = of(table)
     assert copies(list(columns.values())) == []
-    # each goes with a value of the other in 99 % of the rows, as nearly constant columns do
+    # each goes with a value of the other in 99% of the rows, as nearly constant columns do
     assert _same_names(columns["rare0"], columns["rare1"]) is None
     assert _same_names(columns["rare0"], columns["rare0"]) == ("one-to-one", 1.0)
 
@@ -419,7 +419,7 @@ def test_proxies_in_known_tables():
     adult = of(stored("adult.csv.gz"))
     found = proxies([c for name, c in adult.items() if name != "sex"], [adult["sex"]])
     assert [each.told for each in found] == [
-        "relationship alone settles the sensitive column sex in 45.1 % of the rows."
+        "relationship alone settles the sensitive column sex in 45.1% of the rows."
     ]
     rows = stored("adult.csv.gz")
     settled = rows["relationship"].isin(["Husband", "Wife"]).mean()

@@ -92,4 +92,4 @@ def test_it_tells_people_what_keys_hold():
     assert settings["n_surrogates"]["type"] == "integer"
     assert "surrogate tables" in settings["n_surrogates"]["description"]
     member = SCHEMA["$defs"]["Membership"]["properties"]
-    assert "shares" not in member and "80 %" in member["n_members"]["description"]
+    assert "shares" not in member and "80%" in member["n_members"]["description"]

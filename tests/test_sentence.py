@@ -114,7 +114,7 @@ def test_three_conditions_are_joined_from_the_left():
     group = ((table["a"] == 1) & (table["b"] == 2)) | (table["c"] == 3)
     found = explain.describe(table, group.to_numpy())
     assert found.f1 == 1.0 and found.text == "(a = 1 and b = 2) or c = 3"
-    assert "covers 100 % of the group; 100 % of the" in str(found)
+    assert "covers 100% of the group; 100% of the" in str(found)
     group = (table["a"] == 1) | (table["b"] == 2) | (table["c"] == 3)
     text = explain.describe(table, group.to_numpy()).text
     assert sorted(text.split(" or ")) == ["a = 1", "b = 2", "c = 3"]

@@ -41,7 +41,7 @@ def plainly_settled(value, others, asked):
 
 
 def beyond_quantile(value, others):
-    """In standard deviations of others, how far a value is beyond what 5 % of them exceed."""
+    """In standard deviations of others, how far a value is beyond what 5% of them exceed."""
     z, at = stats.norm.ppf(0.95), (value - np.mean(others)) / np.std(others)
     quantile = z + max(0.0, stats.skew(others)) * (z**2 - 1.0) / 6.0
     return at - quantile, np.sqrt((1.0 + at**2 / 2.0) / len(others))

@@ -190,7 +190,7 @@ def test_known_numbers():
     assert line["outcome_gap"] == -1.0
     told = found.to_dict()["groups"][0]
     assert "mask" not in told and told["condition"] == "town = Beeley" and told["size"] == 40
-    assert found.told.startswith("The first name covers 100 % of the worst-represented tenth.")
+    assert found.told.startswith("The first name covers 100% of the worst-represented tenth.")
 
 
 def test_the_list_does_not_depend_on_threads_or_seeds():

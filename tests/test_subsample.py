@@ -65,7 +65,7 @@ def test_members_and_those_at_the_border():
     assert (found.n_members, found.n_borderline, found.n_doubtful) == (2, 3, 1)
     assert found.named().tolist() == ["member"] * 2 + ["borderline"] * 3 + ["rest"] * 2
     assert found.told == (
-        "2 of 5 rows are members: left out in at least 80 % of 16 searches on 80 % of the rows; 3 "
+        "2 of 5 rows are members: left out in at least 80% of 16 searches on 80% of the rows; 3 "
         "are borderline."
     )
     alone = Membership(shares=shares[[0, 4]], group=group[:2], parts=16)

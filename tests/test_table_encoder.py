@@ -384,7 +384,7 @@ CELLS = {
     "wild": st.floats(),
     "text": st.text(max_size=6),
     "word": st.sampled_from(["a", "b", "?", "NA", "", " a", "<b>", "=1+1", "\u202e"]),
-    "number text": st.sampled_from(["1", "2,5", "1,000", "-3.5e3", "$4", "007", "12 %", "1.2.3"]),
+    "number text": st.sampled_from(["1", "2,5", "1,000", "-3.5e3", "$4", "007", "12%", "1.2.3"]),
     "date text": st.sampled_from(["2020-01-01", "31.12.2020", "1/2/2020", "2020", "2020-99-99"]),
     "bool": st.booleans(),
     "time": st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)),

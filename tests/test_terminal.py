@@ -29,7 +29,7 @@ def test_one_group_has_two_sides():
     assert " ".join(lines).startswith(known.audit().headline())
     assert table(lines, "rows") == [["rows", "1,267", "8,743"]]
     assert table(lines, "average loss")[0][1:] == ["0.627", "0.043"]
-    assert table(lines, "paid = yes")[0][1:] == ["27.7 %", "73.3 %"]
+    assert table(lines, "paid = yes")[0][1:] == ["27.7%", "73.3%"]
     whole = on_terminal(terminal.show_audit, known.audit(), True)
     answers = [row for row in table(whole) if row[0] in ("P001", "M002", "K001")]
     assert [row[2] for row in answers] == ["found"] * 3
@@ -86,9 +86,9 @@ def test_what_models_pay():
     lines = on_terminal(terminal.show_harm, sides, known.compared())
     costs = [row for row in table(lines) if row[0] in ("north", "south", "all others")]
     assert [row[:4] for row in costs[:3]] == [
-        ["north", "1,247", "11.7 %", "23.7 %"],
-        ["south", "417", "11.7 %", "23.7 %"],
-        ["all others", "8,723", "9.3 %", "10.3 %"],
+        ["north", "1,247", "11.7%", "23.7%"],
+        ["south", "417", "11.7%", "23.7%"],
+        ["all others", "8,723", "9.3%", "10.3%"],
     ]
     assert costs[1][6] == "4.7"  # no interval is known
     assert any("The prediction that is there." in line for line in lines)

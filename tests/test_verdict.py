@@ -66,17 +66,17 @@ def test_the_summary_of_known_numbers():
     assert known().summary().splitlines() == [
         "Group: 20 of 200 rows, the worst-represented tenth. They lose 25 points. Its loss is "
         "1.25.",
-        "Verdict: A distinct group (40 % of the loss). Copula surrogates (same values, same "
+        "Verdict: A distinct group (40% of the loss). Copula surrogates (same values, same "
         "correlations) rarely lose as much, and halves of the table agree on most of the rows. Of "
-        "the loss, 40 % is rare or skewed values of age and town; 40 % is structure of its own; "
-        "covariance alone explains 20 %.",
+        "the loss, 40% is rare or skewed values of age and town; 40% is structure of its own; "
+        "covariance alone explains 20%.",
         "Surrogates: One search of the table finds a loss 1.25 above the rest's; in 39 copula "
         "surrogates (same values and correlations) the same search finds 0.403 on average "
         "(p = 0.025).",
         "Other rows: On rows not searched, such groups lose 0.91 (0.81 to 1.01) more than the "
-        "rest. Groups of halves of the table, searched apart, share 55 % of the rows that either "
-        "leaves out (1 split): one group. 15 of 20 rows are members: left out in at least 80 % of "
-        "16 searches on 80 % of the rows; 5 are borderline.",
+        "rest. Groups of halves of the table, searched apart, share 55% of the rows that either "
+        "leaves out (1 split): one group. 15 of 20 rows are members: left out in at least 80% of "
+        "16 searches on 80% of the rows; 5 are borderline.",
         "A note.",
     ]
 

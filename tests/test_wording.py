@@ -165,9 +165,7 @@ def test_a_mean_that_is_zero_but_for_rounding_is_zero():
     assert line.sides() == ("0", "0")
     found, *_ = compare_outcome(values, np.arange(120) < 60, name="x")
     assert found.sides() == ("0", "0")
-    assert str(found).startswith(
-        "x: 0 on average in the group, 0 in the rest: 0 (95 % interval -0."
-    )
+    assert str(found).startswith("x: 0 on average in the group, 0 in the rest: 0 (95% interval -0.")
 
 
 def test_outcomes_of_any_size():

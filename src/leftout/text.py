@@ -146,6 +146,17 @@ def points(share: float) -> str:
     return number(100.0 * share, scale=10.0)
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share as per cent, never a negative zero.
+
+    Examples
+    --------
+    >>> percent(0.842), percent(0.842, 1), percent(-1e-9)
+    ('84%', '84.2%', '0%')
+    """
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}%"
+
+
 def percents(*shares: float) -> list[str]:
     """Shares as per cent, in whole ones, or in tenths where whole ones would hide a difference.
 
@@ -154,10 +165,10 @@ def percents(*shares: float) -> list[str]:
     >>> percents(0.842, 0.659), percents(0.981, 0.984)
     (['84%', '66%'], ['98.1%', '98.4%'])
     """
-    whole = [f"{100 * share:.0f}%" for share in shares]
+    whole = [percent(share) for share in shares]
     if len(set(whole)) == len({round(share, 4) for share in shares}):
         return whole
-    return [f"{100 * share:.1f}%" for share in shares]
+    return [percent(share, 1) for share in shares]
 
 
 def part_of(share: float) -> str:

@@ -1,6 +1,6 @@
 """unsupervised-bias-detection: bias-aware k-means (k-modes for categories).
 
-As its authors describe it: clusters from 80 % of the rows, the worst of them tried on the others
+As its authors describe it: clusters from 80% of the rows, the worst of them tried on the others
 by a t-test, at 0.05 divided by the number of clusters. Its settings have no defaults: 20 iterations
 and clusters of at least a twentieth of the rows are ours. Lower is worse, so it gets the negative.
 """

@@ -34,7 +34,7 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import WIDE
 from leftout.linalg.significance import describe_p, describe_small
-from leftout.text import as_name, counted, leading, listed, number, points
+from leftout.text import as_name, counted, leading, listed, number, percent, points
 
 # Shares of the variance that differ by less are equal.
 _EQUAL_SHARES = 1e-9
@@ -110,8 +110,8 @@ def _gap(found: MaxDisparityPartition) -> Finding:
         "D001",
         group.disparity > 0.0,
         f"A shared {group.shared} with {counted(found.n_components_, 'component')} keeps "
-        f"{share:.0f} % of the table's variance but {100 * group.retained.group:.0f} % of this "
-        f"group's; its own would keep {100 * group.retained_own.group:.0f} %. {group.told}",
+        f"{share:.0f}% of the table's variance but {percent(group.retained.group)} of this "
+        f"group's; its own would keep {percent(group.retained_own.group)}. {group.told}",
     )
 
 

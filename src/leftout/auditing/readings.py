@@ -25,7 +25,7 @@ from leftout.groups.problem_setup import SMALL
 from leftout.linalg.losses import Array
 from leftout.running import collected_warnings
 from leftout.settings import Settings
-from leftout.text import as_name, counted, leading, points
+from leftout.text import as_name, counted, leading, percent, points
 
 # Rows that this share of the readings leave out are robust members.
 ROBUST = 0.8
@@ -87,7 +87,7 @@ class Blanks(Serializable):
         what = "some cell" if self.column is None else as_name(self.column)
         what += f" and {counted(self.others, 'other column')}" * bool(self.others)
         did = f"filled in {what}" if self.known else f"left {what} blank"
-        return f"{points(self.group)} % of the group {did}, {points(self.rest)} % of the rest."
+        return f"{points(self.group)}% of the group {did}, {points(self.rest)}% of the rest."
 
 
 def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks | None:
@@ -199,7 +199,7 @@ class Readings(Serializable):
         return (
             f"Read in {self.n_readings} ways, {self.robust_in_group:,} of the group's "
             f"{int(np.sum(self.group)):,} rows are left out in at least {self.needed} of them; it "
-            f"changes most with {first.choice} ({100 * first.overlap:.0f} % of the rows shared)."
+            f"changes most with {first.choice} ({percent(first.overlap)} of the rows shared)."
         )
 
     @property
@@ -207,7 +207,7 @@ class Readings(Serializable):
         """In a few sentences."""
         some = "" if self.rows == self.of_rows else f" of {self.rows:,} looked at"
         which = "are the same people" if self.holds else "are mostly other people"
-        each = [f"{line.choice} ({100 * line.overlap:.0f} %)" for line in self.lines]
+        each = [f"{line.choice} ({percent(line.overlap)})" for line in self.lines]
         return (
             f"The table was read in {self.n_readings} reasonable ways. "
             f"{counted(self.robust, 'row')}{some} {'is' if self.robust == 1 else 'are'} left out "

@@ -9,7 +9,7 @@ from leftout.data.schema_inference import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.refit import SAME_GROUP
-from leftout.text import as_name, counted, leading, listed, shown
+from leftout.text import as_name, counted, leading, listed, percent, shown
 
 _GIVEN = "The features were given, or made by a pipeline: how columns were read did not matter."
 
@@ -51,8 +51,8 @@ def _codes(intake: PreparedTable, other: OneReading | None) -> Finding:
     detail = (
         f"Read as numbers, though they look like codes: {named}. With categories instead "
         f"({counted(other.features, 'feature')}) a group of the same size shares "
-        f"{100 * other.overlap:.0f} % of the rows that either leaves out; from "
-        f"{100 * SAME_GROUP:.0f} % "
+        f"{percent(other.overlap)} of the rows that either leaves out; from "
+        f"{percent(SAME_GROUP)} "
         f"on they count as one group. To name those that are codes: {asked}."
     )
     codes = _some([kind.column for kind in intake.codes])
@@ -103,12 +103,12 @@ def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
     if not flags and blanks is None:
         return finding("T005", NOT_APPLICABLE, "No searched column has missing cells.")
     said = [] if blanks is None else [blanks.told]
-    share = f"{100 * intake.indicator_share:.2g} % of the variance"
+    share = f"{100 * intake.indicator_share:.2g}% of the variance"
     said.append(f"{counted(len(flags), 'missing indicator')}: {share}.")
     if intake.indicator_share > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
     tells = intake.indicator_share > LARGE_INDICATORS or blanks is not None and blanks.tells
-    caution = said[0].replace(" %", "%") if tells else ""
+    caution = said[0].replace("%", "%") if tells else ""
     return finding("T005", tells, " ".join(said), caution)
 
 

@@ -26,7 +26,7 @@ from leftout.groups.known_result import KnownGroup, KnownGroups
 from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
 from leftout.report.pages import p_cell
-from leftout.text import ZERO_LOSS, counted, listed, number, points, shown
+from leftout.text import ZERO_LOSS, counted, listed, number, percent, points, shown
 
 _TABLE_LINES, _GROUP_LINES = 8, 20
 # Names of groups, and of sides, have this much room at least, on a terminal that is not narrow.
@@ -145,7 +145,7 @@ def _show_afterwards(console: Console, after: Afterwards) -> None:
     rows = [
         (
             line.called, _loss(line.group_loss), _loss(line.worst_loss), _percent(line.shared),
-            f"{100 * (line.error - 1.0):+.0f} %", _interval(line.held_out),
+            f"{100 * (line.error - 1.0):+.0f}%", _interval(line.held_out),
         )
         for line in after.lines
     ]  # fmt: skip
@@ -164,7 +164,7 @@ def _interval(figure: Interval | None) -> str:
 
 def _show_parts(console: Console, parts: LossParts) -> None:
     rows = [
-        (PART_NAMES[key], _loss(part.loss), f"{100 * part.share:.0f} %", listed(part.carriers))
+        (PART_NAMES[key], _loss(part.loss), percent(part.share), listed(part.carriers))
         for key, part in parts.each().items()
     ]
     title = "\nWhy they lose more than the rest: what surrogate tables explain"
@@ -194,7 +194,7 @@ def _show_columns(console: Console, told: Explanation) -> None:
         if line.contrast is not None:
             name += f" = {line.contrast}" if line.kind == "category" else ""
             shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
-            sides = f"{100 * shares[0]:.0f} %", f"{100 * shares[1]:.0f} %"
+            sides = percent(shares[0]), percent(shares[1])
         name += "" if line.searched else " (not searched)"
         rows.append((name, f"{line.strength:.2f}", *sides))
     title = "\nWhich columns the group looks like (share with a value, or mean)"
@@ -204,7 +204,7 @@ def _show_columns(console: Console, told: Explanation) -> None:
 def _show_rules(console: Console, told: Explanation) -> None:
     rows = [
         (
-            rule.text, f"{rule.covered:,}", f"{rule.count:,} ({100 * rule.confidence:.0f} %)",
+            rule.text, f"{rule.covered:,}", f"{rule.count:,} ({percent(rule.confidence)})",
             f"{rule.lift:.1f}",
         )
         for rule in told.leading_rules
@@ -278,8 +278,8 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
     rows = [
         (
             names[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
-            _loss(fair.losses_[g]), f"{100 * fair.baseline_retained_[g]:.1f} %",
-            f"{100 * fair.retained_[g]:.1f} %", f"{fair.group_weights_[g]:.2f}",
+            _loss(fair.losses_[g]), percent(fair.baseline_retained_[g], 1),
+            percent(fair.retained_[g], 1), f"{fair.group_weights_[g]:.2f}",
         )
         for g in most.tolist()
     ]  # fmt: skip
@@ -302,7 +302,7 @@ def _show_dimensions(console: Console, found: Mitigation) -> None:
     rows = [
         (
             str(line.n_components), _loss(line.losses_before.max()),
-            _loss(line.losses_after.max()), str(line.rank), f"{points(max(line.price, 0.0))} %",
+            _loss(line.losses_after.max()), str(line.rank), f"{points(max(line.price, 0.0))}%",
         )
         for line in found.by_dimension
     ]  # fmt: skip
@@ -317,10 +317,10 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
     if compared is not None:
         say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
         rows = [
-            (side, f"{compared.sizes[side]:,}", _within(compared, measures["error"], " %"))
+            (side, f"{compared.sizes[side]:,}", _within(compared, measures["error"], "%"))
             for side, measures in compared.measures.items()
         ]
-        show(console, "Its errors", ("side", "rows", "error (95 % interval)"), rows)
+        show(console, "Its errors", ("side", "rows", "error (95% interval)"), rows)
 
 
 def show_costs(console: Console, found: Harm) -> None:
@@ -351,7 +351,7 @@ def show_costs(console: Console, found: Harm) -> None:
     what = "average errors" if found.kind == "number" else "wrong predictions"
     title = (
         f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
-        "(95 % intervals)"
+        "(95% intervals)"
     )
     show(console, title, heads, rows, _SIDE_WIDTH)
     if found.leaks:
@@ -374,4 +374,4 @@ def _p(value: float | None) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return percent(share)

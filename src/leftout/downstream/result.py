@@ -123,7 +123,7 @@ class GroupComparison:
         """Whether an error is clearly above zero, and enough to matter."""
         return each.clear > 0 and each.value >= LEAST_COST * self.scale
 
-    def figure(self, value: float, unit: str = " %") -> str:
+    def figure(self, value: float, unit: str = "%") -> str:
         """An error, or a difference of errors with the unit ``" points"``."""
         if self.kind == "number" or not np.isfinite(value):
             return number(value, self.scale)
@@ -134,7 +134,7 @@ class GroupComparison:
         if not np.isfinite(each.low):
             return f"{self.figure(each.value, ' points')} (too few draws for an interval)"
         low, high = self.figure(each.low, ""), self.figure(each.high, "")
-        return f"{self.figure(each.value, ' points')} (95 % interval {low} to {high})"
+        return f"{self.figure(each.value, ' points')} (95% interval {low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class Harm(GroupComparison, Serializable):
         return self._group.replace("left-out ", "")
 
     def _exact(self, error: float) -> str:
-        return self.figure(error).replace(" %", "%")
+        return self.figure(error).replace("%", "%")
 
     def _brief_verdict(self, guess_all: float) -> str:
         """Whether that is harm; where classes are uneven, in AUC."""

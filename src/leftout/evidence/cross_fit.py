@@ -43,7 +43,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
 from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.running import Steps
-from leftout.text import counted, number
+from leftout.text import counted, number, percent
 
 # Errors of the two halves' gaps are correlated, by 0.1 to 0.2 on simulated tables: each has learned
 # from the rows that the other is judged on. Their mean varies by so much more.
@@ -68,7 +68,7 @@ class HeldOut(Serializable):
     freedom : float
         Degrees of freedom of that error: rows that it rests on, less one.
     gap : Interval
-        Mean of ``gaps`` with its 95 % interval: the cross-fitted gap.
+        Mean of ``gaps`` with its 95% interval: the cross-fitted gap.
     overlap : float
         The mean of ``overlaps`` at the size at which it is larger.
     """
@@ -119,7 +119,7 @@ class HeldOut(Serializable):
         kind = "one group" if self.agree else "different rows"
         return (
             f"Groups{size} of halves of the table, searched apart, share "
-            f"{100 * self.overlap:.0f} % of the rows that either leaves out "
+            f"{percent(self.overlap)} of the rows that either leaves out "
             f"({counted(self.splits, 'split')}): {kind}."
         )
 

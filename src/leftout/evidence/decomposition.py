@@ -182,16 +182,16 @@ class LossParts(Serializable):
         words = {  # of the largest part, and of another
             "covariance": (
                 "is what covariance alone explains",
-                f"covariance alone explains {shares['covariance']} %",
+                f"covariance alone explains {shares['covariance']}%",
             ),
-            "values": (f"is {skewed}", f"{skewed} add {shares['values']} %"),
-            "own": ("is structure of its own", f"{shares['own']} % is structure of its own"),
+            "values": (f"is {skewed}", f"{skewed} add {shares['values']}%"),
+            "own": ("is structure of its own", f"{shares['own']}% is structure of its own"),
         }
         ranked = sorted((key for key in words if shares[key] > 0), key=lambda key: -shares[key])
         if self.total <= 0.0 or not ranked:
             return ""
         first, *others = ranked
-        share = f"{shares[first]} %"
+        share = f"{shares[first]}%"
         head = f"Most of the loss, {share}," if shares[first] > 50 else f"Of the loss, {share}"
         if shares[first] >= 100:
             head = "All of the loss"

@@ -5,7 +5,7 @@ sizes, each searched among the rows that are left. The next group counts if the 
 disparities, over a grid of sizes, stand out from those of the surrogates: each curve is
 standardised size by size and reduced to its maximum, and the table's is ranked among those of the
 surrogates. The first group that does not stand out ends the count. So whatever the number of
-groups, a false one is counted only where the first test of nothing but chance goes wrong: in 5 % of
+groups, a false one is counted only where the first test of nothing but chance goes wrong: in 5% of
 tables. (A surrogate has what the groups add to values and correlations, spread over all of its
 rows, and no group: later groups are held to what such a table still shows after as many were peeled
 off, which is more than the rest of the table would. That errs on the side of fewer groups.)

@@ -50,7 +50,7 @@ class NullDistribution(Serializable):
     p_value : float
         How often surrogates reach the table's disparity.
     mean, low, high : float
-        Mean and 5 to 95 % band of ``disparities``.
+        Mean and 5 to 95% band of ``disparities``.
     miss : float
         Largest difference between a correlation of the table and its mean over the first nine
         surrogates.

@@ -21,7 +21,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.solvers import SearchResult, SolverContext
-from leftout.text import counted
+from leftout.text import counted, percent
 
 # Fewer runs cannot tell.
 FEWEST_RUNS = 5
@@ -53,7 +53,7 @@ class StabilityRecord(TypedDict):
     ]
     disparities: list[float]
     distinct_groups: Annotated[list[DistinctGroup], "By falling disparity."]
-    nearly_equal: Annotated[int, "How many of them are within 5 % of the best disparity."]
+    nearly_equal: Annotated[int, "How many of them are within 5% of the best disparity."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Stability(Serializable):
     groups : list of DistinctGroup
         The distinct groups found, by falling disparity.
     n_nearly_equal : int
-        How many of them have a disparity within 5 % of the best.
+        How many of them have a disparity within 5% of the best.
     epochs, epoch_labels : list of arrays or None
         Disparity after each epoch, and labels before the first and after each, for each run; only
         from solvers with epochs (greedy).
@@ -149,7 +149,7 @@ class Stability(Serializable):
         several = self.n_nearly_equal
         return (
             f"{len(self.labels)} runs found {counted(several, 'distinct group')} within "
-            f"{100 * _NEARLY_EQUAL:.0f} % of the largest disparity"
+            f"{percent(_NEARLY_EQUAL)} of the largest disparity"
             + ("; this is one of them." if several > 1 else ".")
         )
 

@@ -3,20 +3,20 @@
 A p-value by rank needs many surrogates only where it is near the level. So they are drawn one by
 one until the answer is settled:
 
-- "no" as soon as three reach the table's value, and the 70 % interval of what ever more surrogates
+- "no" as soon as three reach the table's value, and the 70% interval of what ever more surrogates
   would give for p (Clopper and Pearson's) is above the level;
 - "yes" after 19 of which none does, if the table stands clear of the highest of them, by 1.5
   standard deviations; from 39 on, if their rank says "yes" and the table stands clear, by 1.64
-  standard errors, of the value that 5 % of surrogates exceed. That is Cornish and Fisher's, from
+  standard errors, of the value that 5% of surrogates exceed. That is Cornish and Fisher's, from
   mean, standard deviation and skewness: it is known better than the share of a few surrogates that
   reach a value;
 - after 99, as soon as rank and that value say the same, or the interval does not hold the level;
   after 399 in any case. What is reported, and what decides, is the rank.
 
 Where p is uniform, as without any structure, that takes 15 surrogates on average and raises about
-5 % false alarms (3,000 paths, of normal values and of gamma values with skewness 1.1). Near the
-level it decides about as well as 99 surrogates, with fewer: at a p of 0.03 these say "yes" to 83 %,
-the rules above to 87 %, after 70. At a p of 0.01 they say "yes" to 99 %, after 42.
+5% false alarms (3,000 paths, of normal values and of gamma values with skewness 1.1). Near the
+level it decides about as well as 99 surrogates, with fewer: at a p of 0.03 these say "yes" to 83%,
+the rules above to 87%, after 70. At a p of 0.01 they say "yes" to 99%, after 42.
 """
 
 from __future__ import annotations

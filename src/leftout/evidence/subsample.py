@@ -19,7 +19,7 @@ from leftout.files import Serializable
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
 from leftout.running import Steps
-from leftout.text import counted
+from leftout.text import counted, percent
 
 # Subsamples that are searched to see who belongs, and the share of the rows in each.
 SUBSAMPLES, _SUBSAMPLE_SHARE = 16, 0.8
@@ -41,7 +41,7 @@ class Membership(Serializable):
     parts : int
         Searches on parts of the rows.
     n_members : int
-        Rows of the group that at least 80 % of these leave out.
+        Rows of the group that at least 80% of these leave out.
     n_borderline : int
         The group's other rows.
     n_doubtful : int
@@ -88,8 +88,8 @@ class Membership(Serializable):
     def told(self) -> str:
         return (
             f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
-            f"in at least {100 * _SURE_MEMBER:.0f} % of {self.parts} searches on "
-            f"{100 * _SUBSAMPLE_SHARE:.0f} % of the rows; {self.n_borderline:,} "
+            f"in at least {percent(_SURE_MEMBER)} of {self.parts} searches on "
+            f"{percent(_SUBSAMPLE_SHARE)} of the rows; {self.n_borderline:,} "
             f"{'is' if self.n_borderline == 1 else 'are'} borderline."
         )
 

@@ -20,7 +20,7 @@ from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.settings import TENTH
-from leftout.text import counted, number
+from leftout.text import counted, number, percent
 
 # What surrogates of a kind are called.
 SURROGATE_NAMES = {
@@ -227,7 +227,7 @@ class Trust(Serializable):
         if found.part is None or self.parts is None or self.parts.total <= 0.0:
             return found.name
         share = max(self.parts.each()[found.part].share, 0.0)
-        return found.name if share > 0.5 else f"{found.name} ({100 * share:.0f} % of the loss)"
+        return found.name if share > 0.5 else f"{found.name} ({percent(share)} of the loss)"
 
     def told_against(self, kind: str) -> str:
         """How far surrogates of a kind come: how many, what they lose, the p-value."""

@@ -23,7 +23,7 @@ from leftout.linalg.significance import (
     of_shares,
     over_spread,
 )
-from leftout.text import as_name, date, lapse, leading, number
+from leftout.text import as_name, date, lapse, leading, number, percent
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -130,7 +130,7 @@ class Alignment(Serializable):
             return f"{self.text} {self._about_numbers()}"
         a, b = self.left_out_share or 0.0, self.rest_share or 0.0
         digits = 0 if matters(None, a - b) else 1  # so that few points show
-        shares = [f"{100 * share:.{digits}f} %" for share in (a, b)]
+        shares = [percent(share, digits) for share in (a, b)]
         if self.kind == "category":
             return f"{self.text} = {self.contrast}: {' against '.join(shares)}"
         return f"{self.text}: {shares[0]} of the group, {shares[1]} of the rest"

@@ -45,7 +45,7 @@ from leftout.groups.known import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.linalg.losses import Array
 from leftout.running import Report, Steps, clean_interrupts
-from leftout.text import as_name, listed, number
+from leftout.text import as_name, listed, number, percent
 
 # Below this strength a column is not alike.
 _WEAK = 0.05
@@ -172,13 +172,13 @@ class Explanation(Serializable):
         parts = self.by_column()
         total = sum(parts.values())
         named = [
-            f"{as_name(name)} ({100 * part / total:.0f} %)"
+            f"{as_name(name)} ({percent(part / total)})"
             for name, part in list(parts.items())[:_SHOWN]
         ]
         others = len(parts) - len(named)
         if others:
             left = 100 * (1 - sum(list(parts.values())[:_SHOWN]) / total)
-            named.append(f"{others} other{'s' * (others > 1)} ({left:.0f} %)")
+            named.append(f"{others} other{'s' * (others > 1)} ({left:.0f}%)")
         return f"Features: the disparity of {number(total)} is made up by {listed(named)}."
 
     def _about_alignment(self) -> str:
@@ -205,8 +205,8 @@ class Explanation(Serializable):
     def _about_what_if(self) -> str:
         each = [
             f"without {as_name(line.feature)} "
-            + (f"{100 * line.gone:.0f} % of it goes" if line.gone >= 0 else "it does not fall")
-            + f" (the groups overlap by {100 * line.overlap:.0f} %)"
+            + (f"{percent(line.gone)} of it goes" if line.gone >= 0 else "it does not fall")
+            + f" (the groups overlap by {percent(line.overlap)})"
             for line in self.what_if[:_SHOWN]
         ]
         return f"What if (the disparity): {', '.join(each)}. This is sensitivity, not causation."

@@ -143,7 +143,7 @@ class Rules:
         lines = [f"{'rows':>9} {'share':>6} {'lift':>6}  then, if"]
         for rule in self[:_LINES]:
             lines.append(
-                f"{rule.covered:>9,} {100 * rule.confidence:>4.0f} % {rule.lift:>6.2f}  "
+                f"{rule.covered:>9,} {100 * rule.confidence:>4.0f}% {rule.lift:>6.2f}  "
                 f"{SIDES[rule.group]}, {rule.text}"
             )
         return "\n".join(lines + [f"and {len(self) - _LINES:,} more"] * (len(self) > _LINES))

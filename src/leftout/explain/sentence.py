@@ -36,7 +36,7 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import as_name, either, listed, number
+from leftout.text import as_name, either, listed, number, percent
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -126,8 +126,8 @@ class Sentence(Serializable):
 
     def __str__(self) -> str:
         return (
-            f"{self.text}: covers {100 * self.recall:.0f} % of the group; "
-            f"{100 * self.precision:.0f} % of the {self.covered:,} rows it covers are in it"
+            f"{self.text}: covers {percent(self.recall)} of the group; "
+            f"{percent(self.precision)} of the {self.covered:,} rows it covers are in it"
         )
 
     @property
@@ -152,7 +152,7 @@ class Sentence(Serializable):
         if not off:
             return ""
         take = "takes" if len(off) == 1 else "take"
-        much = listed([f"{number(share, digits=2)} %" for share in off.values()])
+        much = listed([f"{number(share, digits=2)}%" for share in off.values()])
         return f"{listed(list(off))} {take} {much} off the loss."
 
 

@@ -31,7 +31,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.significance import CONFIDENCE, Interval
 from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
-from leftout.text import counted, number
+from leftout.text import counted, number, percent
 
 FAIR_PCA, MINIMAX_PCA = "Fair PCA", "MinimaxPCA"
 # Another group is as badly off if it loses this share of what the first did; MinimaxPCA is advised
@@ -39,7 +39,7 @@ FAIR_PCA, MINIMAX_PCA = "Fair PCA", "MinimaxPCA"
 _AS_BADLY, _CLEARLY = 0.9, 0.1
 # A gain on rows not seen holds from this share on, where an interval of this confidence is above 0.
 # Halves of the same rows overlap, so that intervals over splits are too narrow: of 80 tables of
-# Gaussian noise, one of 95 % was above 0 on 7, one of 99 % on 2, and with such a gain on 1. Where
+# Gaussian noise, one of 95% was above 0 on 7, one of 99% on 2, and with such a gain on 1. Where
 # the two disagree, as many splits more decide.
 _HOLDS, _SURE = 0.05, 0.99
 MORE_COMPONENTS = "more components"
@@ -70,7 +70,7 @@ class ProjectionLosses(Serializable):
         Average squared error of all rows, as a share of what the representation audited leaves.
     held_out : Interval or None
         ``worst_loss`` with components from one half of the rows and the search in the other half:
-        mean and 95 % interval over splits.
+        mean and 95% interval over splits.
     worst : array of bool, shape (m,)
     who : Sentence or None
         The worst off, where they are others than the first and columns were given.
@@ -161,7 +161,7 @@ class Afterwards(Serializable):
         text = (
             f"Under {shared.called} {first} lose {number(shared.group_loss)} on average. Searched "
             f"again under Fair PCA for them, the worst-off {self.size:,} lose "
-            f"{number(fair.worst_loss)}; {100 * fair.shared:.0f} % of the rows in either group are "
+            f"{number(fair.worst_loss)}; {percent(fair.shared)} of the rows in either group are "
             f"in both. Under MinimaxPCA the worst off lose {number(every.worst_loss)}, and no "
             f"projection with as many components gets below {number(self.bound)}."
         )
@@ -169,7 +169,7 @@ class Afterwards(Serializable):
             value, low, high = (round(100.0 * share) for share in self.gain)
             text += (
                 f" On rows not seen ({counted(self.splits, 'split')} into halves) MinimaxPCA gains "
-                f"{value} % ({low} to {high}), which {'holds' if self.holds else 'does not hold'}."
+                f"{value}% ({low} to {high}), which {'holds' if self.holds else 'does not hold'}."
             )
         return f"{text} {self.told_brief}"
 

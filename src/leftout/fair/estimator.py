@@ -284,7 +284,7 @@ def warn_if_open(
 ) -> None:
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
-        share = f"{points(gap / abs(value))} % of it" if value else "it is 0"
+        share = f"{points(gap / abs(value))}% of it" if value else "it is 0"
         warn(
             f"The gap stayed at {number(gap)} ({share}), above the tolerance: the largest loss may "
             "be that far from its optimum. Columns of very different scales, or very many groups, "

@@ -343,4 +343,4 @@ def describe_gap(gap: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{points(share)} %"
+    return f"{points(share)}%"

@@ -1,4 +1,4 @@
-"""What a group loses, and a 95 % interval, without the optimism of its own components.
+"""What a group loses, and a 95% interval, without the optimism of its own components.
 
 A group's own components are chosen for its rows, so on these rows they do better than on others: a
 random group of few rows "loses" something as well. Cross-fitting takes shared and own components
@@ -59,7 +59,7 @@ def cross_fitted(
     centering: str = "global",
     representation: Any = None,
 ) -> list[CrossFitted]:
-    """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95 % interval.
+    """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95% interval.
 
     For every fold of the rows, mean and shared components ``V`` come from all rows outside it, the
     own components ``W`` from the group's rows outside it, and each of its rows inside gets
@@ -67,7 +67,7 @@ def cross_fitted(
     loss is too high, so ``loss.value`` is the average of both.
 
     The groups may overlap, and share the folds. The intervals are for groups that were not chosen
-    by their losses on these rows; of the leading name of a search they hold the loss in 90 %, not
+    by their losses on these rows; of the leading name of a search they hold the loss in 90%, not
     95 (benchmark ``names_chosen``).
 
     Parameters
@@ -94,8 +94,8 @@ def cross_fitted(
 
     The standard error comes from the influence of every row (:func:`influences`). A loss is a kind
     of square, whose spread grows with it, so the interval reaches further up than down. In some
-    3,600 tables of 60 laws it held the loss in a million rows in 96 %, for groups in samples of
-    four real tables in 91 to 96 %: less with near ties of the shared components, few rows, or
+    3,600 tables of 60 laws it held the loss in a million rows in 96%, for groups in samples of
+    four real tables in 91 to 96%: less with near ties of the shared components, few rows, or
     columns ruled by few rows.
 
     Examples

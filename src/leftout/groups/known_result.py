@@ -62,13 +62,13 @@ class KnownGroup(Serializable):
     loss, rest_loss : float
         Average loss of its rows, and of the others.
     random, random_high : float
-        What random groups of that size lose on average, and 95 % of them at most.
+        What random groups of that size lose on average, and 95% of them at most.
     p_value : float
         How often some random group stands out as far, of all that were looked at.
     p_alone : float
         How often a random group of its size loses as much, not corrected for the others.
     cross_fitted : Interval
-        Loss on rows that neither PCA has seen, and its 95 % interval.
+        Loss on rows that neither PCA has seen, and its 95% interval.
     why : LossDecomposition or None
         What surrogate tables explain of its loss; None where there were none.
     all_rows : OnAllRows or None
@@ -307,7 +307,7 @@ class KnownGroups(Serializable):
         """Who loses more than random groups do, in a few sentences."""
         text = (
             f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
-            f"{points(self.retained)} % of the variance of {self.n_rows:,} rows."
+            f"{points(self.retained)}% of the variance of {self.n_rows:,} rows."
         )
         return " ".join(filter(None, [text, self.told, self.told_small]))
 

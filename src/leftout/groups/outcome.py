@@ -66,7 +66,7 @@ class Outcome(Serializable):
     @property
     def words(self) -> str:
         """The figures of the group and of the rest, in a sentence without its full stop."""
-        group, rest = (text.replace(" %", "%") for text in self.sides())
+        group, rest = self.sides()
         if self.kind == "mean":
             return f"The mean of the target {self.text} is {group} for them and {rest} for the rest"
         what = self.text.replace(" = ", " is ", 1)
@@ -94,7 +94,7 @@ class Outcome(Serializable):
         return {
             "left_out": self._with_interval(self.left_out, "%" if rate else "", ""),
             "rest": self._with_interval(self.rest, "%" if rate else "", ""),
-            "gap": self._with_interval(self.gap, "points" if rate else "", "+"),
+            "gap": self._with_interval(self.gap, " points" if rate else "", "+"),
         }
 
     def _shown(self, value: float) -> str:
@@ -102,7 +102,7 @@ class Outcome(Serializable):
 
     def _figure(self, value: float, unit: str, sign: str = "") -> str:
         if unit and not np.isnan(value):
-            return f"{100 * value:{sign}.1f} {unit}"
+            return f"{100 * value:{sign}.1f}{unit}"
         # as fine as the difference, or as what is known of it
         ends = np.abs([self.gap.value, self.gap.high - self.gap.value])
         text = number(value, float(np.nanmax(ends)) if not np.isnan(ends).all() else None)
@@ -114,8 +114,8 @@ class Outcome(Serializable):
             return text
         if not np.isfinite(each.low):
             return f"{text} (too few rows for an interval)"
-        low, high = (self._figure(end, unit, sign).removesuffix(f" {unit}") for end in each[1:])
-        return f"{text} (95 % interval {low} to {high})"
+        low, high = (self._figure(end, unit, sign).removesuffix(unit) for end in each[1:])
+        return f"{text} (95% interval {low} to {high})"
 
     def __str__(self) -> str:
         a, b = self.sides()
@@ -155,7 +155,7 @@ def compare_outcome(
     >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
     >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="y")
     >>> print(found)
-    y = 1: 25.0 % of the group, 100.0 % of the rest: -75.0 points (95 % interval -95.4 to -8.5)
+    y = 1: 25.0% of the group, 100.0% of the rest: -75.0 points (95% interval -95.4 to -8.5)
     """
     column = column_of(target, name)
     return outcomes(column, check_left_out(labels, len(column)), positive)

@@ -39,7 +39,7 @@ from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.settings import TENTH
 from leftout.solvers import Alternating, SolverContext
-from leftout.text import counted, leading, number
+from leftout.text import counted, leading, number, percent
 
 # Names that are read first.
 SIX = 6
@@ -70,9 +70,9 @@ class NamedGroup(Serializable):
     random : float
         What random groups of that size lose on average.
     cross_fitted : Interval
-        The loss on rows that neither its own nor the shared components have seen, and its 95 %
+        The loss on rows that neither its own nor the shared components have seen, and its 95%
         interval. That does not cover that the name was chosen by its loss on these rows: of the
-        first name it held the true loss in 90 % of 200 simulated tables (75 to 98 % by kind).
+        first name it held the true loss in 90% of 200 simulated tables (75 to 98% by kind).
     outcome : Outcome or None
         How the target differs from the rest's.
     why : LossDecomposition or None
@@ -196,7 +196,7 @@ class NamedGroups(Serializable):
         """What the leading names cover of those who are represented worst."""
         first = len(self.groups[:SIX])
         who = "The first name covers" if first == 1 else f"The first {first} names cover"
-        return f"{who} {100 * self.covers:.0f} % of the worst-represented tenth."
+        return f"{who} {percent(self.covers)} of the worst-represented tenth."
 
     @property
     def told_beyond(self) -> str:
@@ -301,7 +301,7 @@ def named_groups(
     distinct : bool, default=True
         Each line says something new: next comes the name with the largest worth times the share of
         its rows that no line before covers (at least half); a further condition must raise the
-        worth by 5 %; the list ends at a third of the first worth. False: simply the names of
+        worth by 5%; the list ends at a third of the first worth. False: simply the names of
         largest worth, of those for the same rows the easiest to read.
     bins : int, default=4
         Intervals of about equally many rows that numbers are cut into; neighbours may join. At

@@ -117,7 +117,7 @@ def over_spread(gap: float, a: float, b: float) -> float:
 
 
 class Interval(NamedTuple):
-    """A figure and its 95 % interval."""
+    """A figure and its 95% interval."""
 
     value: float
     low: float

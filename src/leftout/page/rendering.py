@@ -8,7 +8,7 @@ from typing import Any
 
 from leftout.data.files.limits import describe_size
 from leftout.report.templating import environment
-from leftout.text import shortened
+from leftout.text import percent, shortened
 
 _TEMPLATES = environment(Path(__file__).parent / "templates")
 
@@ -26,10 +26,10 @@ def _when(stamp: str) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share; what is there is never 0 %, nor all if something lacks."""
+    """A share; what is there is never 0%, nor all if something lacks."""
     if 0.0 < share < 0.01 or 0.99 < share < 1.0:
-        return "< 1 %" if share < 0.5 else "> 99 %"
-    return f"{100 * share:.0f} %"
+        return "< 1%" if share < 0.5 else "> 99%"
+    return percent(share)
 
 
 _TEMPLATES.filters |= {

@@ -132,7 +132,7 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
         names.append(f"{len(parts) - len(names)} others together")
     places = np.arange(len(values))
     bars = ax.barh(places, values, color=[LEFT_OUT if value >= 0 else REST for value in values])
-    shares = [f"{round(100 * value / total) + 0:d} %" for value in values]
+    shares = [f"{round(100 * value / total) + 0:d}%" for value in values]
     ax.bar_label(bars, shares, padding=3, fontsize=8)
     ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)

@@ -104,7 +104,7 @@ def parts(found: LossParts, ax: Axes | None = None) -> Axes:
 def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Axes:
     """Errors of the group and of the rest from all columns, and from each projection's components.
 
-    Bars are 95 % intervals. The leading model, or the one named.
+    Bars are 95% intervals. The leading model, or the one named.
     """
     ax = axis(ax)
     unit = 1.0 if found.kind == "number" else 100.0

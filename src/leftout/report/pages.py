@@ -15,7 +15,7 @@ from leftout.fair.mitigation import describe_gap
 from leftout.linalg.significance import describe_p
 from leftout.report.sections import group_sections, ranked, sections
 from leftout.report.templating import environment
-from leftout.text import ZERO_LOSS, number
+from leftout.text import ZERO_LOSS, number, percent
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DASH = "\u2013"
@@ -64,7 +64,7 @@ def _templates(*folders: Path) -> Environment:
 
 
 def _percent(share: float | None, digits: int = 0) -> str:
-    return _DASH if share is None else f"{round(100 * share, digits) + 0.0:.{digits}f} %"
+    return _DASH if share is None else percent(share, digits)
 
 
 def _number(value: float | None, digits: int = 3, scale: float | None = None) -> str:

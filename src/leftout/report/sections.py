@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from leftout.evidence.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
-from leftout.text import as_name, counted, listed, number
+from leftout.text import as_name, counted, listed, number, percent
 
 Data = Mapping[str, Any]
 _IN_GIST = 3
@@ -41,7 +41,7 @@ def _real(data: Data) -> str:
         return "Not tested." if trust["p_value"] is None else "Too few surrogate tables to say."
     text = f"{trust['verdict_name'].capitalize()}; copula surrogates: "
     text += describe_p(trust["p_value"])
-    return text if held is None else f"{text}; halves share {100 * held['overlap']:.0f} %"
+    return text if held is None else f"{text}; halves share {percent(held['overlap'])}"
 
 
 def _drivers(data: Data) -> str:
@@ -49,7 +49,7 @@ def _drivers(data: Data) -> str:
     for line in data["explanation"]["disparity_by_feature"]:
         parts[line["column"]] = parts.get(line["column"], 0.0) + (line["share"] or 0.0)
     most = sorted(parts, key=lambda name: -parts[name])[:_IN_GIST]
-    each = [f"{as_name(name)} {100 * parts[name]:.0f} %" for name in most]
+    each = [f"{as_name(name)} {percent(parts[name])}" for name in most]
     return f"Of the disparity: {listed(each)}"
 
 

@@ -27,10 +27,7 @@ def environment(*folders: Path) -> Environment:
 
 
 def _visible(value: Any) -> Any:
-    """Names and values may hold anything: what would hide or turn the text is written out.
-
-    A number and its per cent sign stay on one line.
-    """
+    """Names and values may hold anything: what would hide or turn the text is written out."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return shown(value).replace(" %", "\u00a0%")
+    return shown(value)

@@ -33,7 +33,7 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     """Columns that copy an earlier one, in their order: each once, and never of a copy.
 
     Numbers, dates and indicators copy each other where they correlate by 0.99 or more, reversed or
-    not; categories and codes, where each value of one goes with one value of the other in 99 % of
+    not; categories and codes, where each value of one goes with one value of the other in 99% of
     the rows, both ways, beyond chance. A tenth of the cells may be missing in one alone.
 
     Examples

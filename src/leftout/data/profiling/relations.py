@@ -59,7 +59,7 @@ class _Thresholds(NamedTuple):
         return float(alone.max()), int(alone.argmax())
 
 
-# A target with 2 % of its cells flipped has an area of 0.98 on average, and must not be missed. One
+# A target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed. One
 # of several classes may be told alone, if fully: what separates it well is a good feature.
 _LEAK = _Thresholds(area=0.97, alone=0.995, part=0.1, explained=0.98, rows=10, settled=np.inf)
 # Of a sensitive column, any value that enough rows have counts; so does what settles it for many:
@@ -104,7 +104,7 @@ class Relation(Serializable):
         if self.value is not None:
             of = f"{of} = {unambiguous(self.value)}"
         whom = {"leak": "the target ", "proxy": "the sensitive column "}.get(self.how, "") + of
-        share = f"{100.0 * self.strength:.3g} % of the rows"
+        share = f"{100.0 * self.strength:.3g}% of the rows"
         match self.measure:
             case "r":
                 reverse = ", in reverse" if self.strength < 0.0 else ""

@@ -35,7 +35,7 @@
   var state = document.body.dataset.state, stage = "", known = "";
   var show = function (now) {
     if (now.state !== state) { window.location.replace(base); return false; }
-    var percent = Math.round(100 * now.share) + " %";
+    var percent = Math.round(100 * now.share) + "%";
     of("what").textContent = now.state === "queued" ? now.ahead + (now.ahead === 1 ? " audit" : " audits") + " before this one." : now.what || "starting";
     of("share").value = now.share;
     of("percent").textContent = percent;
