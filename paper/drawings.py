@@ -118,7 +118,15 @@ def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
 
 
 def epochs(found: Found, title: str, ax: Axes) -> None:
-    plots.epochs(found.stability, ax).set_title(title)
+    """Disparity after each epoch, of all runs and of the best."""
+    runs = found.stability.epochs
+    for run in runs:
+        ax.plot(run, color=plots.QUIET, lw=1)
+    best = runs[int(np.argmax(found.stability.disparities))]
+    ax.plot(best, color=plots.LEFT_OUT, lw=2, label=f"best of {len(runs)} runs")
+    ax.legend(frameon=False)
+    ax.locator_params(axis="x", integer=True)
+    ax.set(xlabel="epoch", ylabel="disparity", title=title)
 
 
 def matrix(found: Found, title: str, ax: Axes) -> None:

@@ -277,7 +277,7 @@ def standardised(a, b):
 
 
 def wilson(hits, n, z=1.959963984540054):
-    """A share and its 95 % interval: the shares that it is not z standard errors away from."""
+    """A share and its 95% interval: the shares that it is not z standard errors away from."""
     p, scale = hits / n, 1 + z**2 / n
     middle = (p + z**2 / (2 * n)) / scale
     half = z / scale * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))

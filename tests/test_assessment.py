@@ -133,7 +133,7 @@ def test_the_numbers_are_told():
     shared, fair, every = after.lines
     numbers = (shared.group_loss, fair.worst_loss, every.worst_loss, after.bound)
     assert all(f"{value:.3g}" in after.told for value in numbers)
-    assert "22 % (15 to 30), which holds" in after.told
+    assert "22% (15 to 30), which holds" in after.told
 
 
 def test_several_groups_are_mitigated_together():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -13,48 +11,28 @@ import cells
 import known
 import known_several
 from golden import same
-from leftout import MaxDisparityPartition, plots, report
+from leftout import plots, report
 
 TITLES = {
     "null test": "The same search in surrogates",
-    "epochs": "Disparity by epoch",
-    "mitigation": "Losses before and after, by number of components",
-    "mitigation, top": "Losses before and after, by number of components",
     "worst by dimension": "The worst-off group, by number of components",
     "trade-off": "What protecting the worst off costs",
     "rounds": "Projection against search, round by round",
     "features": "A disparity of 0.584, by feature",
     "features, all": "A disparity of 0.584, by feature",
-    "scores": "The paper's scores (mean of 6 runs)",
     "alignment": "Which columns the group looks like",
-    "named groups": "Subgroups",
     "known groups": "What is kept of known groups",
     "known groups, top": "What is kept of known groups",
     "harm": "paid = yes predicted by logistic",
     "harm, numbers": "income predicted by ridge",
-    "harm by dimension": "paid = yes: errors by number of components",
-    "people": "Every row's error, shared and own",
     "parts": "Why they lose 0.584 more than the rest",
     "parts, below zero": "Why they lose 0.298 more than the rest",
-    "known": "What is kept of known groups",
 }
 
 
-def plane():
-    """Two sides in a plane: the rest along the first axis, the group along the second as well."""
-    X = np.array([[4.0, 0, 0], [-4.0, 0, 0], [3.0, 0, 0], [1.0, 2, 0], [-1.0, -2, 0], [1.0, 0, 1]])
-    found = MaxDisparityPartition(1, group_size=2, min_group_size=1, random_state=0).fit(X)
-    return found, X
-
-
 def figures():
-    told, runs = known.explanation(), known.stability()
-    swept = replace(runs, epochs=[np.array([0.1, 0.2 + i / 100]) for i in range(6)])
-    found, X = plane()
+    told = known.explanation()
     yield "null test", plots.null_test, (known.trust(),), {}
-    yield "epochs", plots.epochs, (swept,), {}
-    yield "mitigation", plots.mitigation, (known.mitigation(),), {}
-    yield "mitigation, top", plots.mitigation, (known.three_groups(),), {"top": 2}
     after = [known.afterwards(n_components=d, bound=0.4 - 0.01 * d) for d in (4, 2)]
     yield "worst by dimension", plots.worst_by_dimension, (after,), {}
     yield "trade-off", plots.trade_off, (known.trade_off(),), {}
@@ -62,12 +40,10 @@ def figures():
     yield "features", plots.disparity_by_feature, (told,), {"top": 4}
     yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
     yield "alignment", plots.alignment, (told,), {}
-    yield "named groups", plots.named_groups, (known.named(),), {"top": 3}
     yield "known groups", plots.known_groups, (known.known_groups(),), {}
     yield "known groups, top", plots.known_groups, (known.known_groups(),), {"top": 1}
     yield "harm", plots.harm, (known.harm(),), {}
     yield "harm, numbers", plots.harm, (known.harm("number"),), {}
-    yield "people", plots.people, (found, X), {}
     yield "parts", plots.parts, (known.parts(),), {}
     yield "parts, below zero", plots.parts, (known.parts((0.407, -0.143, 0.034)),), {}
 
@@ -76,8 +52,6 @@ def test_the_figures():
     found, lines = known_several.audit(), []
     told = [group.explanation for group in found.left_out_groups]
     for name, draw, given, options in (
-        ("sides", plots.sides, found.partition, {}),
-        ("mitigation", plots.mitigation, found.mitigation, {}),
         ("features-1", plots.disparity_by_feature, told[0], {}),
         ("alignment-1", plots.alignment, told[0], {}),
         ("features-2", plots.disparity_by_feature, told[1], {}),

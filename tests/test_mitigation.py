@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 
 import paper_data
-from leftout import FairPCA, TableEncoder, mitigate, plots
+from leftout import FairPCA, TableEncoder, mitigate
 from leftout.cli import main
 from leftout.data.reading import read_table
 
@@ -83,20 +82,6 @@ def test_the_summary_of_many_groups_names_the_extra_dimensions():
     text = found.summary()
     assert f"with {found.here.rank} dimensions" in text
     assert "With exactly 2 dimensions, the best found has a largest loss of " in text
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_the_figure_shows_both(k):
-    X, groups = table(k=k)
-    found = mitigate(X, [f"_$group{g}" for g in groups], 3)
-    ax = plots.mitigation(found, Figure().subplots())
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert len(labels) == k + 1 and "ordinary PCA: _$group0" in labels
-    assert labels[-1] == ("Fair PCA: both" if k == 2 else "Fair PCA: the largest")
-    drawn = ax.get_lines()[k].get_ydata()
-    np.testing.assert_allclose(drawn, [line.losses_after.max() for line in found.by_dimension])
-    with pytest.raises(ValueError, match="no dimensions to draw"):
-        plots.mitigation(mitigate(X, groups, 3, across=[]), Figure().subplots())
 
 
 def people():

@@ -239,7 +239,7 @@ def test_whoever_looks_at_a_bad_file_says_one_sentence(
     monkeypatch.chdir(tmp_path)
     limits = asdict(Limits(**LIMITS))
     with pytest.raises(SystemExit) as ended:
-        worker.main({"file": file, "name": name, "sheet": None, "limits": limits})
+        worker.main({"file": file, "name": name, "limits": limits})
     sentence = capsys.readouterr().err
     assert ended.value.code == 2 and [path.name for path in tmp_path.iterdir()] == [file]
     assert sentence.startswith("Error: ") and words in sentence
@@ -339,51 +339,22 @@ def test_files_that_can_be_read_are(server):
     assert server.until(key)["state"] == "ready"
     assert "60 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
     kept = io.BytesIO()
-    with pd.ExcelWriter(kept) as book:
-        people(40).to_excel(book, sheet_name="one", index=False)
-        people(50).assign(more=range(50)).to_excel(book, sheet_name="two & three", index=False)
+    people(40).to_excel(kept, index=False)
     _, key = server.upload("t.xlsx", kept.getvalue())
     assert server.until(key)["state"] == "ready"
-    server.post(f"/audits/{key}/columns", go="sheet", sheet="one")
-    assert server.until(key)["state"] == "ready"
     assert "40 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
-    server.post(f"/audits/{key}/columns", go="sheet", sheet="two & three")
-    assert server.until(key, "ready", "refused")["state"] == "ready"
-    page = server.ask("GET", f"/audits/{key}/columns").text
-    assert "50 rows of 10 columns" in page
-    server.begin(key)
-    server.post(f"/audits/{key}/cancel")
-    assert "--sheet &#39;two &amp; three&#39;" in server.ask("GET", f"/audits/{key}").text
 
 
-def test_sheets_are_offered_before_one_is_read(server):
+def test_a_workbook_with_several_sheets_is_refused(server):
     """The first sheet may be a cover."""
     kept = io.BytesIO()
     with pd.ExcelWriter(kept) as book:
-        pd.DataFrame([["Our report", None, "2024"]]).to_excel(
-            book, sheet_name="cover", index=False, header=False
-        )
+        pd.DataFrame([["Our report"]]).to_excel(book, sheet_name="cover", index=False)
         people(40).to_excel(book, sheet_name="<b>data", index=False)
     _, key = server.upload("t.xlsx", kept.getvalue())
-    assert server.until(key)["state"] == "ready"
-    page = server.ask("GET", f"/audits/{key}/columns").text
-    assert "has 2 sheets" in page and "cover" in page and "&lt;b&gt;data" in page
-    assert server.post(f"/audits/{key}/columns", go="start").headers["location"].endswith("columns")
-    server.post(f"/audits/{key}/columns", go="sheet", sheet="cover")
     assert server.until(key)["state"] == "refused"
     page = server.ask("GET", f"/audits/{key}").text
-    assert "has no rows" in page and "Choose another sheet" in page
-    again = server.post(f"/audits/{key}/again").headers["location"]
-    assert "has 2 sheets" in server.ask("GET", again).text
-    key = again.split("/")[2]
-    server.post(f"/audits/{key}/columns", go="sheet", sheet="<b>data")
-    assert server.until(key)["state"] == "ready"
-    assert "40 rows of 9 columns" in server.ask("GET", f"/audits/{key}/columns").text
-    # another sheet that is refused does not leave the columns of this one
-    server.post(f"/audits/{key}/columns", go="sheet", sheet="cover")
-    assert server.until(key)["state"] == "refused"
-    again = server.post(f"/audits/{key}/again").headers["location"]
-    assert "has 2 sheets" in server.ask("GET", again).text
+    assert "has 2 sheets" in page and "leftout audit --sheet" in page
 
 
 def test_names_are_not_in_the_list_of_processes(server):

@@ -11,20 +11,13 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
 import known  # noqa: E402
-from leftout import MaxDisparityPartition, datasets, explain, plots, restarts  # noqa: E402
+from leftout import MaxDisparityPartition, datasets, explain, plots  # noqa: E402
 from leftout.evidence.decomposition import LossParts  # noqa: E402
-from leftout.solvers import Alternating  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def X():
     return datasets.make_planted(200, 6, 2, 40, random_state=0)[0]
-
-
-@pytest.fixture(scope="module")
-def runs(X):
-    search = MaxDisparityPartition(2, min_group_size=30, solver="greedy", random_state=0)
-    return restarts.agreement(search, X, n_restarts=4)
 
 
 @pytest.fixture
@@ -39,17 +32,6 @@ def test_surrogates_and_the_table(ax):
     assert sorted(labels) == ["copula surrogates", "gaussian surrogates", "table"]
     assert sum(bar.get_height() for bar in ax.patches) == 39 + 29
     assert ax.lines[0].get_xdata() == [0.592, 0.592]
-
-
-def test_epochs_of_runs_and_of_one(X, runs, ax):
-    assert plots.epochs(runs, ax) is ax and len(ax.lines) == 5
-    one = MaxDisparityPartition(2, min_group_size=30, random_state=0).fit(X)
-    own = plots.epochs(one)
-    assert own.lines[0].get_ydata().tolist() == one.history_["disparity"].tolist()
-    matplotlib.pyplot.close(own.figure)
-    search = MaxDisparityPartition(2, group_size=40, solver=Alternating(n_starts=1))
-    with pytest.raises(ValueError, match="kept no epochs"):
-        plots.epochs(restarts.agreement(search, X, n_restarts=2), ax)
 
 
 @pytest.fixture(scope="module")
@@ -86,36 +68,9 @@ def test_bars_of_the_disparity_add_up_to_it(told, found, ax):
     assert any("\u2026" in name and len(name) == 36 for name in drawn(whole))
 
 
-def test_alignment(told):
-    ax = plots.alignment(told, Figure().subplots(), top=1)
+def test_alignment_shows_columns_kept_out_of_the_search(told, ax):
+    plots.alignment(told, ax, top=1)
     assert drawn(ax)[-1] == "secret" and len(ax.patches) == 2
-
-
-def test_people_are_rows_with_two_errors(found, table, ax):
-    """Errors by their definition: what a row leaves outside of either span, squared."""
-    assert plots.people(found, table, ax) is ax
-    X, group = table.to_numpy() - table.to_numpy().mean(axis=0), found.labels_ == 1
-    shared, own = found.components_, found.left_out_.components
-    errors = [((X - X @ V.T @ V) ** 2).sum(axis=1) for V in (shared, own)]
-    for points, rows in zip(ax.collections, (~group, group), strict=True):
-        np.testing.assert_allclose(points.get_offsets(), np.transpose(errors)[rows], atol=1e-9)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["rest, 160 rows", "left-out group, 40 rows"]
-    # the average that the group loses is how far its points are from the line
-    x, y = ax.collections[1].get_offsets().T
-    assert np.mean(x - y) == pytest.approx(found.losses_[1])
-    drawn(ax)
-
-
-def test_of_very_many_people_some_are_drawn(ax):
-    X = datasets.make_planted(2_000, 4, 1, 200, random_state=0)[0]
-    found = MaxDisparityPartition(1, group_size=200, random_state=0).fit(X)
-    plots.people(found, X, ax)
-    rest, group = ax.collections
-    assert (len(rest.get_offsets()), len(group.get_offsets())) == (1_500, 200)
-    assert len(np.unique(rest.get_offsets(), axis=0)) == 1_500
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == "rest, 1,800 rows"
 
 
 def test_parts_stand_one_after_the_other(ax):

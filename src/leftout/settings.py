@@ -350,7 +350,7 @@ EXECUTION = {
         in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
-    "full": Setting("print all tables", "--full", takes=bool, in_python=False),
+    "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
     "events": Setting(
         "print progress, and answers as they come, as lines of JSON, for programs", "--events",
         takes=bool, in_python=False),

@@ -18,12 +18,9 @@ from leftout.auditing.result import Audit
 from leftout.downstream.outcomes import ALL, SHARED
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
-from leftout.evidence.decomposition import PART_NAMES, LossParts
-from leftout.explain import Explanation
-from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known_result import KnownGroup, KnownGroups
-from leftout.groups.subgroups import SIX, NamedGroup, NamedGroups
+from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
 from leftout.report.pages import p_cell
 from leftout.text import ZERO_LOSS, counted, listed, number, percent, points, shown
@@ -58,7 +55,7 @@ def show(
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
-    """An audit: the answer, a line for each question, and all sides; ``full``: all tables."""
+    """The answer, a line for each question, and all sides; ``full``: findings and costs too."""
     answer = found.answer
     say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
@@ -70,12 +67,16 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     console.print()
     _show_sides(console, found)
     if full:
-        _show_everything(console, found)
+        _show_findings(console, "\nFindings", found)
+        for group in () if found.alone else found.left_out_groups:
+            _show_findings(console, f"\nFindings on left-out group {group.label}", group)
+        if found.harm is not None:
+            show_costs(console, found.harm)
     weighed = [group.trust for group in found.left_out_groups if group.trust is not None]
     for note in dict.fromkeys([*found.notes, *(note for one in weighed for note in one.notes)]):
         say(console, "\nNote: ", shown(note))
     if not full:
-        say(console, "", "All tables: --full, or the report.")
+        say(console, "", "The report has all tables; --full prints the findings and the costs.")
     console.print()
 
 
@@ -85,8 +86,8 @@ def _show_sides(console: Console, found: Audit) -> None:
     measured: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("rows", joint.sizes_, "{:,}".format),
         ("average loss (squared error beyond its own PCA's)", joint.losses_, _loss),
-        (f"variance kept by the shared {joint.representation_.name}", joint.retained_, _percent),
-        ("variance its own PCA would keep", joint.retained_own_, _percent),
+        (f"variance kept by the shared {joint.representation_.name}", joint.retained_, percent),
+        ("variance its own PCA would keep", joint.retained_own_, percent),
     ]
     order = [*range(1, joint.n_groups_ + 1), 0]
     rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]
@@ -111,106 +112,9 @@ def _show_sides(console: Console, found: Audit) -> None:
     show(console, title, ["", *names, "rest"], rows)
 
 
-def _show_everything(console: Console, found: Audit) -> None:
-    """Findings, and the tables behind the answer."""
-    _show_findings(console, "\nFindings", found)
-    for group in found.left_out_groups:
-        if not group.alone and group.answer is not None:
-            say(console, f"\nLeft-out group {group.label}. ", shown(group.answer.who))
-            _show_findings(console, "", group)
-        if group.trust is not None and group.trust.parts is not None:
-            _show_parts(console, group.trust.parts)
-        _show_columns(console, group.explanation)
-        _show_rules(console, group.explanation)
-    if found.named is not None:
-        _show_named(console, found.named, SIX)
-        say(console, "", shown(found.named.told))
-    if found.known is not None:
-        _show_known(console, found.known)
-        say(console, "", shown(found.known.told_small))
-    if found.harm is not None:
-        show_costs(console, found.harm)
-    if found.afterwards is not None:
-        _show_afterwards(console, found.afterwards)
-    _show_table(console, found)
-
-
 def _show_findings(console: Console, title: str, of: Any) -> None:
     answers = [(finding.code, finding.title, finding.status) for finding in of.findings]
     show(console, title, ("code", "question", "answer"), answers)
-
-
-def _show_afterwards(console: Console, after: Afterwards) -> None:
-    """Whom each projection leaves worst off."""
-    rows = [
-        (
-            line.called, _loss(line.group_loss), _loss(line.worst_loss), _percent(line.shared),
-            f"{100 * (line.error - 1.0):+.0f}%", _interval(line.held_out),
-        )
-        for line in after.lines
-    ]  # fmt: skip
-    whom = "this group" if after.n_groups == 1 else "these groups"
-    title = f"\nWhat can be done: losses of {whom} and of the worst-off {after.size:,} rows"
-    heads = ("", whom, "worst off", "rows in both", "average error", "on rows not seen")
-    show(console, title, heads, rows)
-
-
-def _interval(figure: Interval | None) -> str:
-    if figure is None:
-        return ""
-    low, high = (number(end, figure.value) for end in figure[1:])
-    return f"{_loss(figure.value)} ({low} to {high})"
-
-
-def _show_parts(console: Console, parts: LossParts) -> None:
-    rows = [
-        (PART_NAMES[key], _loss(part.loss), percent(part.share), listed(part.carriers))
-        for key, part in parts.each().items()
-    ]
-    title = "\nWhy they lose more than the rest: what surrogate tables explain"
-    show(console, title, ("part", "loss", "share", "columns"), rows)
-
-
-def _show_table(console: Console, found: Audit) -> None:
-    """How the table was read, where somebody should look: doubts, and columns left out."""
-    for finding in found.findings:
-        if finding.code.startswith("T") and finding.status == "found":
-            say(console, f"\n{finding.title}. ", shown(finding.detail))
-    doubted = [c for c in found.columns if not c.sure and c.role in ("searched", "left out")]
-    doubted += [c for c in found.columns if c.sure and c.role == "left out"]
-    rows = [(c.label, c.kind, c.why, c.how or "left out", c.overrule) for c in doubted]
-    title = "\nColumns to look at: what they were taken for, and the option to have it otherwise"
-    show(console, title, ("column", "kind", "why", "became", "otherwise"), rows[:_GROUP_LINES])
-    if len(rows) > _GROUP_LINES:
-        say(console, "", f"The first {_GROUP_LINES} of {len(rows)}; the report has all.")
-
-
-def _show_columns(console: Console, told: Explanation) -> None:
-    rows = []
-    for line in told.alignment[:_TABLE_LINES]:
-        name, sides = line.text, ("", "")
-        if line.means is not None:
-            sides = line.sides()
-        if line.contrast is not None:
-            name += f" = {line.contrast}" if line.kind == "category" else ""
-            shares = (line.left_out_share or 0.0, line.rest_share or 0.0)
-            sides = percent(shares[0]), percent(shares[1])
-        name += "" if line.searched else " (not searched)"
-        rows.append((name, f"{line.strength:.2f}", *sides))
-    title = "\nWhich columns the group looks like (share with a value, or mean)"
-    show(console, title, ("column", "strength", "left out", "rest"), rows)
-
-
-def _show_rules(console: Console, told: Explanation) -> None:
-    rows = [
-        (
-            rule.text, f"{rule.covered:,}", f"{rule.count:,} ({percent(rule.confidence)})",
-            f"{rule.lift:.1f}",
-        )
-        for rule in told.leading_rules
-    ]  # fmt: skip
-    title = "\nRules: who is left out far more often than others"
-    show(console, title, ("if", "rows", "left out", "lift"), rows)
 
 
 def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
@@ -371,7 +275,3 @@ def _loss(value: float) -> str:
 
 def _p(value: float | None) -> str:
     return "" if value is None or np.isnan(value) else p_cell(value)
-
-
-def _percent(share: float) -> str:
-    return percent(share)

@@ -1,4 +1,4 @@
-"""The form: a table's columns, what people chose, and that as a command line and as Python."""
+"""The form: a table's columns, what people chose, and that as a command line."""
 
 from __future__ import annotations
 
@@ -40,10 +40,6 @@ _LISTS = {
 QUICK, FULL = "quick", "full"
 # What the demo asks for if nobody does.
 _DEMO_SETTINGS, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "positive": "1"}
-# Seconds on two cores until anything is there: libraries, and reading the table.
-_STARTUP_SECONDS = 6.0
-# Evidence is gathered on a part of the rows: about so many millions of cells cost time.
-_EVIDENCE_CELLS = 5.0
 
 
 @dataclass(frozen=True)
@@ -52,10 +48,8 @@ class Columns:
 
     rows: int
     judged_on: int
-    features: int
     notes: list[str]
     columns: list[dict[str, Any]]
-    sheets: list[str]
 
     @classmethod
     def of(cls, path: Path) -> Columns:
@@ -164,7 +158,7 @@ def _parameters(entry: Entry, columns: Columns) -> dict[str, Any]:
     Columns are lists of names, other settings texts as people write them; a flag is True.
     """
     chosen = entry.choices
-    given: dict[str, Any] = {} if entry.sheet is None else {"sheet": entry.sheet}
+    given: dict[str, Any] = {}
     for place in of_role(chosen, OUTCOME):
         given["target"] = columns.name(place)
         if chosen.get("positive"):
@@ -189,40 +183,3 @@ def check(entry: Entry) -> None:
 def command(entry: Entry, columns: Columns) -> str:
     """The command line that does the same."""
     return shlex.join(["leftout", *words(entry, columns, called=False)])
-
-
-def call(entry: Entry, columns: Columns) -> str:
-    """The Python that does the same."""
-    lines = [repr(entry.name)]
-    if entry.file is None:
-        lines = ["leftout.datasets.load_demo()", "dictionary=leftout.datasets.demo_dictionary()"]
-    for name, value in _parameters(entry, columns).items():
-        if name not in ON_PAGE:
-            lines.append(f"{name}={value!r}")
-        elif value != ON_PAGE[name].text:
-            lines.append(f"{name}={ON_PAGE[name].read(value)!r}")
-    body = "".join(f"    {line},\n" for line in lines)
-    return f'import leftout\n\nfound = leftout.audit(\n{body})\nfound.to_html("report.html")'
-
-
-def estimated_seconds(rows: int, features: int) -> tuple[float, float]:
-    """Of a quick look, and of a full audit: about 40 s for the demo, minutes for large tables."""
-    cells, wide = rows * max(features, 1) / 1e6, 1.0 + features / 200.0
-    quick = _STARTUP_SECONDS + 4.0 * cells * wide
-    return quick, quick + 10.0 + 20.0 * min(1.0, 10.0 * cells) + 40.0 * min(
-        cells, _EVIDENCE_CELLS
-    ) * wide
-
-
-def describe_seconds(time: float) -> str:
-    """A time as people say it, with as many digits as it deserves.
-
-    >>> [describe_seconds(time) for time in (7.0, 34.0, 95.0, 9000.0)]
-    ['about 10 s', 'about 30 s', 'about 2 minutes', 'about 2.5 hours']
-    """
-    if time < 55.0:
-        return f"about {max(10, 10 * round(time / 10))} s"
-    if time < 5400.0:
-        minutes = max(1, round(time / 60))
-        return f"about {minutes} minute" + "s" * (minutes != 1)
-    return f"about {round(time / 1800) / 2:g} hours"

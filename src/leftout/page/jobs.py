@@ -159,8 +159,7 @@ class Jobs:
 
     async def _look(self, entry: Entry) -> tuple[str, str]:
         asked = {
-            "file": entry.file, "name": entry.name, "sheet": entry.sheet,
-            "limits": asdict(self.limits),
+            "file": entry.file, "name": entry.name, "limits": asdict(self.limits),
         }  # fmt: skip
         found = self.store.columns(entry)
         ended = await self._process(entry, asked, "looking at this table", self.limits.reading)

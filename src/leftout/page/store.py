@@ -51,8 +51,8 @@ class Entry:
         What people chose: ``roles`` by the column's place, and the other settings by their names.
     headline, lines, mind, verdict : str, dict, list, str
         The answer so far.
-    command, call : str
-        The command line and the Python that do the same.
+    command : str
+        The command line that does the same.
     """
 
     id: str
@@ -61,14 +61,12 @@ class Entry:
     state: str = READY
     message: str = ""
     size: int = 0
-    sheet: str | None = None
     choices: dict[str, Any] = field(default_factory=dict)
     headline: str = ""
     lines: dict[str, str] = field(default_factory=dict)
     mind: list[str] = field(default_factory=list)
     verdict: str | None = None
     command: str = ""
-    call: str = ""
     created: str = ""
 
     @property

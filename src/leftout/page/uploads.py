@@ -125,7 +125,7 @@ def called(given: str) -> str:
 def copied(store: Store, old: Entry) -> Entry:
     """The same table, with what is known of its columns, in a folder of its own."""
     made = store.new(old.name, None if old.file is None else suffix_of(old.file))
-    made.size, made.sheet, made.choices = old.size, old.sheet, dict(old.choices)
+    made.size, made.choices = old.size, dict(old.choices)
     for path in (*([store.table(old)] if old.file else []), store.columns(old)):
         if path.exists():
             shutil.copyfile(path, store.of(made) / path.name)

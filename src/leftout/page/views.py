@@ -108,10 +108,7 @@ class Views:
         if entry.state != READY:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
-        if not columns.columns:
-            return HTMLResponse(rendered("sheets.html", entry=entry, sheets=columns.sheets))
         outcome = form.of_role(entry.choices, form.OUTCOME)
-        quick, full = form.estimated_seconds(columns.rows, columns.features)
         page = rendered(
             "columns.html",
             entry=entry,
@@ -121,26 +118,18 @@ class Views:
             fields=ON_PAGE,
             usual={name: form.usual(entry, name) for name in ON_PAGE},
             outcome=columns.columns[outcome[0]] if outcome else None,
-            quick=form.describe_seconds(quick),
-            full=form.describe_seconds(full),
             problem=problem,
             chosen={role: form.of_role(entry.choices, role) for role in form.ROLES},
         )
         return HTMLResponse(page, 422 if problem else 200)
 
     async def choose(self, request: Request) -> Response:
-        """Keep what was chosen; with ``go=start``, start the audit, with ``sheet``, read it."""
+        """Keep what was chosen; with ``go=start``, start the audit."""
         entry = self._entry(request)
         given = await fields_of(request)
         if entry.state != READY:
             return _to(entry)
         columns, go = Columns.of(self.store.columns(entry)), given.get("go")
-        if go == "sheet" and given.get("sheet") in columns.sheets:
-            entry.sheet, entry.choices = given["sheet"], {}
-            self.jobs.look(entry)
-            return _to(entry)
-        if not columns.columns:
-            return _to(entry, "/columns")
         before = form.of_role(entry.choices, form.OUTCOME)
         entry.choices, wrong = form.changed(entry.choices, given, columns)
         outcome = form.of_role(entry.choices, form.OUTCOME)
@@ -157,7 +146,6 @@ class Views:
         try:
             form.check(entry)
             entry.command = form.command(entry, columns)
-            entry.call = form.call(entry, columns)
             self.jobs.audit(entry)
         except InputError as refusal:
             return self._columns(entry, str(refusal))

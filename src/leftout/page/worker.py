@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,10 +36,10 @@ from leftout.data.reading import Source
 from leftout.data.roles import value_of
 from leftout.errors import InputError, asked_by, in_python
 from leftout.files import plain, write_whole
-from leftout.page.form import AUTO, OUTCOME, Columns
+from leftout.page.form import AUTO, OUTCOME
 from leftout.page.uploads import Limits
 from leftout.running import collected_warnings, limit_memory
-from leftout.text import as_name, shortened, shown
+from leftout.text import as_name, quoted, shortened
 
 _LEFT_ALONE = 3
 # Of the memory there is: two such processes may run beside the server.
@@ -52,8 +52,8 @@ _CALLED = {
 }  # fmt: skip
 # Columns are judged on so many rows, fewer where there are many columns.
 _JUDGED_ROWS, _JUDGED_CELLS, _JUDGED_LEAST = 20_000, 4_000_000, 500
-# Bars of a histogram, and values that one can be chosen from as the outcome's.
-_BARS, _OUTCOME_VALUES = 12, 30
+# An outcome of more values is compared by its mean alone.
+_OUTCOME_VALUES = 30
 
 # Words that outcomes, and what the law protects, are called by.
 _OUTCOMES = frozenset(
@@ -77,36 +77,28 @@ def main(asked: Any) -> None:
     warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
     try:
         with asked_by(_in_page):
-            found = look(asked["file"], asked["name"], asked["sheet"], Limits(**asked["limits"]))
+            found = look(asked["file"], asked["name"], Limits(**asked["limits"]))
     except InputError as error:
         _refuse(" ".join(str(error).split()))
     except (MemoryError, RecursionError):
         _refuse("The table is too large for this machine's memory. Keep a part of it.")
-    try:
-        write_whole(_FOUND, json.dumps(found))
-    except OSError as error:
-        _refuse(f"What was read cannot be kept: {error.strerror}. Make room, try again.")
+    write_whole(_FOUND, json.dumps(found))
 
 
 def bound_to_server() -> Any:
     """What the server asks for; end with it, leave it memory, and go first if there is no more."""
     limit_memory(_WORKER_SHARE)
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("500")
-    line = b""
-    while not line.endswith(b"\n"):
-        line += _read()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
+    line = sys.stdin.buffer.readline()
     threading.Thread(target=_until_alone, daemon=True).start()
     return json.loads(line)
 
 
-def _read() -> bytes:
-    return os.read(sys.stdin.fileno(), 1 << 16) or os._exit(_LEFT_ALONE)
-
-
 def _until_alone() -> None:
-    while True:
-        _read()
+    while os.read(sys.stdin.fileno(), 1 << 16):
+        pass
+    os._exit(_LEFT_ALONE)
 
 
 def _in_page(name: str, *value: Any) -> str:
@@ -123,20 +115,15 @@ def _tell(what: str, share: float) -> None:
     print(json.dumps({"event": "progress", "what": what, "share": share}), flush=True)
 
 
-def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict[str, Any]:
-    """Everything the page shows of a table; None is the demo's.
-
-    Of a workbook with several sheets, where none is chosen yet, these alone: the first may be a
-    cover. They stay to choose from if the chosen one is refused.
-    """
-    sheets: list[str] = []
+def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
+    """Everything the page shows of a table; None is the demo's."""
     if file is not None and file.endswith(".xlsx"):
-        sheets = sheet_names(Path(file).read_bytes(), shortened(shown(repr(name))), limits)
-        if len(sheets) > 1:
-            only = asdict(Columns(0, 0, 0, [], [], sheets))
-            if sheet is None:
-                return only
-            write_whole(_FOUND, json.dumps(only))
+        sheets = sheet_names(Path(file).read_bytes(), quoted(name), limits)
+        if len(sheets) > 1:  # the first may be a cover
+            raise InputError(
+                f"{quoted(name)} has {len(sheets)} sheets. Save the one with the table as a file "
+                "of its own, or name it on the command line: leftout audit --sheet."
+            )
     _tell("reading the table", 0.1)
     dictionary: Any = None
     if file is None:
@@ -147,7 +134,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
         except ImportError as error:
             raise InputError(str(error)) from error
     else:
-        source = Source.of(file, sheet, name, limits)
+        source = Source.of(file, None, name, limits)
     for column in map(str, source.table.columns):
         if "\0" in column or any("\ud800" <= char <= "\udfff" for char in column):
             raise InputError(
@@ -155,7 +142,7 @@ def look(file: str | None, name: str, sheet: str | None, limits: Limits) -> dict
                 "Rename it."
             )
     _tell("looking at the columns", 0.6)
-    return plain({**profiled(source, dictionary), "sheets": sheets})
+    return plain(profiled(source, dictionary))
 
 
 def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
@@ -185,7 +172,6 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     return {
         "rows": n_rows,
         "judged_on": len(table),
-        "features": sum(line["features"] for line in lines),
         "notes": [*source.notes, *notes],
         "columns": lines,
     }
@@ -211,7 +197,6 @@ def _line(
         "missing": float(column.missing.mean()),
         "distinct": len(counts),
         "example": _example(column),
-        "bars": _bars(meant, counts),
         "levels": _values(meant, counts),
         "guess": role,
         "why": why,
@@ -261,19 +246,6 @@ def _example(column: Column) -> str:
     with np.errstate(over="ignore", invalid="ignore"):
         spread = float(np.ptp(column.values[known]))
     return column.told(float(value), spread)
-
-
-def _bars(column: Column, counts: np.ndarray) -> list[int]:
-    """Heights of a small histogram: of numbers in even steps, of categories the leading ones."""
-    if column.categories is None and len(counts) > _BARS:
-        values = column.values[np.isfinite(column.values)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not np.isfinite(np.ptp(values)):
-                return []
-        return np.histogram(values, bins=_BARS)[0].tolist()
-    if column.categories is not None and len(counts) > _BARS:
-        counts = np.sort(counts)[::-1][:_BARS]
-    return counts.tolist()
 
 
 def _values(column: Column, counts: np.ndarray) -> list[str]:

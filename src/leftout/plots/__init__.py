@@ -7,45 +7,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.errors import InputError
-from leftout.evidence.restarts import Stability
 from leftout.evidence.verdict import Trust
 from leftout.plots.axes import FAIR as FAIR
 from leftout.plots.axes import GREY as GREY
 from leftout.plots.axes import LEFT_OUT as LEFT_OUT
 from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
-from leftout.plots.axes import SERIES, axis, finish, joined_points, named
+from leftout.plots.axes import axis, finish, named
 from leftout.plots.axes import drawable as drawable
 from leftout.plots.losing import harm as harm
 from leftout.plots.losing import parts as parts
-from leftout.plots.losing import people as people
-from leftout.plots.losing import sides as sides
 from leftout.plots.worst import rounds as rounds
 from leftout.plots.worst import trade_off as trade_off
 from leftout.plots.worst import worst_by_dimension as worst_by_dimension
-from leftout.text import number
+from leftout.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.explain import Explanation
-    from leftout.fair.mitigation import Mitigation
     from leftout.groups.known_result import KnownGroups
-    from leftout.groups.subgroups import NamedGroups
 
 __all__ = [
     "alignment",
     "disparity_by_feature",
-    "epochs",
     "harm",
     "known_groups",
-    "mitigation",
-    "named_groups",
     "null_test",
     "parts",
-    "people",
     "rounds",
-    "sides",
     "trade_off",
     "worst_by_dimension",
 ]
@@ -62,57 +52,6 @@ def null_test(found: Trust, ax: Axes | None = None) -> Axes:
     ax.axvline(found.searched, color=LEFT_OUT, lw=2, label="table")
     ax.set_xlim(left=0.0)
     return finish(ax, "The same search in surrogates", "disparity", "surrogates", loc="best")
-
-
-def epochs(found: Any, ax: Axes | None = None) -> Axes:
-    """Disparity after each epoch or pass: of all runs, or of one fitted estimator."""
-    ax = axis(ax)
-    if isinstance(found, Stability):
-        if found.epochs is None:
-            raise InputError(
-                "These runs kept no epochs: only solvers that sweep over the rows have them. "
-                "Use solver='greedy', or pass a fitted MaxDisparityPartition."
-            )
-        for run in found.epochs:
-            ax.plot(run, color=QUIET, lw=1)
-        best = found.epochs[int(np.argmax(found.disparities))]
-        ax.plot(best, color=LEFT_OUT, lw=2, label=f"best of {len(found.epochs)} runs")
-        ax.legend(frameon=False)
-    else:
-        ax.plot(found.history_["disparity"], color=LEFT_OUT, lw=2, marker="o", ms=4)
-    ax.locator_params(axis="x", integer=True)
-    return finish(ax, "Disparity by epoch", "epoch", "disparity", ticks="y")
-
-
-def mitigation(found: Mitigation, ax: Axes | None = None, *, top: int = 8) -> Axes:
-    """Average loss of each group by the number of components: ordinary PCA dashed, fair solid.
-
-    Of more than ``top`` groups, those with the largest losses under the components asked for. Two
-    groups' fair losses are equal.
-    """
-    if not found.by_dimension:
-        raise InputError(
-            "There are no dimensions to draw: across was empty. Leave it out, or give some."
-        )
-    ax = axis(ax)
-    numbers = [line.n_components for line in found.by_dimension]
-    before = np.array([line.losses_before for line in found.by_dimension])
-    after = np.array([line.losses_after for line in found.by_dimension])
-    names = found.names()
-    # with the components asked for the worst off comes first: of an audit, the left-out group
-    chosen = np.argsort(-found.here.losses_before, kind="stable")[:top]
-    style: dict[str, Any] = {"lw": 1.5, "ls": "--", "marker": "o", "ms": 3}
-    for color, group in zip(SERIES, chosen, strict=False):
-        label = f"ordinary PCA: {drawable(names[group], 30)}"
-        ax.plot(numbers, before[:, group], color=color, label=label, **style)
-    if len(names) > 1:
-        label = "Fair PCA: both" if len(names) == 2 else "Fair PCA: the largest"
-        ax.plot(numbers, after.max(axis=1), color=FAIR, lw=2.5, marker="o", ms=4, label=label)
-    ax.axvline(found.here.n_components, color=QUIET, lw=1, zorder=0)
-    ax.locator_params(axis="x", integer=True)
-    ax.set_ylim(bottom=min(0.0, float(before.min()), float(after.min())))
-    title = "Losses before and after, by number of components"
-    return finish(ax, title, "components", "average loss", ticks="y", loc="best")
 
 
 def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> Axes:
@@ -132,7 +71,7 @@ def disparity_by_feature(found: Explanation, ax: Axes | None = None, *, top: int
         names.append(f"{len(parts) - len(names)} others together")
     places = np.arange(len(values))
     bars = ax.barh(places, values, color=[LEFT_OUT if value >= 0 else REST for value in values])
-    shares = [f"{round(100 * value / total) + 0:d}%" for value in values]
+    shares = [percent(value / total) for value in values]
     ax.bar_label(bars, shares, padding=3, fontsize=8)
     ax.margins(x=0.2)
     ax.axvline(0.0, color="black", lw=0.8)
@@ -161,20 +100,6 @@ def alignment(found: Explanation, ax: Axes | None = None, *, top: int = 12) -> A
     return finish(ax, title, x, **({**_LEGEND_BELOW, "ncols": 2} if two else {}))
 
 
-def named_groups(found: NamedGroups, ax: Axes | None = None, *, top: int = 12) -> Axes:
-    """Losses of subgroups, beside those of random groups of their sizes."""
-    ax = axis(ax)
-    groups = found.groups[:top]
-    places = np.arange(len(groups))
-    ax.barh(places, [group.loss for group in groups], color=LEFT_OUT, label="the group")
-    chance = [group.random for group in groups]
-    ax.plot(chance, places, "|", color=REST, ms=14, mew=2, label="random groups of that size")
-    named(ax, [group.condition for group in groups], lines=2)
-    ax.set_xlim(left=0.0)
-    below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.12), "ncols": 2}
-    return finish(ax, "Subgroups", "average loss", ticks="x", **below)
-
-
 def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -> Axes:
     """What the shared PCA keeps of each known group, and what its own would: two joined points.
 
@@ -192,7 +117,9 @@ def known_groups(found: KnownGroups, ax: Axes | None = None, *, top: int = 20) -
             for name in ("retained", "retained_own")
         )
         labels = (f"{label}: shared {found.shared}", f"{label}: its own")
-        joined_points(ax, chosen, kept, own, color, labels)
+        ax.hlines(chosen, kept, own, color=color, lw=1.2)
+        ax.plot(kept, chosen, "o", color=color, label=labels[0])
+        ax.plot(own, chosen, "o", color=color, mfc="none", label=labels[1])
     named(ax, [group.text for group in groups], lines=2)
     below: Any = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1), "ncols": 2}
     return finish(ax, "What is kept of known groups", "variance that is kept, %", **below)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 # The left-out group or the table itself, the rest, surrogate tables, and what is beside the point.
 LEFT_OUT, REST, GREY, QUIET, FAIR = "#b5402a", "#3a6ea5", "#8a8a8a", "#cccccc", "#1b7f5c"
-SERIES = ("#b5402a", "#3a6ea5", "#b58900", "#6c3fa0", "#8a8a8a", "#5f8b2c", "#c2579b", "#4a4a4a")
 
 
 def drawable(text: Any, width: int = 36) -> str:
@@ -84,13 +82,3 @@ def finish(
         for text in ax.legend(frameon=False, **legend).get_texts():
             text.set_parse_math(False)
     return ax
-
-
-def joined_points(
-    ax: Axes, places: Sequence[int], kept: Any, own: Any, color: str, labels: Sequence[str | None]
-) -> None:
-    """What is kept of some groups' variance (full points) and would be by their own (open)."""
-    for place, low, high in zip(places, kept, own, strict=True):
-        ax.plot([low, high], [place, place], color=color, lw=1.2)
-    ax.plot(kept, places, "o", color=color, label=labels[0])
-    ax.plot(own, places, "o", color=color, mfc="none", label=labels[1])
