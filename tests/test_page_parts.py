@@ -121,7 +121,7 @@ names = st.lists(
 def test_any_name_survives_the_command_line(names, role):
     """Commas, quotes, spaces and dashes in names: the command means the same columns."""
     lines = [{"name": name, "guess": "auto", "levels": [], "kind": "number"} for name in names]
-    columns = Columns(9, 9, 9, [], lines, [])
+    columns = Columns(9, 9, [], lines)
     chosen = {"roles": {str(place): role for place in range(len(names))}}
     entry = Entry(id="", name="t.csv", file="table.csv", choices=chosen)
     words = shlex.split(asked.command(entry, columns))
@@ -131,7 +131,7 @@ def test_any_name_survives_the_command_line(names, role):
 
 def test_names_with_commas_are_not_two_others():
     lines = [{"name": name, "guess": "auto", "levels": [], "kind": "number"} for name in "ab"]
-    columns = Columns(9, 9, 9, [], [*lines, {**lines[0], "name": "a,b"}], [])
+    columns = Columns(9, 9, [], [*lines, {**lines[0], "name": "a,b"}])
     table = pd.DataFrame([[0.0] * 3], columns=["a", "b", "a,b"])
     for places, names in (((0, 1), ["a", "b"]), ((2,), ["a,b"]), ((1, 2), ["b", "a,b"])):
         chosen = {"roles": {str(place): "drop" for place in places}}
@@ -161,7 +161,7 @@ def test_hostile_names_stay_text(columns):
     page = rendered(
         "columns.html", entry=Entry(id="a", name="<b>", file="table.csv", choices=chosen),
         columns=columns, roles=asked.ROLES, becomes=asked.BECOMES, fields=ON_PAGE,
-        usual=dict.fromkeys(ON_PAGE, ""), outcome=None, quick="", full="", problem=HOSTILE,
+        usual=dict.fromkeys(ON_PAGE, ""), outcome=None, problem=HOSTILE,
         chosen={role: asked.of_role(chosen, role) for role in asked.ROLES},
     )  # fmt: skip
     assert "&lt;b&gt;" in page and "&lt;script&gt;" in page
