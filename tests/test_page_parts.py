@@ -265,5 +265,6 @@ EXPERTS = {
     "random_state": "seed", "dictionary": "A dictionary", "encoding": "encoding",
     "preset": "preset", "n_groups": "several groups", "engine": "engine", "scheduler": "engine",
     "memory": "engine", "features": "features", "pipeline": "a pipeline",
-    "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling", "sheet": "a sheet",
+    "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
+    "sheet": "a sheet",
 }  # fmt: skip
