@@ -119,7 +119,7 @@ def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
 
 def epochs(found: Found, title: str, ax: Axes) -> None:
     """Disparity after each epoch, of all runs and of the best."""
-    runs = found.stability.epochs
+    runs = found.stability.epochs or []
     for run in runs:
         ax.plot(run, color=plots.QUIET, lw=1)
     best = runs[int(np.argmax(found.stability.disparities))]

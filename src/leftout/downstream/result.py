@@ -293,9 +293,9 @@ class Harm(GroupComparison, Serializable):
         guess_all = self.gain[ALL].value + self.everybody[ALL].value
         how.append(f"by {self._one_guess}")
         group.append(self.at(self.group, ALL, "guess_error").value)
-        errors = [self._exact(error) for error in group]
+        errors = [self.figure(error) for error in group]
         errors[0] += f" {'for' if self.kind == 'number' else 'of'} {self._short_name}"
-        all_errors = listed([self._exact(error) for error in (*everybody, guess_all)])
+        all_errors = listed([self.figure(error) for error in (*everybody, guess_all)])
         wrong = "are off by" if self.kind == "number" else "are wrong for"
         return (
             f"Predictions of {self.target} {wrong} "
@@ -314,9 +314,6 @@ class Harm(GroupComparison, Serializable):
     @property
     def _short_name(self) -> str:
         return self._group.replace("left-out ", "")
-
-    def _exact(self, error: float) -> str:
-        return self.figure(error).replace("%", "%")
 
     def _brief_verdict(self, guess_all: float) -> str:
         """Whether that is harm; where classes are uneven, in AUC."""
