@@ -173,8 +173,6 @@ def test_rules_fall_in_lift_and_meet_the_floors():
     assert (found.support >= 0.01).all() and set(found.group) == {0, 1}
     best = found.of(1)[0]
     assert best.confidence == 1.0 and {c.column for c in best.antecedents} == {"a", "b"}
-    alone = explain.find_rules(table, labels, antecedents=1)
-    assert (alone.second < 0).all() and len(alone) > 0
     of_group = explain.find_rules(table, labels, group=1)
     assert ours(of_group) == ours(found.of(1))
     few = explain.find_rules(table, labels, limit=3)
@@ -184,16 +182,6 @@ def test_rules_fall_in_lift_and_meet_the_floors():
     with pytest.raises(IndexError, match="rules"):
         few[6]
     assert [r.text for r in few[1:3]] == [few[1].text, few[2].text] and len(few[:0]) == 0
-
-
-def test_more_items_than_a_block_are_counted_alike(monkeypatch):
-    rng = np.random.default_rng(1)
-    table, labels = rng.integers(0, 5, (200, 12)), rng.integers(0, 2, 200)
-    whole = explain.find_rules(table, labels, prune=False)
-    listed = list(whole.that_add(labels))
-    monkeypatch.setattr("leftout.explain.rules._BLOCK", 7)
-    parts = explain.find_rules(table, labels, prune=False)
-    assert ours(parts) == ours(whole) and list(parts.that_add(labels)) == listed
 
 
 def test_copies_of_columns_take_no_place_of_others():
@@ -226,7 +214,8 @@ def test_frequency_is_the_papers_two_tables():
     )
     counted = explain.rule_frequency(table, runs, top=1)
     assert counted.runs == 3 and counted.top == 1
-    alone = [explain.find_rules(table, run, antecedents=1, group=1)[0] for run in runs]
+    every = [explain.find_rules(table, run, group=1) for run in runs]
+    alone = [next(rule for rule in rules if len(rule.antecedents) == 1) for rules in every]
     want = Counter(rule.antecedents[0].column for rule in alone)
     got = {line["variable"]: line["left_out_runs"] for line in counted.variables}
     assert {name: times for name, times in got.items() if times} == want
@@ -248,10 +237,7 @@ def test_bad_input_gets_one_sentence():
     for options, words in (
         ({"min_support": 2}, "min_support=2 is not a share"),
         ({"min_confidence": -0.1}, "min_confidence=-0.1 is not a share"),
-        ({"antecedents": 3}, "antecedents=3 is not available; give 1 or 2"),
         ({"group": 7}, "group=7 is neither the left-out group"),
-        ({"bins": 0}, "bins=0 is not a count"),
-        ({"bins": 1}, "bins=1 cuts nothing"),
         ({"limit": 0}, "limit=0 is not a count"),
         ({"drop": ["x9"]}, "drop names the column 'x9'"),
     ):

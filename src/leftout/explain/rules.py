@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations_with_replacement
 from typing import Any, Literal, NamedTuple, TypedDict, overload
 
 import numpy as np
@@ -40,9 +39,7 @@ _LINES = 20
 # Rules that are listed; a pair must be this much surer than the surer of its halves.
 LISTED, _SURER = 8, 0.1
 _ARRAYS = ("first", "second", "group", "count", "covered")
-# Pairs are counted in blocks of this many bins.
-_BLOCK = 1024
-# Where rules are limited, this many of a block's pairs are kept at most.
+# Where rules are limited, this many pairs are kept at most.
 _MANY = 50_000
 
 
@@ -294,10 +291,8 @@ def find_rules(
     *,
     categorical: Iterable[Any] | None = (),
     drop: Iterable[Any] | None = (),
-    bins: int = _BINS,
     min_support: float = 0.01,
     min_confidence: float | None = None,
-    antecedents: int = 2,
     group: int | None = None,
     prune: bool = True,
     limit: int | None = None,
@@ -309,21 +304,17 @@ def find_rules(
     Parameters
     ----------
     table : raw table of m rows
-        A pandas, polars or pyarrow table or an array. Numbers are cut into intervals, categories
-        keep their names, and missing is a value.
+        A pandas, polars or pyarrow table or an array. Numbers are cut into at most five intervals,
+        categories keep their names, and missing is a value.
     labels : array of shape (m,)
         1 or True where a row is left out, else 0.
     categorical : names of columns of numbers that are codes
     drop : names of columns to leave aside (the target, for example)
-    bins : int, default=5
-        Intervals a column of numbers is cut into at most; one with no more distinct values than
-        this is not cut.
     min_support : float, default=0.01
         Least share of all rows that satisfy the antecedents and are in the group.
     min_confidence : float or None, default=None
         Least share of the rows satisfying the antecedents that are in the group. None: the group's
         share of all rows, that is a lift of 1.
-    antecedents : {2, 1}
     group : {1, 0} or None
         Only the rules of the left-out group (1), or of the rest (0); None for both.
     prune : bool, default=True
@@ -354,26 +345,19 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    check_count("bins", bins)
-    if bins < 2:
-        raise InputError("bins=1 cuts nothing; give at least 2.")
     check_floor("min_support", min_support)
     if min_confidence is not None:
         check_floor("min_confidence", min_confidence)
     if limit is not None:
         check_count("limit", limit)
-    if antecedents not in (1, 2):
-        raise InputError(f"antecedents={antecedents!r} is not available; give 1 or 2.")
     if group not in (None, REST_SIDE, LEFT_OUT_SIDE):
         raise InputError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
     columns = columns_of(table, categorical=categorical, drop=drop)
     mask = check_left_out(labels, len(columns[0]))
-    binned = [bin_column(column, bins) for column in columns]
+    binned = [bin_column(column, _BINS) for column in columns]
     floors = Floors(min_support, min_confidence)
     groups = (REST_SIDE, LEFT_OUT_SIDE) if group is None else (group,)
-    (found,) = mine(
-        binned, mask[None], floors, antecedents, groups=groups, prune=prune, limit=limit
-    )
+    (found,) = mine(binned, mask[None], floors, groups=groups, prune=prune, limit=limit)
     return found if limit is None else found.leading(limit)
 
 
@@ -453,7 +437,6 @@ def mine(
     columns: Sequence[BinnedColumn],
     masks: Mask,
     floors: Floors,
-    antecedents: int = 2,
     *,
     groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
@@ -495,22 +478,16 @@ def mine(
         select(run, items, np.full(len(items), -1), covered[items], count[items])
         for run, count in enumerate(counts)
     ]
-    starts = range(0, len(items), _BLOCK) if antecedents == 2 else ()
-    for a, b in combinations_with_replacement(starts, 2):
-        left, right = table.only(items[a : a + _BLOCK]), table.only(items[b : b + _BLOCK])
-        other = None if a == b else right
-        both = left.pairs(other=other)
-        i, j = np.nonzero((both / m >= floors.support) & (both > 0))
-        if a == b:
-            i, j = i[i < j], j[i < j]
-        for run, (mask, count) in enumerate(zip(masks, counts, strict=True)):
-            inside = left.pairs(mask, other)[i, j]
-            found = select(run, items[i + a], items[j + b], both[i, j], inside)
-            if prune:
-                found = [_better_than_halves(part, covered, count) for part in found]
-            if limit is not None:
-                found = [part.best(max(_MANY, limit)) for part in found]
-            parts[run] += found
+    pairs = table.only(items)
+    both = pairs.pairs()
+    i, j = np.nonzero(np.triu((both / m >= floors.support) & (both > 0), 1))
+    for run, (mask, count) in enumerate(zip(masks, counts, strict=True)):
+        found = select(run, items[i], items[j], both[i, j], pairs.pairs(mask)[i, j])
+        if prune:
+            found = [_better_than_halves(part, covered, count) for part in found]
+        if limit is not None:
+            found = [part.best(max(_MANY, limit)) for part in found]
+        parts[run] += found
     results = [_sorted(part) for part in parts]
     return [_distinct(made) for made in results] if prune else results
 
