@@ -87,13 +87,12 @@ def test_the_summary_says_it_in_words(told):
     for words in (
         "The group, in a sentence: town = north: covers ",
         "Features: the disparity of ",
-        " and 6 others (",
+        " and 6 more.",
         "Looks like: town = north: 9",
         "Kept out of the search: faith = a: ",
         " corrected).",
         "Outcome: passed = 1: ",
-        "(the groups overlap by ",
-        "This is sensitivity, not causation.",
+        "What if (sensitivity, not causation): ",
     ):
         assert words in text
     assert "nan" not in text and str(told) == text
@@ -199,7 +198,7 @@ def test_of_many_outcomes_the_widest_gaps_are_told(found, planted, raw):
     told = explain.group(found, planted[0], raw, target=many, what_if=0)
     lines = [line for line in told.summary().splitlines() if line.startswith("Outcome")]
     assert len(told.outcome) == 6 and lines[0].startswith("Outcome: target = z: 100.0%")
-    assert lines[-1] == "Outcome: 3 more values differ by less."
+    assert len(lines) == 3
 
 
 def test_a_target_given_as_values_is_part_of_no_sentence(found, planted, raw):

@@ -189,7 +189,7 @@ def test_explain_example(lines_of):
     assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
         "The group, in a sentence: town = "
     )
-    assert lines[-1].endswith("This is sensitivity, not causation.")
+    assert lines[-1].startswith("What if (sensitivity, not causation): ")
 
 
 def test_explain_example_prints_what_the_page_shows(lines_of):

@@ -20,7 +20,6 @@ from leftout.explain.alignment import (
     Alignment,
     Typical,
     align,
-    claims,
     describe_claims,
     typical_values,
 )
@@ -139,10 +138,29 @@ class Explanation(Serializable):
 
     def summary(self) -> str:
         """Who they are in plain words, a line for each question."""
-        lines = [self.told_sentence, self._about_features(), self._about_alignment()]
-        lines += self._about_hidden() + self._about_outcome()
+        parts = self.by_column()
+        total = sum(parts.values())
+        shares = [f"{as_name(c)} ({percent(p / total)})" for c, p in list(parts.items())[:_SHOWN]]
+        more = [f"{len(parts) - _SHOWN} more"] * (len(parts) > _SHOWN)
+        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
+        named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
+        lines = [
+            self.told_sentence,
+            f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
+            f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
+        ]
+        hidden = [line for line in self.alignment if not line.searched]
+        if hidden:
+            lines.append(f"Kept out of the search: {describe_claims(hidden)}")
+        outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
+        lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
+        if self.told_no_outcome:
+            lines.append(f"Outcome: {self.told_no_outcome}")
         if self.what_if:
-            lines.append(self._about_what_if())
+            each = [
+                f"without {as_name(w.feature)} {number(w.without)}" for w in self.what_if[:_SHOWN]
+            ]
+            lines.append(f"What if (sensitivity, not causation): {listed(each)} remain.")
         return "\n".join(lines + self.notes)
 
     def __str__(self) -> str:
@@ -167,49 +185,6 @@ class Explanation(Serializable):
         """Where one side lacks an outcome far more often: that; else nothing."""
         missing = self.no_outcome
         return f"{missing}." if missing is not None and missing.notable else ""
-
-    def _about_features(self) -> str:
-        parts = self.by_column()
-        total = sum(parts.values())
-        named = [
-            f"{as_name(name)} ({percent(part / total)})"
-            for name, part in list(parts.items())[:_SHOWN]
-        ]
-        others = len(parts) - len(named)
-        if others:
-            left = 100 * (1 - sum(list(parts.values())[:_SHOWN]) / total)
-            named.append(f"{others} other{'s' * (others > 1)} ({left:.0f}%)")
-        return f"Features: the disparity of {number(total)} is made up by {listed(named)}."
-
-    def _about_alignment(self) -> str:
-        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
-        named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
-        return f"Looks like: {'; '.join(named) or 'no single column that was searched'}."
-
-    def _about_hidden(self) -> list[str]:
-        hidden = [line for line in self.alignment if not line.searched]
-        if not hidden:
-            return []
-        text = describe_claims(hidden)
-        if not claims(hidden):  # a sentence, not names
-            text = f"{text[0].lower()}{text[1:]}"
-        return [f"Kept out of the search: {text}"]
-
-    def _about_outcome(self) -> list[str]:
-        each = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
-        lines = [f"Outcome: {outcome}." for outcome in each[:_SHOWN]]
-        if len(each) > _SHOWN:
-            lines.append(f"Outcome: {len(each) - _SHOWN} more values differ by less.")
-        return lines + [f"Outcome: {self.told_no_outcome}"] * bool(self.told_no_outcome)
-
-    def _about_what_if(self) -> str:
-        each = [
-            f"without {as_name(line.feature)} "
-            + (f"{percent(line.gone)} of it goes" if line.gone >= 0 else "it does not fall")
-            + f" (the groups overlap by {percent(line.overlap)})"
-            for line in self.what_if[:_SHOWN]
-        ]
-        return f"What if (the disparity): {', '.join(each)}. This is sensitivity, not causation."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
