@@ -463,14 +463,13 @@ def columns():
     how = "a column each; missing: the average of all, and 'income and town are missing' says so"
     towns = ("town = Beeley", "town = Corby")
     return [
-        ColumnEncoding("age", "number", "73 whole numbers", "--drop age", "18 to 90", ("age",), 0),
+        ColumnEncoding("age", "number", "18 to 90", 0, ("age",)),
         ColumnEncoding(
-            "income", "code", "9 whole numbers", "--categorical income", "from 1 to 9",
-            ("income", "income and town are missing"), 1_304,
+            "income", "code", "from 1 to 9", 1_304, ("income", "income and town are missing")
         ),
-        ColumnEncoding("town", "category", "2 values in 9,998 rows", "--drop town", how, towns, 12),
-        ColumnEncoding("nr", "identifier", "counts the rows", "--numeric nr", "counts", (), 0),
-        ColumnEncoding("note", "free text", "8,011 values", "--categorical note", "words", (), 5),
+        ColumnEncoding("town", "category", how, 12, towns),
+        ColumnEncoding("nr", "identifier", "counts", 0),
+        ColumnEncoding("note", "free text", "words", 5),
     ]  # fmt: skip
 
 
@@ -492,8 +491,8 @@ def facts():
         lines.append(
             ColumnFacts(
                 name="inc" if line.column == "income" else line.column, label=line.column,
-                role="searched" if line.features else "left out", kind=line.kind, why=line.why,
-                sure=kind.sure, overrule=line.overrule, how=line.how * bool(line.features),
+                role="searched" if line.features else "left out", kind=line.kind, why=kind.why,
+                sure=kind.sure, overrule=kind.overrule, how=line.how * bool(line.features),
                 features=line.features, missing=line.missing, note=searched.get(line.column, ""),
             )
         )  # fmt: skip

@@ -106,9 +106,10 @@ def test_rows_are_those_of_the_table(data, csv, labels, raw, X):
     lost = [own_loss(rows, V, naive.components(side, 3, False)) for side in sides]
     close(csv["score"], lost[1] + len(sides[1]) / len(sides[0]) * lost[0])
     assert csv["score"][labels == 1].min() > csv["score"][labels == 0].max()
-    for line in data["table"]["encoding"]:
-        assert line["missing"] == raw[line["column"]].isna().sum()
-    assert {line["column"] for line in data["table"]["encoding"]} == {*raw.columns[:7], "nr"}
+    encoded = [line for line in data["columns"] if line["role"] in ("searched", "left out")]
+    for line in encoded:
+        assert line["missing"] == raw[line["name"]].isna().sum()
+    assert {line["name"] for line in encoded} == {*raw.columns[:7], "nr"}
 
 
 def test_notes_and_encodings_say_what_was_done(found, data, raw):
@@ -116,7 +117,7 @@ def test_notes_and_encodings_say_what_was_done(found, data, raw):
         "250 of the table's 300 rows were drawn, in proportion to the target's values; another "
         "sample (another seed) may give another group."
     )
-    how = {line["column"]: line["how"] for line in data["table"]["encoding"]}
+    how = {line["name"]: line["how"] for line in data["columns"]}
     assert how["town"] == "4 values: mean of paid = yes for each"
     low, high = (f"{value:.3g}" for value in (raw["score 0"].min(), raw["score 0"].max()))
     assert how["score 0"] == f"{low} to {high}, scaled"
@@ -400,7 +401,7 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
         close(parts[key]["share"], loss / whole)
         close(sum(column["loss"] for column in parts[key]["columns"]), loss)
         assert {column["column"] for column in parts[key]["columns"]} <= {
-            line["column"] for line in data["table"]["encoding"]
+            line["label"] for line in data["columns"]
         }
     close(parts["total"], whole)
 
@@ -427,7 +428,8 @@ def test_what_halves_and_parts_of_the_rows_say_is_told_as_it_is(data, found):
 
 def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
     told = data["groups"][0]["explanation"]
-    assert "paid" not in {line["column"] for line in data["table"]["encoding"]}
+    roles = {line["name"]: line["role"] for line in data["columns"]}
+    assert roles["paid"] == "target"
     assert not any("paid" in name for name in data["table"]["feature_names"])
     for part in ("sentence", "rules", "rule_frequency", "interactions", "alignment", "typical"):
         assert '"paid' not in json.dumps(told[part]), part

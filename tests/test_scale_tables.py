@@ -216,18 +216,15 @@ def test_all_rows_give_ranges_counts_and_gaps(small_sample, tmp_path):
     table.loc[away[6], "same"], table.loc[away[7], "none"] = "y", 3.0
     chunks = listed(write(table, tmp_path, [900], 250))
     _, found = prepare_chunks(chunks, Local().fold)
-    x, town, rows, written, same, none = found.encoder.plans_
-    assert same.description.why == "the same in every row that was sampled"
-    assert (
-        none.description.why == "empty in every row that was sampled"
-        and none.description.missing == m - 1
-    )
-    assert (x.becomes.low, x.becomes.high, x.description.missing) == (-50.0, 70.0, 1)
-    assert list(town.description.features) == ["town = a", "town = b", "town = c"]
+    x, town, rows, written, same, none = found.encoder.encoding_
+    assert same.how == "the same in every row that was sampled"
+    assert none.how == "empty in every row that was sampled" and none.missing == m - 1
+    assert (x.becomes.low, x.becomes.high, x.missing) == (-50.0, 70.0, 1)
+    assert list(town.features) == ["town = a", "town = b", "town = c"]
     np.testing.assert_array_equal(
         found.encoder.transform(table.iloc[[away[3]]]).to_numpy()[0, 1:4], 0.0
     )
-    assert rows.becomes is None and rows.description.kind == "identifier"
+    assert rows.becomes is None and rows.kind == "identifier"
     assert found.facts[3].strays == (("unknown", 2),) and found.facts[3].missing == 2
 
 

@@ -473,7 +473,8 @@ def test_categories_with_an_order_keep_it():
         assert encoder.get_feature_names_out().tolist() == ["s", "s is missing", "x"]
         np.testing.assert_allclose(found[:, 0], expected)
         told = encoder.encoding_[0]
-        assert (told.kind, told.why) == ("category", "4 values, declared, in order")
+        assert told.kind == "category"
+        assert encoder.kinds_[0].why == "4 values, declared, in order"
         assert told.how.startswith("small to huge in 3 equal steps; missing: median")
         np.testing.assert_allclose(encoder.transform(frame[4:6])[:, 0], [1 / 3, 1 / 3])
     loose = pd.DataFrame({"s": pd.Categorical(cells, sizes), "x": other})

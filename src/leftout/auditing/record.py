@@ -18,7 +18,6 @@ from leftout import __version__
 from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.readings import Blanks, OneReading, Readings
-from leftout.data.encoding import ColumnEncoding
 from leftout.data.files.fetching import File
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
@@ -63,9 +62,8 @@ class TableRecord(Serializable):
     ]
     sensitive: Annotated[list[str], "Columns kept out of the search."]
     dropped: Annotated[dict[str, str], "Columns left out, and why."]
-    encoding: Annotated[list[ColumnEncoding], "What became of each searched column."]
     distinct_rows: Annotated[int, "Rows that differ from each other, as numbers."]
-    flags_share: Annotated[float, "Share of the variance in missing indicators."]
+    missing_indicator_share: Annotated[float, "Share of the variance in missing indicators."]
     leaks: Annotated[list[Relation], "Searched columns that alone tell the target."]
     copies: Annotated[list[Relation], "Columns left out because they repeat another."]
     proxies: Annotated[list[Relation], "Searched columns that alone tell a sensitive one."]
@@ -86,8 +84,8 @@ class TableRecord(Serializable):
             cls, intake, rows=audit.n_rows, rows_in_table=intake.n_rows,
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
-            encoding=intake.encoder.encoding_, distinct_rows=audit.repeats.n_distinct,
-            flags_share=intake.indicator_share, other_reading=audit.other_reading,
+            distinct_rows=audit.repeats.n_distinct,
+            missing_indicator_share=intake.indicator_share, other_reading=audit.other_reading,
             blanks=audit.blanks,
         )  # fmt: skip
 

@@ -31,7 +31,6 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
     LEVELS,
     CategoricalEncoding,
-    ColumnEncoder,
     ColumnEncoding,
     Floats,
     NumericEncoding,
@@ -174,12 +173,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         count as none, or as the target's overall mean. Missing cells of columns that had none are
         not indicated.
         """
-        check_is_fitted(self, "plans_")
+        check_is_fitted(self, "encoding_")
         return self._encode(self.declared_.alike(self._columns(X, reset=False)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
-        check_is_fitted(self, "plans_")
+        check_is_fitted(self, "encoding_")
         _check_feature_names_in(self, input_features, generate_names=False)
         return np.asarray(self.features_, dtype=np.object_)
 
@@ -226,7 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.scaling == "minmax":
             return X
         first = 0
-        for plan in self.plans_:
+        for plan in self.encoding_:
             width = 0 if plan.becomes is None else len(plan.becomes.names(""))
             mine = slice(first, first + width)
             if isinstance(plan.becomes, CategoricalEncoding) and plan.becomes.indicators:
@@ -239,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 low, high = plan.becomes.low, plan.becomes.high
                 self.scale_[mine] = high - low
                 self.shift_[mine] = -low / (high - low)
-            first += len(plan.description.features)
+            first += len(plan.features)
         return self.rescale(X)
 
     def learn(
@@ -269,36 +268,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             and not column.ordered and len(coded(column)[0]) > 2
         }  # fmt: skip
         plans = [
-            ColumnEncoder.of(column, kind, summary, means=means.get(column.name), **how)
+            ColumnEncoding.of(column, kind, summary, means=means.get(column.name), **how)
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
-            raise InputError(_nothing_left([plan.description for plan in plans]))
+            raise InputError(_nothing_left(plans))
         indicators = fit_indicators(plans, columns)
         self.kinds_: list[ColumnType] = kinds
         self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
-            plan.description.column: plan.description.how for plan in plans if plan.becomes is None
+            plan.column: plan.how for plan in plans if plan.becomes is None
         }
         for indicator in indicators:
             for place in indicator.places:
                 plans[place] = plans[place].with_indicator(
                     indicator.name, place == indicator.places[0]
                 )
-        self.plans_: list[ColumnEncoder] = plans
-        lines = [plan.description for plan in plans]
-        self.encoding_: list[ColumnEncoding] = lines
+        self.encoding_: list[ColumnEncoding] = plans
         # an indicator is the last feature of the first of its columns
-        ends = np.cumsum([len(line.features) for line in lines])
+        ends = np.cumsum([len(line.features) for line in plans])
         self.indicator_places_: list[int] = [
             int(ends[indicator.places[0]]) - 1 for indicator in indicators
         ]
-        self.features_: list[str] = unique([feature for line in lines for feature in line.features])
-        self.sources_: list[str] = [line.column for line in lines for _ in line.features]
-        by_means = [
-            p.description for p in plans if p.becomes is not None and not p.becomes.has_indicator
-        ]
-        self.target_encoded_: list[str] = [name for line in by_means for name in line.features]
+        self.features_: list[str] = unique([feature for line in plans for feature in line.features])
+        self.sources_: list[str] = [line.column for line in plans for _ in line.features]
+        by_means = [p for p in plans if p.becomes is not None and not p.becomes.has_indicator]
+        self.target_encoded_: list[str] = [name for plan in by_means for name in plan.features]
 
     def _smooth(self) -> float | str:
         if self.smooth != "auto" and not (
@@ -330,7 +325,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing: dict[int, NDArray[np.bool_]] = {}
         indicators = {indicator.places[0]: indicator for indicator in self.missing_indicators_}
         later, at = [], 0
-        for place, plan in enumerate(self.plans_):
+        for place, plan in enumerate(self.encoding_):
             if plan.becomes is None:
                 continue
             read = plan.becomes.read(columns[place])

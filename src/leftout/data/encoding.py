@@ -13,7 +13,7 @@ become one; and an indicator varies no more than any of the columns that it spea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from leftout.data.column_summary import ColumnSummary, TargetSums
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnType
 from leftout.errors import InputError
-from leftout.files import Serializable
 from leftout.text import counted, shortest
 
 Floats = NDArray[np.float64]
@@ -35,36 +34,6 @@ LEVELS = 100
 LARGE_INDICATORS = 0.2
 _ROOT = np.sqrt(2.0)
 _HUGE = np.finfo(np.float64).max / 4.0
-
-
-@dataclass(frozen=True)
-class ColumnEncoding(Serializable):
-    """What one column is, and what became of it.
-
-    Attributes
-    ----------
-    column : str
-    kind : str
-        What it is: one of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
-    why : str
-        What says so.
-    overrule : str
-        The option that has it read otherwise; empty where there is none.
-    how : str
-        What became of it, in a few words.
-    features : tuple of str
-        What it is called where it is numbers; empty if it was left out.
-    missing : int
-        Rows without a value.
-    """
-
-    column: str
-    kind: str
-    why: str
-    overrule: str
-    how: str
-    features: tuple[str, ...]
-    missing: int
 
 
 class Read(NamedTuple):
@@ -178,30 +147,20 @@ class CategoricalEncoding:
         return cls(places, np.vstack([vectors, times @ vectors / times.sum(), new]), said, True)
 
     @classmethod
-    def by_target(cls, column: Column, y: Floats, smooth: float | str) -> CategoricalEncoding:
-        """The target's mean of each value, scaled; missing is one, new ones are average."""
-        texts, codes = coded(column)
-        centre = float(y[np.isfinite(y)].mean())
-        *means, _, mean = TargetSums.of(codes, y - centre, len(texts)).means(smooth)
-        return cls.by_means(texts, np.array([*means, mean]) + centre)
-
-    @classmethod
     def by_sums(
         cls, column: Column, sums: TargetSums, centre: float, smooth: float | str
     ) -> CategoricalEncoding:
-        """The same by sums of the target, less a centre, of all categories of a column."""
+        """The target's mean of each value, scaled; missing is one, new ones are average.
+
+        By sums of the target, less a centre, of all categories of a column.
+        """
         *means, mean = sums.means(smooth)
         here = np.unique(column.values)
         codes = [*here[here >= 0], *here[here < 0]]  # what is missing stands last
-        known = np.array([*(means[code] for code in codes), mean])
-        return cls.by_means(coded(column)[0], known + centre)
-
-    @classmethod
-    def by_means(cls, texts: list[str | None], means: Floats) -> CategoricalEncoding:
-        """A mean of each value and, the last, of new ones; scaled from the values' smallest."""
-        low, high = means[:-1].min(), means[:-1].max()
-        scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-        return cls(_places(texts), scaled[:, None], [""], False)
+        known = np.array([*(means[code] for code in codes), mean]) + centre
+        low, high = known[:-1].min(), known[:-1].max()
+        scaled = np.clip((known - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+        return cls(_places(coded(column)[0]), scaled[:, None], [""], False)
 
     @property
     def indicators(self) -> bool:
@@ -223,11 +182,30 @@ Becomes = NumericEncoding | CategoricalEncoding
 
 
 @dataclass(frozen=True)
-class ColumnEncoder:
-    """What a column becomes, in words and as something that does it; None where it is left out."""
+class ColumnEncoding:
+    """What one column is, and what became of it.
 
-    description: ColumnEncoding
-    becomes: Becomes | None
+    Attributes
+    ----------
+    column : str
+    kind : str
+        What it is: one of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
+    how : str
+        What became of it, in a few words.
+    missing : int
+        Rows without a value.
+    features : tuple of str
+        What it is called where it is numbers; empty if it was left out.
+    becomes : NumericEncoding, CategoricalEncoding or None
+        What makes the numbers; None where it is left out.
+    """
+
+    column: str
+    kind: str
+    how: str
+    missing: int
+    features: tuple[str, ...] = ()
+    becomes: Becomes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -239,7 +217,7 @@ class ColumnEncoder:
         means: CategoricalEncoding | None = None,
         target: str = "the target",
         levels: int = LEVELS,
-    ) -> ColumnEncoder:
+    ) -> ColumnEncoding:
         """Learn from a cleaned column, read as its kind says.
 
         ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
@@ -248,11 +226,8 @@ class ColumnEncoder:
         name, column = column.name, as_read(column, kind)
         if summary is None:
             summary = ColumnSummary.of(column, column)
-        described = ColumnEncoding(
-            name, kind.kind, kind.why, kind.overrule, kind.why, (), summary.n_missing
-        )
         if kind.read_as == "nothing":
-            return cls(described, None)
+            return cls(name, kind.kind, kind.why, summary.n_missing)
         becomes: Becomes
         if not column.words:
             becomes = NumericEncoding.of(column, summary.low, summary.high)
@@ -261,18 +236,13 @@ class ColumnEncoder:
         else:
             becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
         how = _describe(column, summary, None if becomes.has_indicator else target, levels)
-        return cls(replace(described, how=how, features=tuple(becomes.names(name))), becomes)
+        return cls(name, kind.kind, how, summary.n_missing, tuple(becomes.names(name)), becomes)
 
-    def with_indicator(self, name: str, own: bool) -> ColumnEncoder:
+    def with_indicator(self, name: str, own: bool) -> ColumnEncoding:
         """The same with a missing indicator: its own feature, or that of a column before."""
-        features = (*self.description.features, *([name] if own else []))
         says = "a missing indicator" if own else f"{name!r} says so"
-        how = (
-            f"{self.description.how}, and {says}"
-            if self.description.features
-            else self.description.how
-        )
-        return replace(self, description=replace(self.description, features=features, how=how))
+        how = f"{self.how}, and {says}" if self.features else self.how
+        return replace(self, features=(*self.features, *([name] if own else [])), how=how)
 
 
 def as_read(column: Column, kind: ColumnType) -> Column:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import Column
-from leftout.data.encoding import ColumnEncoder, Floats
+from leftout.data.encoding import ColumnEncoding, Floats
 
 # Indicators whose correlation (phi) is as large as this say the same.
 SAME_INDICATOR = 0.95
@@ -31,7 +31,7 @@ class MissingIndicator(NamedTuple):
 
 
 def fit_indicators(
-    plans: Sequence[ColumnEncoder], columns: Sequence[Column]
+    plans: Sequence[ColumnEncoding], columns: Sequence[Column]
 ) -> list[MissingIndicator]:
     """The missing indicators of columns as they are encoded.
 

@@ -25,7 +25,7 @@ import numpy as np
 from leftout.data.cleaning import clean
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoding import LEVELS, ColumnEncoder
+from leftout.data.encoding import LEVELS, ColumnEncoding
 from leftout.data.files.excel import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
@@ -221,7 +221,7 @@ def guess(kind: ColumnType, called: str, outcome_taken: bool) -> tuple[str, str]
 def _becomes(column: Column, kind: ColumnType) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = ColumnEncoder.of(column, kind, levels=LEVELS).description
+        told = ColumnEncoding.of(column, kind, levels=LEVELS)
     except InputError as error:
         return f"cannot be searched: {error}", 0
     if not told.features:
