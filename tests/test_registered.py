@@ -101,4 +101,5 @@ def test_a_finding_from_outside_is_told_as_the_others_are():
     more = found.with_finding(lambda audit: Finding("X001", "found", "Another", audit.headline()))
     assert more.findings[:-1] == found.findings and more.to_dict()["findings"][-1] == {
         "code": "X001", "status": "found", "title": "Another", "detail": found.headline(),
+        "caution": "",
     }  # fmt: skip
